@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Write docs/cli.md from the help of every command.
+
+python scripts/cli_reference.py            # writes the page
+python scripts/cli_reference.py --check    # says whether it is up to date, with status 1 if not
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer  # noqa: TID251 - the page is made from typer's commands
+
+from recollect.cli.app import app
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+SETTINGS: dict[str, Any] = {"terminal_width": 80, "help_option_names": ["--help", "-h"]}
+INTRODUCTION = """\
+# The command
+
+The help of every command, as `--help` shows it. This page is made by
+`python scripts/cli_reference.py`; a test says when it is out of date.
+What `--json` prints is described in [its contract](json.md).
+"""
+
+
+def commands() -> Iterator[tuple[str, Any, typer.Context]]:
+    """Yield each command with its full name and its context, groups before what they hold."""
+    yield from _below(typer.main.get_command(app), "recollect", None)
+
+
+def _below(command: Any, name: str, parent: typer.Context | None) -> Iterator[tuple[str, Any, typer.Context]]:
+    context = typer.Context(command, info_name=name.rpartition(" ")[2], parent=parent, **SETTINGS)
+    yield name, command, context
+    for inner in getattr(command, "commands", {}).values():
+        yield from _below(inner, f"{name} {inner.name}", context)
+
+
+def reference() -> str:
+    """Return the page as it should be."""
+    return INTRODUCTION + "".join(_section(*found) for found in commands())
+
+
+def _section(name: str, command: Any, context: typer.Context) -> str:
+    command.rich_markup_mode = None
+    lines = (line.rstrip() for line in command.get_help(context).strip().splitlines())
+    return f"\n## {name}\n\n```text\n" + "\n".join(lines) + "\n```\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or check it; return the exit status."""
+    page = reference()
+    if arguments == ["--check"]:
+        return int(PAGE.read_text(encoding="utf-8") != page)
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

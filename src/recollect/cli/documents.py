@@ -1,0 +1,94 @@
+"""The documents that ``--json`` prints. docs/json.md is their contract: fields stay, new ones may come."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from recollect.line import format_time
+from recollect.model import Context, Entry, Finding, Hit, Hits, Record, SessionInfo, Version, Why
+
+Document = dict[str, Any]
+"""A JSON object on its way out."""
+
+
+def print_document(document: Document) -> None:
+    """Print one JSON document on standard output.
+
+    It is pure ASCII: every encoding carries it, and neither a terminal nor a
+    lone surrogate from a hand-made log can come to harm.
+    """
+    sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+
+def entry_document(entry: Entry) -> Document:
+    """Return an entry in the shape of its log line, with its agent and session.
+
+    A flat payload that has a key ``agent`` or ``session`` itself goes under ``data``.
+    """
+    line = entry.as_dict()
+    if "agent" in line or "session" in line:
+        line = _nested(line, entry.data)
+    return {"agent": entry.agent, "session": entry.session, **line}
+
+
+def _nested(line: Record, payload: Record) -> Record:
+    rest = {key: value for key, value in line.items() if key not in payload}
+    return {key: value for key, value in rest.items() if key not in ("agent", "session")} | {"data": payload}
+
+
+def version_document(version: Version) -> Document:
+    """Return one version of an entry: as an entry, with when it was written and whether it is a deletion."""
+    written = {"written": format_time(version.written), "deleted": version.deleted}
+    return {**entry_document(version), **written}
+
+
+def why_document(why: Why) -> Document:
+    """Return why a hit was found."""
+    return {
+        "ranks": dict(why.ranks),
+        "words": list(why.words),
+        "parts": dict(why.parts),
+        "text": str(why),
+    }
+
+
+def hit_document(hit: Hit) -> Document:
+    """Return one hit."""
+    return {"entry": entry_document(hit.entry), "score": hit.score, "why": why_document(hit.why)}
+
+
+def hits_document(hits: Hits) -> Document:
+    """Return the hits of a recall, best first, with how the answer came about."""
+    return {
+        "hits": [hit_document(hit) for hit in hits],
+        "lexical_only": hits.lexical_only,
+        "pending": hits.pending,
+        "stale": hits.stale,
+        "took_ms": hits.took_ms,
+    }
+
+
+def context_document(context: Context) -> Document:
+    """Return a context block and the entries that its parts show."""
+    parts = [
+        {"kind": part.kind, "text": part.text, "entries": [entry_document(entry) for entry in part.entries]}
+        for part in context.parts
+    ]
+    return {"text": context.text, "tokens": context.tokens, "parts": parts}
+
+
+def session_document(info: SessionInfo) -> Document:
+    """Return a session as listings show it."""
+    return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
+
+
+def finding_document(finding: Finding) -> Document:
+    """Return one finding of the doctor."""
+    return {
+        "level": finding.level,
+        "subject": finding.subject,
+        "message": finding.message,
+        "remedy": finding.remedy,
+    }

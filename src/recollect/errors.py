@@ -1,0 +1,89 @@
+"""The errors of recollect.
+
+    RecollectError
+    ├── InvalidAgentIdError(ValueError)         a slug that is not one
+    ├── AgentNotFoundError(LookupError)         no agent of that slug here
+    ├── InvalidSessionIdError(ValueError)       a session id that no file can carry
+    ├── EntryNotFoundError(LookupError)         no entry with that id in scope
+    ├── EntryExistsError(ValueError)            the id is taken by another content
+    ├── AmbiguousIdError(ValueError)            the id exists in several sessions
+    ├── PathEscapeError(PermissionError)        a path that would leave its folder
+    ├── AccessDeniedError(PermissionError)      the system refuses the file
+    ├── MemoryFileNotFoundError(FileNotFoundError)
+    ├── IsAFolderError(IsADirectoryError)       a folder where a file is meant
+    ├── NotTextError(ValueError)                a file that is not UTF-8 text
+    ├── LockTimeoutError(TimeoutError)          another writer keeps the lock
+    ├── PurgePendingError(TimeoutError)         purged, but a reader still keeps bytes
+    ├── CorruptLogError                         a log that cannot be read at all
+    └── StoreError                              the disk or database failed
+
+Every error names the value it is about and what to do next. Wrong arguments
+that none of these describes are plain ``ValueError`` or ``TypeError``.
+"""
+
+
+class RecollectError(Exception):
+    """Base of every error that recollect defines."""
+
+
+class InvalidAgentIdError(RecollectError, ValueError):
+    """An agent slug has other characters or another length than slugs may have. Nothing was touched."""
+
+
+class AgentNotFoundError(RecollectError, LookupError):
+    """The home has no such agent. List the agents with ``home.agents()``."""
+
+
+class InvalidSessionIdError(RecollectError, ValueError):
+    """A session id is empty, too long for a file name, or differs only by case from an existing one."""
+
+
+class EntryNotFoundError(RecollectError, LookupError):
+    """No entry with this id is in the session or agent that was asked."""
+
+
+class EntryExistsError(RecollectError, ValueError):
+    """An entry with this id but other content exists. Use ``update``, or another id."""
+
+
+class AmbiguousIdError(RecollectError, ValueError):
+    """Several sessions hold an entry with this id. Say which with ``session=``."""
+
+
+class PathEscapeError(RecollectError, PermissionError):
+    """A path would leave the folder it is confined to, or passes through a link. Nothing was touched."""
+
+
+class AccessDeniedError(RecollectError, PermissionError):
+    """The operating system refuses access to a file of the home. Check its owner and mode."""
+
+
+class MemoryFileNotFoundError(RecollectError, FileNotFoundError):
+    """The agent has no file at this path. List its files with ``agent.files.list()``."""
+
+
+class IsAFolderError(RecollectError, IsADirectoryError):
+    """The path names a folder where a file is needed."""
+
+
+class NotTextError(RecollectError, ValueError):
+    """The file is not UTF-8 text. It was left as it is."""
+
+
+class LockTimeoutError(RecollectError, TimeoutError):
+    """Another process kept a lock for too long. Nothing was written; try again."""
+
+
+class PurgePendingError(RecollectError, TimeoutError):
+    """The entry is purged from the log, but another process's read keeps old bytes of the index.
+
+    The purge is recorded and the next open, or the next purge, finishes it.
+    """
+
+
+class CorruptLogError(RecollectError):
+    """A log cannot be read as one: it is a folder, a link or a device. Run ``recollect doctor``."""
+
+
+class StoreError(RecollectError):
+    """The disk or the database failed. The cause is chained; what was acknowledged is kept."""

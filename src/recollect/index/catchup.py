@@ -1,0 +1,304 @@
+"""The index of one agent, and how it follows the logs.
+
+Writers tell it what they appended. Whatever else happened to a log, an editor,
+a crash, a foreign writer, a deleted index, shows in the log's size, time and
+inode, and ``catch_up`` reads on from where the index stands, or from the start.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+
+from recollect.fold import Folded, step
+from recollect.index import entries, words
+from recollect.index.database import UNUSABLE, Database, is_damage
+from recollect.index.entries import Known, Row
+from recollect.line import from_microseconds, id_of, microseconds, read_time
+from recollect.log import Log, Stat
+from recollect.model import Scope
+from recollect.scan import Line, Scan
+
+_CHECKED = 4096
+"""How many bytes before the offset tell whether a log only grew."""
+
+_LINES_AT_ONCE = 5_000
+"""Lines that one transaction of a catch-up takes in, so that other writers get their turn."""
+
+_WAITING_AT_MOST = 4096
+"""Rows that may wait for the full-text tables before an add flushes them itself."""
+
+_UNREAD = Stat(-1, 0, 0)
+
+
+class Index:
+    """One agent's index. Any thread may call; calls wait for one another.
+
+    With no path it lives in memory, for homes on disks that cannot be written.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._database = Database(path)
+
+    def known(self) -> dict[str, tuple[str, Stat]]:
+        """Return the file and the state of every session as far as it is indexed."""
+        with self._mending() as database:
+            return entries.all_known(database)
+
+    def is_current(self, session: str, stat: Stat) -> bool:
+        """Tell whether a session is indexed up to this state of its log."""
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            return known is not None and known.stat == stat
+
+    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
+        """Take in what a session's log holds and the index does not; False if there is no such log.
+
+        ``progress`` is told how many more bytes were read.
+        """
+        with log.reading() as fd:
+            if fd is None:
+                self.drop(session)
+                return False
+            while (read := self._read_on(session, log.name, fd)) is not None:
+                if progress:
+                    progress(read)
+            return True
+
+    def reread(self, session: str, log: Log) -> bool:
+        """Take in a session's log from its start; False if there is no such log."""
+        self.drop(session)
+        return self.catch_up(session, log)
+
+    def added(
+        self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
+    ) -> bool:
+        """Take in entries just appended; False if the index was not at ``before`` and must catch up."""
+        with self._mending() as database, database.writing():
+            known = entries.known_of(database, session)
+            if known is None and before.size == 0:
+                known = Known(0, file, before, 0, None, 0, 0, 0)
+            if known is None or known.stat != before or known.offset != before.size:
+                return known is not None and known.stat == after
+            last = lines[-1].record["ts"]
+            sid = entries.save_known(database, session, _advanced(known, after, tail, last))
+            entries.insert(database, sid, lines)
+            if words.waiting(database) > _WAITING_AT_MOST:
+                words.flush(database)
+            return True
+
+    def relocate(
+        self, session: str, after: Stat, moved: dict[int, tuple[int, int]], log: Log, *, folded: bool
+    ) -> None:
+        """Follow a rewrite of a session's log; a compaction leaves one line an entry (``folded``)."""
+        if not self._relocate(session, after, moved, log, folded=folded):
+            self.reread(session, log)
+
+    def _relocate(
+        self, session: str, after: Stat, moved: dict[int, tuple[int, int]], log: Log, *, folded: bool
+    ) -> bool:
+        with self._mending() as database, database.writing(), log.reading() as fd:
+            known = entries.known_of(database, session)
+            if known is None or fd is None or not entries.relocate(database, known.sid, moved, folded=folded):
+                return False
+            compacted = after.size if folded else known.compacted
+            state = replace(known, stat=after, offset=after.size, compacted=compacted)
+            entries.save_known(database, session, _checksummed(state, fd))
+            return True
+
+    def compacted(self, session: str) -> int:
+        """Return how long a session's log was after its last compaction, 0 if that is not known."""
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            return known.compacted if known else 0
+
+    def drop(self, session: str) -> None:
+        """Take a session out of the index."""
+        with self._mending() as database:
+            if entries.known_of(database, session) is None:
+                return
+            with database.writing():
+                known = entries.known_of(database, session)
+                if known is not None:
+                    entries.drop_rows(database, known.sid)
+                    database.execute("DELETE FROM session WHERE sid=?", (known.sid,))
+
+    def forget(self, session: str, ids: Sequence[str]) -> None:
+        """Take entries out of the index."""
+        with self._mending() as database, database.writing():
+            for entry_id in ids:
+                for row in entries.find(database, entry_id, session):
+                    known = entries.known_of(database, session)
+                    if known is not None:
+                        entries.change(database, known.sid, row.eid, None)
+
+    def find(self, entry_id: str, session: str | None = None) -> list[Row]:
+        """Return where the entries with an id stand."""
+        with self._mending() as database:
+            return entries.find(database, entry_id, session)
+
+    def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
+        """Return where a session's newest entries stand, by time and place, the oldest first.
+
+        None if the index does not hold all of the log: its last line may be unfinished.
+        """
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            if known is None or known.stat != stat or known.offset != stat.size:
+                return None
+            return entries.newest(database, session, limit, types)
+
+    def rows(self, eids: Sequence[int]) -> dict[int, Row]:
+        """Return rows by their numbers, without those that are gone."""
+        with self._mending() as database:
+            return entries.rows_of(database, eids)
+
+    def ranked(self, table: str, terms: Sequence[str], scope: Scope, limit: int) -> list[tuple[int, float]]:
+        """Return the rows in scope that hold any of the words, best first by BM25; ``table`` is words or near."""
+        with self._mending() as database:
+            if words.waiting(database):
+                with database.writing():
+                    words.flush(database)
+            return entries.ranked(database, table, words.match_of(terms), scope, limit)
+
+    def flush(self) -> None:
+        """Enter the words of rows that still wait, so that no recall has to."""
+        with self._mending() as database:
+            if words.waiting(database):
+                with database.writing():
+                    words.flush(database)
+
+    def checkpoint(self, timeout: float) -> bool:
+        """Empty SQLite's journal; False if another process kept it in use."""
+        return self._database.checkpoint(timeout)
+
+    def replaced(self) -> bool:
+        """Tell whether the file was deleted or exchanged under the open index."""
+        return self._database.replaced()
+
+    def discard(self) -> None:
+        """Throw everything away; ``catch_up`` of each session brings it back."""
+        self._database.discard()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    @contextmanager
+    def _mending(self) -> Iterator[Database]:
+        """Give the database; one that turns out to be damaged is begun anew, and the error goes on as ``Damaged``."""
+        with self._database.guard:
+            try:
+                yield self._database
+            except (apsw.Error, OSError) as error:
+                if isinstance(error, apsw.Error) and is_damage(error):
+                    self._database.discard()
+                    raise DamagedError(str(error)) from error
+                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
+                    raise UnavailableError(str(error)) from error
+                raise
+
+    def _read_on(self, session: str, file: str, fd: int) -> int | None:
+        """Take in the next lines; return how many bytes, None once the log's end is reached."""
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            if known is not None and known.stat == _stat(fd):
+                return None
+            with database.writing():
+                known = entries.known_of(database, session)
+                return self._take_in(database, session, _usable(database, known, file, fd), fd)
+
+    def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
+        stat = _stat(fd)
+        sid = known.sid or entries.save_known(database, session, known)
+        seen = Counter(
+            dict(database.execute("SELECT digest, count FROM seen WHERE sid=?", (sid,)).fetchall())
+        )
+        held = Counter(seen)
+        scan = Scan(fd, known.offset, ts=None if known.ts is None else from_microseconds(known.ts), seen=seen)
+        taken = 0
+        for line in itertools.islice(scan, _LINES_AT_ONCE):
+            taken += 1
+            if line.record is not None:
+                _take(database, sid, line, fd)
+        for digest in seen.keys() - held.keys() | {key for key in held if seen[key] != held[key]}:
+            database.execute("INSERT OR REPLACE INTO seen VALUES(?, ?, ?)", (sid, digest, seen[digest]))
+        done = taken < _LINES_AT_ONCE
+        ts = None if scan.ts is None else microseconds(scan.ts)
+        state = replace(known, sid=sid, stat=stat if done else _UNREAD, offset=scan.settled, ts=ts)
+        entries.save_known(database, session, _checksummed(state, fd))
+        words.flush(database)
+        return None if done else scan.settled - known.offset
+
+
+class DamagedError(Exception):
+    """The index was damaged and is empty now: catch up and ask again."""
+
+
+class UnavailableError(Exception):
+    """The index cannot be used now: it is busy, or the disk is full or refuses."""
+
+
+def _take(database: Database, sid: int, line: Line, fd: int) -> None:
+    """Let one line change the rows of its entry."""
+    entry_id = id_of(line.record or {})
+    if entry_id is None:
+        return
+    sql = "SELECT eid, '', id, place, at, length, head FROM entry WHERE id=? AND sid=?"
+    values = database.execute(sql, (entry_id, sid)).fetchone()
+    row = Row(*values) if values else None
+    known = row.folded(os.pread(fd, row.length, row.at)) if row else None
+    folded = step(known, line)
+    if row is None or known is None:
+        if folded is not None:
+            entries.insert(database, sid, [folded])
+    elif folded is None or folded.at != known.at:
+        entries.change(database, sid, row.eid, folded)
+    else:
+        entries.patch(database, row.eid, folded)
+
+
+def _usable(database: Database, known: Known | None, file: str, fd: int) -> Known:
+    """Return from where to read on: where the index stands if the log only grew, else its start."""
+    if known is None:
+        return Known(0, file, _UNREAD, 0, None, 0, 0, 0)
+    if known.file == file and _only_grew(known, fd):
+        return known
+    entries.drop_rows(database, known.sid)
+    return Known(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
+
+
+def _only_grew(known: Known, fd: int) -> bool:
+    stat = _stat(fd)
+    if known.stat != _UNREAD and (known.stat.inode != stat.inode or known.stat.size == stat.size):
+        return False
+    return stat.size >= known.offset and _crc(fd, known.offset, known.tail) == known.crc
+
+
+def _crc(fd: int, offset: int, length: int) -> int:
+    return zlib.crc32(os.pread(fd, length, offset - length))
+
+
+def _checksummed(known: Known, fd: int) -> Known:
+    tail = min(known.offset, _CHECKED)
+    return replace(known, tail=tail, crc=_crc(fd, known.offset, tail))
+
+
+def _advanced(known: Known, after: Stat, written: bytes, ts: str) -> Known:
+    tail = written[-_CHECKED:]
+    moment = read_time(ts)
+    last = known.ts if moment is None else microseconds(moment)
+    return replace(known, stat=after, offset=after.size, tail=len(tail), crc=zlib.crc32(tail), ts=last)
+
+
+def _stat(fd: int) -> Stat:
+    status = os.fstat(fd)
+    return Stat(status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,0 +1,198 @@
+"""The SQLite file of an index: its schema, how it is opened, and when it is thrown away."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from recollect.tokens import TOKENIZER
+
+SCHEMA = 1
+"""Part of the index's path, so that versions lie side by side and do not undo one another."""
+
+BUSY_TIMEOUT = 2.0
+"""Seconds to wait for another process that writes to the index."""
+
+_TOKENIZER = " ".join(TOKENIZER)
+
+TABLES = f"""
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE session(
+    sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
+    offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
+    compacted INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
+CREATE TABLE entry(
+    eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, id TEXT NOT NULL,
+    place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
+    ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, head TEXT, text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX entry_id ON entry(id, sid);
+CREATE INDEX entry_ts ON entry(sid, ts);
+CREATE INDEX entry_sid ON entry(sid);
+CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
+CREATE VIRTUAL TABLE near USING fts5(text, content='', tokenize='{_TOKENIZER}');
+INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+INSERT INTO near(near, rank) VALUES('secure-delete', 1);
+INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0);
+"""
+
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError, apsw.ConstraintError)
+"""What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
+
+UNUSABLE = (
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.FullError,
+    apsw.IOError,
+    OSError,
+)
+"""What it raises where the disk does not let it work."""
+
+
+def is_damage(error: apsw.Error) -> bool:
+    """Tell whether an error means that the file is damaged, rather than that it cannot be used now."""
+    missing = isinstance(error, apsw.SQLError) and str(error).startswith(
+        ("no such table", "no such column", "vtable")
+    )
+    return missing or isinstance(error, DAMAGE)
+
+
+class Database:
+    """One connection, shared between threads under ``guard``; every use holds the guard."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.guard = threading.RLock()
+        self.connection = self._open()
+        self.inode = self._inode()
+
+    def execute(self, sql: str, bindings: tuple[object, ...] = ()) -> apsw.Cursor:
+        """Run one statement."""
+        return self.connection.execute(sql, bindings)  # type: ignore[arg-type]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the guard and one write transaction, rolled back if the body raises."""
+        with self.guard:
+            if self.connection.in_transaction:
+                yield
+                return
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def replaced(self) -> bool:
+        """Tell whether the file was deleted or exchanged since it was opened."""
+        return self.path is not None and self._inode() != self.inode
+
+    def discard(self) -> None:
+        """Throw the file away and begin with an empty one."""
+        with self.guard:
+            self.connection.close(True)
+            if self.path is not None:
+                remove_files(self.path)
+            self.connection = self._open()
+            self.inode = self._inode()
+
+    def checkpoint(self, timeout: float) -> bool:
+        """Write the journal back and empty it; False if readers kept it in use for ``timeout`` seconds."""
+        with self.guard:
+            deadline = time.monotonic() + timeout
+            while self.path is not None:
+                try:
+                    self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    break
+                except apsw.BusyError:
+                    if time.monotonic() >= deadline:
+                        return False
+            return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.guard:
+            self.connection.close(True)
+
+    def _open(self) -> apsw.Connection:
+        try:
+            return _connect(self.path)
+        except apsw.Error as error:
+            if self.path is None or not is_damage(error):
+                raise
+            remove_files(self.path)
+            return _connect(self.path)
+
+    def _inode(self) -> int:
+        try:
+            return os.stat(self.path).st_ino if self.path else 0
+        except OSError:
+            return -1
+
+
+def remove_files(path: Path) -> None:
+    """Remove a database with its journal; a folder in its place is moved aside."""
+    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if name.is_dir() and not name.is_symlink():
+            name.rename(f"{name}.{time.time_ns()}.aside")
+        else:
+            name.unlink(missing_ok=True)
+
+
+def _connect(path: Path | None) -> apsw.Connection:
+    if path is not None:
+        if path.is_dir():
+            remove_files(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+    connection = apsw.Connection(str(path) if path else ":memory:")
+    try:
+        _prepare(connection)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    connection.set_busy_handler(_patience())
+    connection.execute(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY"
+    )
+    if not _is_ours(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        if not _is_ours(connection):
+            connection.execute(TABLES)
+        connection.execute("COMMIT")
+    if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _TOKENIZER:
+        raise apsw.FormatError("the index was made with another tokenizer")
+
+
+def _is_ours(connection: apsw.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name='meta'").get is not None
+
+
+def _patience() -> Callable[[int], bool]:
+    """Wait for a busy index in short uneven steps: SQLite's own steps grow to a tenth of a second."""
+    began = 0.0
+
+    def wait(attempt: int) -> bool:
+        nonlocal began
+        began = time.monotonic() if attempt == 0 else began
+        time.sleep(random.uniform(0.0002, 0.002))
+        return time.monotonic() - began < BUSY_TIMEOUT
+
+    return wait

@@ -1,0 +1,236 @@
+"""The rows of an index: one for each live entry, one for each session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.fold import Folded
+from recollect.index import words
+from recollect.index.database import Database
+from recollect.line import create, dump_read, head_of, id_of, microseconds, parse, read_time, text_of
+from recollect.log import Stat
+from recollect.model import Record, Scope
+from recollect.scan import derived_id
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Where an entry stands in its log, and what later lines made of it."""
+
+    eid: int
+    session: str
+    id: str
+    place: int
+    at: int
+    length: int
+    head: str | None
+    """The entry without its payload, as JSON; None if its one line says it."""
+
+    def record(self, raw: bytes) -> Record | None:
+        """Return the entry's record from the bytes of its line, None if they are another's."""
+        line = parse(raw)
+        if line is None or (id_of(line) or self.id) != self.id:
+            return None
+        if self.head is None:
+            return create(line) if "ts" in line else None
+        if id_of(line) is None and not self.id.startswith(derived_id(raw)):
+            return None
+        head: Record = json.loads(self.head)
+        return head | {key: value for key, value in line.items() if key not in head_of(line)}
+
+    def folded(self, raw: bytes) -> Folded | None:
+        """Return the entry as a fold of its log would hold it."""
+        record = self.record(raw)
+        return record and Folded(record, self.place, self.at, self.length, self.head is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How far the index has read a log."""
+
+    sid: int
+    file: str
+    stat: Stat
+    offset: int
+    ts: int | None
+    """The time of the last line read, in microseconds, for lines that have none."""
+    tail: int
+    """How many bytes before ``offset`` the checksum covers."""
+    crc: int
+    compacted: int
+    """The log's length after its last compaction, 0 if there was none."""
+
+
+_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head"
+_FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
+
+
+def known_of(database: Database, session: str) -> Known | None:
+    """Return how far a session's log is indexed, None if it is unknown."""
+    row = database.execute(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,)).fetchone()
+    if row is None:
+        return None
+    sid, file, size, mtime, inode, *rest = row
+    return Known(sid, file, Stat(size, mtime, inode), *rest)
+
+
+def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
+    """Return the file and the state of every session the index knows."""
+    rows = database.execute("SELECT name, file, size, mtime, inode FROM session")
+    return {name: (file, Stat(size, mtime, inode)) for name, file, size, mtime, inode in rows}
+
+
+def save_known(database: Database, session: str, known: Known) -> int:
+    """Record how far a session's log is indexed; return the session's number."""
+    stat = known.stat
+    values = (
+        known.file,
+        stat.size,
+        stat.mtime,
+        stat.inode,
+        known.offset,
+        known.ts,
+        known.tail,
+        known.crc,
+        known.compacted,
+    )
+    if known.sid:
+        columns = "file=?, size=?, mtime=?, inode=?, offset=?, ts=?, tail=?, crc=?, compacted=?"
+        database.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
+        return known.sid
+    columns = "name, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+    database.execute(f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values))
+    return database.connection.last_insert_rowid()
+
+
+def insert(database: Database, sid: int, entries: Iterable[Folded]) -> None:
+    """Add rows for new entries of one session, in the order of their places."""
+    eid = words.next_eid(database)
+    sql = f"INSERT INTO entry VALUES({', '.join('?' * 13)})"
+    values = ((number, sid, *_columns(folded)) for number, folded in enumerate(entries, eid))
+    database.connection.executemany(sql, values)
+
+
+def change(database: Database, sid: int, eid: int, folded: Folded | None) -> None:
+    """Bring one row to a later version of its entry; None takes it out."""
+    words.take_out(database, sid, eid)
+    database.execute("DELETE FROM entry WHERE eid=?", (eid,))
+    if folded is not None:
+        values = (eid, sid, *_columns(folded))
+        database.execute(f"INSERT INTO entry VALUES({', '.join('?' * 13)})", values)
+    words.put_back(database, sid, eid)
+
+
+def patch(database: Database, eid: int, folded: Folded) -> None:
+    """Bring one row to a later version that has the same text."""
+    columns = _columns(folded)
+    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, head=? WHERE eid=?"
+    database.execute(sql, (*columns[6:10], eid))
+
+
+def _columns(folded: Folded) -> tuple[Any, ...]:
+    record = folded.record
+    moment = read_time(record["ts"])
+    priority, tags = record.get("priority"), record.get("tags")
+    return (
+        record["id"],
+        folded.place,
+        folded.at,
+        folded.length,
+        microseconds(moment) if moment else 0,
+        _storable(record["type"]),
+        priority if isinstance(priority, int | float) and abs(priority) < 1e300 else None,
+        1 if record.get("pinned") is True else None,
+        dump_read(tags).decode() if isinstance(tags, list) else None,  # type: ignore[arg-type]
+        None if folded.pristine else dump_read(head_of(record)).decode(),
+        _storable(text_of(record)),
+    )
+
+
+def _storable(text: str) -> str:
+    """Return a text without the lone surrogates that another program's escapes may hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *, folded: bool) -> bool:
+    """Follow a rewrite: lines moved from the offsets that are keys to these offsets and lengths.
+
+    False, with nothing done, if a row stands where the rewrite found no line.
+    """
+    rows = database.execute("SELECT eid, place, at FROM entry WHERE sid=?", (sid,)).fetchall()
+    if not all(place in moved and at in moved for _, place, at in rows):
+        return False
+    values = ((moved[place][0], *moved[at], eid) for eid, place, at in rows)
+    head = ", head=NULL" if folded else ""
+    database.connection.executemany(f"UPDATE entry SET place=?, at=?, length=?{head} WHERE eid=?", values)
+    return True
+
+
+def drop_rows(database: Database, sid: int) -> None:
+    """Take all of a session's entries out of the index."""
+    words.drop_session(database, sid)
+    database.execute("DELETE FROM entry WHERE sid=?", (sid,))
+    database.execute("DELETE FROM seen WHERE sid=?", (sid,))
+
+
+def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
+    """Return the rows with an id, in one session or in all."""
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
+    return _rows(database, sql, (entry_id,) if session is None else (entry_id, session))
+
+
+def newest(database: Database, session: str, limit: int, types: Sequence[str] | None) -> list[Row]:
+    """Return a session's rows by (time, place), oldest first; a limit keeps the newest."""
+    condition, bindings = conditions(Scope("", (session,), tuple(types) if types is not None else None))
+    sql = f"SELECT {_ROW} {_FROM} WHERE {condition} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+    return _rows(database, sql, (*bindings, limit))[::-1]
+
+
+def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
+    """Return rows by their numbers."""
+    marks = ", ".join("?" * len(eids))
+    return {
+        row.eid: row
+        for row in _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.eid IN ({marks})", tuple(eids))
+    }
+
+
+def ranked(database: Database, table: str, match: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
+    """Return the rows that a full-text query finds in scope, best first, each with its BM25 score."""
+    condition, bindings = conditions(scope)
+    sql = (
+        f"SELECT e.eid, -{table}.rank FROM {table} CROSS JOIN entry e ON e.eid={table}.rowid JOIN session s ON s.sid=e.sid "
+        f"WHERE {table} MATCH ? AND {condition} ORDER BY {table}.rank LIMIT ?"
+    )
+    if condition == "1":
+        sql = f"SELECT rowid, -rank FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT ?"
+    return database.execute(sql, (match, *bindings, limit)).fetchall()
+
+
+def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Return a scope as an SQL condition with its bindings: the only place where one becomes the other.
+
+    ``where`` is not part of it: payloads are in the log, and whoever reads them compares.
+    """
+    parts: list[str] = []
+    bindings: list[object] = []
+    for column, names in (("s.name", scope.sessions), ("e.type", scope.types)):
+        if names is not None:
+            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
+            bindings.append(json.dumps(names))
+    for operator, moment in ((">=", scope.since), ("<", scope.until)):
+        if moment is not None:
+            parts.append(f"e.ts {operator} ?")
+            bindings.append(microseconds(moment))
+    for tag in scope.tags or ():
+        parts.append("e.tags IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(e.tags) WHERE value=?)")
+        bindings.append(tag)
+    return " AND ".join(parts) or "1", tuple(bindings)
+
+
+def _rows(database: Database, sql: str, bindings: tuple[object, ...]) -> list[Row]:
+    return [Row(*values) for values in database.execute(sql, bindings)]

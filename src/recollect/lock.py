@@ -1,0 +1,104 @@
+"""The lock of one session: among threads a queue, among processes the lock that ``filelock`` takes.
+
+A ``FileLock`` on the same file, in any program, contends with it. The
+descriptor stays open between uses: opening and closing it would cost more than
+the rest of an append together (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from filelock import lock_descriptor, unlock_descriptor
+
+from recollect.confine import Folder, truncate
+from recollect.errors import LockTimeoutError
+
+TIMEOUT = 5.0
+"""Seconds to wait for a lock before ``LockTimeoutError``."""
+
+_SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.01
+
+
+class Lock:
+    """An exclusive lock on one lock file. Not reentrant; share one object between threads."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._queue = threading.Lock()
+        self._fd = -1
+
+    @contextmanager
+    def hold(self, timeout: float = TIMEOUT) -> Iterator[bool]:
+        """Hold the lock inside a ``with``; gives whether the last holder died with a mark set.
+
+        Raises:
+            LockTimeoutError: Another thread or process kept it for ``timeout`` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        if not self._queue.acquire(timeout=timeout):
+            raise self._timed_out(timeout)
+        try:
+            marked = self._take(deadline, timeout)
+            try:
+                yield marked
+            finally:
+                if self._fd >= 0:
+                    unlock_descriptor(self._fd)
+        finally:
+            self._queue.release()
+
+    def mark(self, *, on: bool) -> None:
+        """While holding, say that files beside the log may be left behind if this process dies, or no longer."""
+        truncate(self._fd, 1 if on else 0)
+
+    def remove(self) -> None:
+        """While holding, remove the lock file: others that wait for it notice and make a new one."""
+        with suppress(FileNotFoundError):
+            self._folder.unlink(self._name)
+        self.close()
+
+    def close(self) -> None:
+        """Close the descriptor; the next use opens it again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def if_free(self, act: Callable[[], None]) -> bool:
+        """Close the lock and act, unless a thread holds or awaits it; tell whether that was done."""
+        if not self._queue.acquire(blocking=False):
+            return False
+        try:
+            self.close()
+            act()
+        finally:
+            self._queue.release()
+        return True
+
+    def _take(self, deadline: float, timeout: float) -> bool:
+        pause = _SHORTEST_POLL
+        while True:
+            if self._fd < 0:
+                self._fd = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
+            if lock_descriptor(self._fd, blocking=False):
+                status = os.fstat(self._fd)
+                if status.st_nlink:
+                    return status.st_size > 0
+                self.close()
+                continue
+            if time.monotonic() >= deadline:
+                raise self._timed_out(timeout)
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 1.5, _LONGEST_POLL)
+
+    def _timed_out(self, timeout: float) -> LockTimeoutError:
+        return LockTimeoutError(
+            f"{self._folder.path / self._name} is held by another writer for over {timeout:g} s; "
+            "nothing was written: try again, or end the process that hangs"
+        )

@@ -1,0 +1,243 @@
+"""The NDJSON log of one session: the truth. Format page: docs/formats/log.md.
+
+A ``Log`` writes and reads lines. What lines mean stands in ``line`` and
+``fold``; which lines a rewrite keeps stands in ``rewrite``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from recollect.confine import Folder, sync_file, truncate, write_all
+from recollect.errors import CorruptLogError, IsAFolderError, PathEscapeError, StoreError
+from recollect.fold import Fold
+from recollect.layout import ARCHIVE, TEMPORARY
+from recollect.lock import Lock
+from recollect.model import Record
+from recollect.scan import Scan, backwards, batch_of, behind_last_newline
+from recollect.tail import tail
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What tells whether a log is still as it was."""
+
+    size: int
+    mtime: int
+    """Last change in nanoseconds since 1970."""
+    inode: int
+
+
+class Log:
+    """One session's log in a folder of logs.
+
+    Reading needs no lock and uses descriptors of its own. Every method that
+    writes must be called while ``locked`` is held.
+    """
+
+    def __init__(self, folder: Folder, name: str, lock: Lock, *, durable: bool = True) -> None:
+        self.name = name
+        self._temporary = name + TEMPORARY
+        self._parent = name.rpartition("/")[0]
+        self._folder = folder
+        self.lock = lock
+        self._durable = durable
+        self._fd = -1
+        self._inode = 0
+        self._mended = -1
+        self._fresh = True
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the session's lock, and first clear away what a killed rewrite left."""
+        with self.lock.hold() as marked:
+            if marked or self._fresh:
+                for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
+                    with suppress(FileNotFoundError):
+                        self._folder.unlink(temporary)
+                self.lock.mark(on=False)
+                self._fresh = False
+            yield
+
+    def stat(self) -> Stat | None:
+        """Return the log's state on disk, None if there is no log.
+
+        Raises:
+            CorruptLogError: Its place is taken by a link, a folder or a device.
+        """
+        try:
+            status = self._folder.stat(self.name)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            raise self._not_regular()
+        return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
+
+    def create(self) -> Stat:
+        """Make an empty log if there is none, and return its state."""
+        return _stat_of(self._current()[0])
+
+    def append(self, lines: Sequence[bytes]) -> tuple[int, Stat]:
+        """Append whole lines in one write and sync it; return where they begin and the log's new state.
+
+        A torn batch at the end is truncated away first, and an unfinished line is ended.
+
+        Raises:
+            StoreError: The disk is full or failed; the log is as long as before.
+        """
+        fd, size = self._current()
+        begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
+        data = prefix + b"".join(lines)
+        try:
+            write_all(fd, data)
+            if self._durable:
+                sync_file(fd)
+        except StoreError as error:
+            self._cut(fd, begin)
+            raise StoreError(f"{self._folder.path / self.name}: {error}; nothing was stored") from error
+        self._mended = begin + len(data)
+        return begin + len(prefix), _stat_of(fd)
+
+    @contextmanager
+    def reading(self) -> Iterator[int | None]:
+        """Give a descriptor to read from inside a ``with``, None if there is no log."""
+        fd = self._open_to_read()
+        try:
+            yield fd
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def fold(self) -> Fold:
+        """Return all live entries, in the order of their places."""
+        with self.reading() as fd:
+            return Fold() if fd is None else Fold().take(Scan(fd, unfinished=True))
+
+    def tail(self, count: int) -> list[Record]:
+        """Return the last ``count`` lines that created entries, in file order, as they were written."""
+        with self.reading() as fd:
+            return [] if fd is None else tail(fd, count)
+
+    def truncate(self) -> None:
+        """Empty the log to zero bytes, if there is one."""
+        if self.stat():
+            self._cut(self._current()[0], 0)
+
+    def replace(self, lines: Iterable[bytes]) -> Stat:
+        """Put other lines in the place of all of them; a killed process leaves the old or the new log."""
+        self.lock.mark(on=True)
+        fd = self._folder.open(self._temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
+        try:
+            for block in _blocks(lines):
+                write_all(fd, block)
+            sync_file(fd)
+        except StoreError as error:
+            self._folder.unlink(self._temporary)
+            raise StoreError(f"{self._folder.path / self.name}: {error}; it is unchanged") from error
+        finally:
+            os.close(fd)
+        self._folder.replace(self._temporary, self.name)
+        self._folder.sync(self._parent)
+        self.lock.mark(on=False)
+        self._forget()
+        return self.create()
+
+    def remove(self) -> None:
+        """Remove the log and its lock file."""
+        with suppress(FileNotFoundError):
+            self._folder.unlink(self.name)
+        self.lock.remove()
+        self._folder.sync()
+        self._forget()
+
+    def close(self) -> None:
+        """Close the descriptors; the next use opens them again."""
+        self._forget()
+        self.lock.close()
+
+    def close_if_idle(self) -> bool:
+        """Close the descriptors unless a thread uses them; tell whether that was done."""
+        return self.lock.if_free(self._forget)
+
+    def _open_to_read(self) -> int | None:
+        try:
+            return self._folder.open(self.name, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        except (IsAFolderError, PathEscapeError) as error:
+            raise self._not_regular() from error
+
+    def _not_regular(self) -> CorruptLogError:
+        return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
+
+    def _open(self) -> int:
+        """Return the descriptor to write with; only the holder of the lock may call this."""
+        if self._fd < 0:
+            try:
+                self._fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+            except FileNotFoundError:
+                if self._parent:
+                    self._folder.make_folder(self._parent)
+                self._fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+                self._folder.sync(self._parent)
+            self._inode = os.fstat(self._fd).st_ino
+        return self._fd
+
+    def _current(self) -> tuple[int, int]:
+        """Return a descriptor of the log that its name now stands for, and its size."""
+        now = self.stat()
+        if now is None or now.inode != self._inode:
+            self._forget()
+        return self._open(), now.size if now else 0
+
+    def _forget(self) -> None:
+        fd, self._fd, self._inode, self._mended = self._fd, -1, 0, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def _cut(self, fd: int, size: int) -> None:
+        truncate(fd, size)
+        sync_file(fd)
+        self._mended = -1
+
+    def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
+        """Return where to write and what to write first, so that new lines stand on their own."""
+        end = behind_last_newline(fd, size)
+        torn = _torn_batch(fd, end)
+        if torn is not None:
+            truncate(fd, torn)
+            return torn, b""
+        return size, b"\n" if end < size else b""
+
+
+def _stat_of(fd: int) -> Stat:
+    status = os.fstat(fd)
+    return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def _blocks(lines: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:
+    block = bytearray()
+    for line in lines:
+        block += line
+        if len(block) >= size:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)
+
+
+def _torn_batch(fd: int, end: int) -> int | None:
+    """Return where the torn batch begins that the log ends with, None if it ends with none."""
+    place = length = 0
+    for line in backwards(fd, end):
+        batch = batch_of(line.record)
+        if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
+            return None
+        place, length = batch
+        if place == 1:
+            return line.offset
+    return None

@@ -1,0 +1,225 @@
+"""The values that recollect gives out and takes in: plain, frozen, without behaviour of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+Record = dict[str, Any]
+"""One JSON object of a log, folded or not: the keys of a log line and their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One remembered thing: a line in a session's log, with its later lines folded in.
+
+    The envelope and the reserved keys are attributes; what the caller stored is ``data``.
+
+    Example:
+        >>> entry = session.add("decision", {"decision": "Use OAuth"}, tags=["auth"])
+        >>> entry.data["decision"], entry.tags
+        ('Use OAuth', ('auth',))
+    """
+
+    agent: str
+    session: str
+    id: str
+    ts: datetime
+    """When the entry was made: an aware datetime in UTC. Later puts and patches keep it."""
+    type: str
+    text: str
+    """The text that is indexed and shown."""
+    data: Record = field(repr=False)
+    """The payload as it was stored; a copy, so changing it changes no memory."""
+    line: Record = field(repr=False)
+    """The log line that says all of this entry; ``as_dict`` gives a copy."""
+
+    def as_dict(self) -> Record:
+        """Return the entry in the shape of its log line, as a dictionary of its own."""
+        return dict(self.line)
+
+    @property
+    def summary(self) -> str | None:
+        """A shorter wording that the caller gave, or None."""
+        return _of_type(self.line.get("summary"), str)
+
+    @property
+    def priority(self) -> float | None:
+        """The stored priority, before any decay; None if none was given."""
+        value = self.line.get("priority")
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    @property
+    def access(self) -> int:
+        """How often the entry was returned by ``SessionMemory``."""
+        return _of_type(self.line.get("access"), int) or 0
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the entry is always part of the context and never archived for age."""
+        return self.line.get("pinned") is True
+
+    @property
+    def deleted(self) -> bool:
+        """Whether this version is a deletion; true only in ``history``."""
+        return self.line.get("deleted") is True
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The entry's tags, in the order they were given."""
+        value = self.line.get("tags")
+        return tuple(tag for tag in value if isinstance(tag, str)) if isinstance(value, list) else ()
+
+    @property
+    def links(self) -> tuple[Any, ...]:
+        """Relations to other entries, as they stand in the log."""
+        value = self.line.get("links")
+        return tuple(value) if isinstance(value, list) else ()
+
+    @property
+    def valid_from(self) -> str | None:
+        """From when the entry holds (RFC 3339), or None."""
+        return _of_type(self.line.get("valid_from"), str)
+
+    @property
+    def valid_to(self) -> str | None:
+        """Until when the entry holds (RFC 3339), or None."""
+        return _of_type(self.line.get("valid_to"), str)
+
+    @property
+    def expires(self) -> str | None:
+        """When the entry may be forgotten (RFC 3339), or None."""
+        return _of_type(self.line.get("expires"), str)
+
+
+def _of_type(value: object, kind: type[T]) -> T | None:
+    return value if isinstance(value, kind) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Version(Entry):
+    """An entry as one line of its log left it, given by ``history``."""
+
+    written: datetime
+    """When the line was written: an aware datetime in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A session as listings show it."""
+
+    id: str
+    modified: datetime
+    """When its log last changed: an aware datetime in UTC."""
+    size: int
+    """The length of its log in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which entries a call may touch: always exactly one agent, then what else is named.
+
+    None means no limit; an empty tuple allows nothing.
+    """
+
+    agent: str
+    sessions: tuple[str, ...] | None = None
+    types: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    """Entries must carry all of these."""
+    where: Mapping[str, Any] | None = None
+    """Top-level payload keys and the values they must equal."""
+    since: datetime | None = None
+    """Entries made at this instant or later."""
+    until: datetime | None = None
+    """Entries made before this instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why recall returned an entry."""
+
+    ranks: Mapping[str, int]
+    """The place, from 1, that the entry had in each candidate list that found it."""
+    words: tuple[str, ...] = ()
+    """The words of the query that the entry or its neighbours hold."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """What each list contributed to the score."""
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{name} #{rank}" for name, rank in self.ranks.items())
+        matched = f"; words: {', '.join(self.words)}" if self.words else ""
+        return f"found by {found}{matched}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result of a recall."""
+
+    entry: Entry
+    score: float
+    """How well the entry fits, higher is better; comparable within one recall only."""
+    why: Why
+
+
+class Hits(list[Hit]):
+    """The results of a recall, best first, with how the answer came about.
+
+    Attributes:
+        lexical_only: True if only words were searched, because no embedder is in use.
+        pending: Entries in scope that have no vector yet.
+        stale: True if the index could not take in everything the logs hold.
+        took_ms: How long the recall took, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        hits: list[Hit],
+        *,
+        lexical_only: bool = True,
+        pending: int = 0,
+        stale: bool = False,
+        took_ms: float = 0.0,
+    ) -> None:
+        super().__init__(hits)
+        self.lexical_only = lexical_only
+        self.pending = pending
+        self.stale = stale
+        self.took_ms = took_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a context block."""
+
+    kind: str
+    """``"recalled"`` for entries that a query found, ``"newest"`` for the latest ones."""
+    text: str
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The text block that goes into a system prompt."""
+
+    text: str
+    tokens: int
+    """A conservative estimate: one token for every three bytes of UTF-8, rounded up."""
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that ``Home.doctor`` looked at."""
+
+    level: str
+    """``"ok"``, ``"warning"`` or ``"error"``."""
+    subject: str
+    """What was looked at: an agent, a session or a file of the home."""
+    message: str
+    remedy: str = ""
+    """What to do about it, as a command where there is one."""

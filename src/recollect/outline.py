@@ -1,0 +1,220 @@
+"""The outline of a Markdown text: its headings, and the stretches that are code or HTML and hold no notes.
+
+A full Markdown parser takes half a second for a megabyte. This one looks only at the lines that can open
+something, and at what stands around them, so that a note can be added to a large file in milliseconds. It
+follows CommonMark with one exception: a fence or HTML comment that is never closed is an ordinary line, where
+CommonMark would take all the rest of the file for code. The format is described in docs/formats/notes.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from markdown_it.rules_block.html_block import HTML_SEQUENCES
+
+OPENER = re.compile(
+    r"\n( {0,3})(?=[`~<#=-])(?:"
+    r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
+    r"|(?P<html><(?=[A-Za-z/!?]))"
+    r"|(?P<hashes>\#{1,6}(?=[ \t\n]|\Z))"
+    r"|(?P<underline>(?:=+|-+)(?=[ \t]*(?:\n|\Z)))"
+    r")"
+)
+BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
+RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
+ITEM = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)]))([ \t]+|\Z)(.*)", re.DOTALL)
+BREAKS_PARAGRAPH = re.compile(r" {0,3}(?:>|#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|<[A-Za-z/!?])")
+SECTION_LEVEL = 2
+
+
+class Heading(NamedTuple):
+    """A heading; ``start`` and ``end`` are the offsets of its first line and of the line after it."""
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+class Stretch(NamedTuple):
+    """A part of the text that holds no notes, from the start of a line to the start of another."""
+
+    start: int
+    end: int
+
+
+def text_column(line: str) -> int | None:
+    """Return the column in which the text of a list item begins, or None if ``line`` opens no list item.
+
+    Example:
+        >>> text_column("-  milk"), text_column("milk")
+        (3, None)
+    """
+    item = ITEM.match(line)
+    if item is None or RULE.match(line):
+        return None
+    marker, gap, text = item.groups()
+    width = len((marker + gap).expandtabs(4)) - len(marker)
+    # Five columns or more are one space and indented code; an item without text counts as one space, too.
+    return len(marker) + (width if text and width <= 4 else 1)  # noqa: PLR2004 - the number is CommonMark's
+
+
+@cache
+def _closing_fence(kind: str, length: int) -> re.Pattern[str]:
+    return re.compile(rf"\n {{0,3}}{kind}{{{length},}}[ \t]*(?=\n|\Z)")
+
+
+class Outline:
+    """The headings and the opaque stretches of ``text``, in order.
+
+    The text has newlines of one character only, and a newline before its first line, so that every line,
+    the first one too, begins after a newline.
+
+    Attributes:
+        headings: All headings that stand in no list, quote, fence or HTML.
+        opaque: Closed fences, HTML, and the single lines that would open such a thing but never close it.
+        left_open: Where the first thing begins that is never closed; the end of the text if all is closed.
+    """
+
+    def __init__(self, text: str, start: int = 1) -> None:
+        """Read ``text`` from the line at ``start``, above which no list, paragraph, fence or HTML goes on."""
+        self.headings: list[Heading] = []
+        self.opaque: list[Stretch] = []
+        self._text = text
+        self.left_open = len(text)
+        self._floor = start  # No list item or paragraph that began before this offset goes on behind it.
+        self._asked: dict[int, tuple[int, bool]] = {}
+        self._never_closed: dict[str, int] = {}
+        self._no_heading = 0
+        at = start - 1
+        while found := OPENER.search(text, at):
+            at = max(self._take(found), found.end())
+
+    def _take(self, found: re.Match[str]) -> int:
+        """Note what this line opens, and return the offset of the newline from which to go on."""
+        start = found.start() + 1
+        if found[1] and self._in_item(start, len(found[1])):
+            return found.end()
+        taken = {
+            "fence": self._fence,
+            "html": self._html,
+            "hashes": self._hashes,
+            "underline": self._underline,
+        }
+        return taken[found.lastgroup or ""](found, start)
+
+    def _fence(self, found: re.Match[str], start: int) -> int:
+        kind, length = found["fence"][0], len(found["fence"])
+        if length >= self._never_closed.get(kind, length + 1):
+            return self._hide(start, self._line_end(start))
+        closing = _closing_fence(kind, length).search(self._text, found.end())
+        if closing is None:
+            self._leave_open(kind, length, start)
+        return self._hide(start, closing.end() if closing else self._line_end(start))
+
+    def _html(self, found: re.Match[str], start: int) -> int:
+        line = self._text[found.start("html") : self._line_end(start)]
+        for opens, closes, interrupts in HTML_SEQUENCES:
+            if opens.search(line) and (interrupts or self._after_blank(start)):
+                return self._hide(start, self._html_end(found, closes))
+        return found.end()
+
+    def _html_end(self, found: re.Match[str], closes: re.Pattern[str]) -> int:
+        own_end = self._line_end(found.end())
+        if closes.pattern == "^$":
+            blank = BLANK_LINE.search(self._text, own_end)
+            return blank.start() if blank else len(self._text)
+        if closes.pattern in self._never_closed:
+            return own_end
+        closing = closes.search(self._text, found.start("html"))
+        if closing is None:
+            self._leave_open(closes.pattern, 1, found.start() + 1)
+        return self._line_end(closing.end()) if closing else own_end
+
+    def _leave_open(self, kind: str, length: int, start: int) -> None:
+        self._never_closed[kind] = length
+        self.left_open = min(start, self.left_open)
+
+    def _hide(self, start: int, end: int) -> int:
+        self._floor = min(end + 1, len(self._text))
+        self.opaque.append(Stretch(start, self._floor))
+        return end
+
+    def _hashes(self, found: re.Match[str], start: int) -> int:
+        end = self._line_end(start)
+        title = re.sub(r"(?:^|[ \t])#+[ \t]*\Z", "", self._text[found.end() : end])
+        return self._head(Heading(start, min(end + 1, len(self._text)), len(found["hashes"]), title.strip()))
+
+    def _underline(self, found: re.Match[str], start: int) -> int:
+        end = self._line_end(start)
+        first = self._paragraph_above(start)
+        if first is not None:
+            title = " ".join(self._text[first : start - 1].split())
+            level = 1 if found["underline"][0] == "=" else 2
+            return self._head(Heading(first, min(end + 1, len(self._text)), level, title))
+        if RULE.match(self._text[start:end]):
+            self._floor = min(end + 1, len(self._text))
+        return end
+
+    def _head(self, heading: Heading) -> int:
+        self.headings.append(heading)
+        self._floor = heading.end
+        return heading.end - 1
+
+    def _paragraph_above(self, start: int) -> int | None:
+        """Return where the paragraph begins that ends right above; None if none does at the top level."""
+        first = None
+        for at, line in self._lines_above(start, self._floor):
+            if at == self._no_heading or text_column(line) is not None or BREAKS_PARAGRAPH.match(line):
+                self._no_heading = start
+                return None
+            if not line.strip(" \t") or RULE.match(line):
+                break
+            first = at
+        if first is None:
+            return None
+        depth = self._depth(self._text[first : self._line_end(first)])
+        return None if depth >= 4 or (depth and self._in_item(first, depth)) else first  # noqa: PLR2004 - code
+
+    def _in_item(self, start: int, indent: int) -> bool:
+        """Say whether the line at ``start``, indented by 1 to 3 spaces, belongs to a list item above it."""
+        asked = self._asked.get(indent, (0, False))
+        floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
+        outside = False
+        for at, line in self._lines_above(start, floor):
+            blank = not line.strip(" \t")
+            shallow = not blank and self._depth(line) < indent
+            column = text_column(line) if shallow else None
+            if column is not None:
+                depth = self._depth(line)
+                answer = column <= indent or (depth > 0 and self._in_item(at, depth))
+                break
+            # A line further left that follows a blank one, or that opens something itself, ended the list.
+            if (blank and outside) or (shallow and (RULE.match(line) or BREAKS_PARAGRAPH.match(line))):
+                answer = False
+                break
+            outside = shallow
+        self._asked[indent] = (start, answer)
+        return answer
+
+    def _lines_above(self, start: int, floor: int) -> Iterator[tuple[int, str]]:
+        while start > floor:
+            end = start - 1
+            start = self._text.rfind("\n", 0, end) + 1
+            yield start, self._text[start:end]
+
+    def _after_blank(self, start: int) -> bool:
+        above = next(self._lines_above(start, self._floor), None)
+        return above is None or not above[1].strip(" \t") or RULE.match(above[1]) is not None
+
+    def _line_end(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        return len(self._text) if end < 0 else end
+
+    @staticmethod
+    def _depth(line: str) -> int:
+        line = line.expandtabs(4)
+        return len(line) - len(line.lstrip(" "))

@@ -1,0 +1,5 @@
+"""Recall: the query, the candidate lists, their fusion, and why each hit was found."""
+
+from recollect.recall.pipeline import recall
+
+__all__ = ["recall"]

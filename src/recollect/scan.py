@@ -1,0 +1,241 @@
+"""Reading a log: forwards, with what readers must hide or skip, and backwards from its end.
+
+The rules are those of docs/formats/log.md. Memory stays flat however long the
+log is, except for a batch, whose lines are held until it is seen to be whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from recollect.line import MAX_LINE, format_time, id_of, is_put, parse, read_time
+from recollect.model import Record
+
+_CHUNK = 1 << 20
+_BACK_CHUNK = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class Line:
+    """A line where it stands in its file."""
+
+    offset: int
+    raw: bytes
+    """Its bytes without the newline; empty for a line that is too long to be one."""
+    length: int
+    """Its bytes with the newline."""
+    record: Record | None
+    """Its object, None if it is unreadable."""
+    derived: bool = False
+    """Whether the id or the time in ``record`` is not in the bytes."""
+
+
+class Scan:
+    """The lines of a log from ``start`` on that readers take in, in file order.
+
+    Hidden are torn batches, whose write was never acknowledged; an unfinished
+    last line is left out unless it is a whole object that only lacks its newline
+    and ``unfinished`` asks for it. Unreadable lines are given with no record.
+
+    While it is iterated it fills in:
+        settled: the offset behind the last line that can no longer change its meaning.
+        torn: how many lines of torn batches were hidden.
+        rest: the bytes behind the last newline.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        start: int = 0,
+        *,
+        ts: datetime | None = None,
+        seen: Counter[str] | None = None,
+        unfinished: bool = False,
+    ) -> None:
+        self._fd = fd
+        self._start = start
+        self._unfinished = unfinished
+        self.ts = ts
+        self.seen = Counter() if seen is None else seen
+        self.settled = start
+        self.torn = 0
+        self.rest = b""
+        self._end = start
+
+    def __iter__(self) -> Iterator[Line]:
+        run = Run()
+        for line in self._complete():
+            batch = batch_of(line.record)
+            if run.lines and not run.takes(line, batch):
+                yield from self._close(run)
+                run = Run()
+            if batch is None and not run.lines:
+                yield self._named(line)
+                continue
+            run.add(line, batch)
+            if run.ended:
+                yield from self._close(run)
+                run = Run()
+        yield from self._last(run)
+
+    def _last(self, run: Run) -> Iterator[Line]:
+        if run.torn:
+            self.torn += len(run.lines)
+            return
+        yield from self._close(run)
+        end = self.settled = self._end
+        record = parse(self.rest) if self._unfinished and self.rest else None
+        if record is not None and batch_of(record) is None:
+            yield self._named(Line(end, self.rest, len(self.rest), record))
+            self.settled = end
+
+    def _close(self, run: Run) -> Iterator[Line]:
+        if run.torn:
+            self.torn += len(run.lines)
+            self.settled = run.lines[-1].offset + run.lines[-1].length
+            return
+        for line in run.lines:
+            yield self._named(line)
+
+    def _named(self, line: Line) -> Line:
+        self.settled = line.offset + line.length
+        if line.record is None:
+            return line
+        self._date(line, line.record)
+        if id_of(line.record) is None and is_put(line.record):
+            digest = derived_id(line.raw)
+            self.seen[digest] += 1
+            occurrence = self.seen[digest]
+            line.record["id"] = digest if occurrence == 1 else f"{digest}-{occurrence}"
+            line.derived = True
+        return line
+
+    def _date(self, line: Line, record: Record) -> None:
+        moment = read_time(record.get("ts"))
+        if moment is None:
+            moment = self.ts or datetime.fromtimestamp(os.fstat(self._fd).st_mtime, UTC)
+            record["ts"] = format_time(moment)
+            line.derived = True
+        self.ts = moment
+
+    def _complete(self) -> Iterator[Line]:
+        """Yield the lines that have their newline, and keep what is behind them."""
+        self._end, self.rest = yield from split(self._fd, self._start)
+
+
+def derived_id(raw: bytes) -> str:
+    """Return the id of a line that has none; later lines with the same bytes get it with a number."""
+    return hashlib.sha256(raw.strip()).hexdigest()[:32]
+
+
+def split(
+    fd: int, start: int, stop: int | None = None, wanted: Callable[[bytes], object] | None = None
+) -> Generator[Line, None, tuple[int, bytes]]:
+    """Yield the lines from ``start`` on that have their newline, blank ones left out; return where they end and what follows.
+
+    With ``wanted``, other lines than those it finds something in are left out unparsed.
+    """
+    offset = at = start
+    pending = bytearray()
+    dropped = 0
+    while chunk := os.pread(fd, _CHUNK if stop is None else min(_CHUNK, stop - at), at):
+        at += len(chunk)
+        begin = 0
+        while (end := chunk.find(b"\n", begin)) >= 0:
+            pending += chunk[begin:end]
+            length = dropped + len(pending) + 1
+            if (wanted is None or wanted(pending)) and (line := _line(offset, bytes(pending), length)):
+                yield line
+            offset += length
+            begin, dropped = end + 1, 0
+            pending.clear()
+        pending += chunk[begin:]
+        if dropped + len(pending) > MAX_LINE:
+            dropped += len(pending)
+            pending.clear()
+    return offset, b"\0" if dropped else bytes(pending)
+
+
+def _line(offset: int, raw: bytes, length: int) -> Line | None:
+    if length > MAX_LINE:
+        return Line(offset, b"", length, None)
+    if not raw.strip():
+        return None
+    record = parse(raw.removeprefix(_BOM) if offset == 0 else raw)
+    return Line(offset, raw, length, record)
+
+
+def batch_of(record: Record | None) -> tuple[int, int] | None:
+    """Return the place and the length of the batch that a line says it is part of."""
+    match record and record.get("batch"):
+        case [int(place), int(length)] if 1 <= place <= length:
+            return place, length
+    return None
+
+
+@dataclass(slots=True)
+class Run:
+    """The lines of one batch, as they come."""
+
+    lines: list[Line] = field(default_factory=list)
+    place: int = 0
+    length: int = 0
+    untouched: bool = True
+    """Whether the lines so far are 1, 2, 3 …: a gap or a damaged line means a later edit."""
+
+    def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
+        if line.record is None:
+            return True
+        return batch is not None and batch[1] == self.length and batch[0] > self.place
+
+    def add(self, line: Line, batch: tuple[int, int] | None) -> None:
+        self.lines.append(line)
+        place, self.length = batch or (self.place, self.length)
+        self.untouched = self.untouched and place == self.place + 1
+        self.place = place
+
+    @property
+    def ended(self) -> bool:
+        return self.place == self.length
+
+    @property
+    def torn(self) -> bool:
+        """Whether this is the beginning of a batch and nothing else."""
+        return bool(self.lines) and self.untouched and not self.ended
+
+
+def backwards(fd: int, end: int) -> Iterator[Line]:
+    """Yield the lines before ``end``, which stands behind a newline, the last one first and blank ones left out."""
+    stop, tail, excess = end - 1, b"", 0
+    at = stop
+    while at > 0:
+        size = min(max(_BACK_CHUNK, len(tail)), at)
+        at -= size
+        tail, *whole = (os.pread(fd, size, at) + tail).split(b"\n")
+        for raw in reversed(whole):
+            start = stop - excess - len(raw)
+            if line := _line(start, raw, stop - start + 1):
+                yield line
+            stop, excess = start - 1, 0
+        if len(tail) > MAX_LINE:
+            tail, excess = b"", excess + len(tail)
+    if end and (line := _line(0, tail, stop + 1)):
+        yield line
+
+
+def behind_last_newline(fd: int, size: int) -> int:
+    """Return the offset behind the last newline of the first ``size`` bytes; 0 if there is none."""
+    at = size
+    while at > 0:
+        length = min(_BACK_CHUNK, at)
+        at -= length
+        found = os.pread(fd, length, at).rfind(b"\n")
+        if found >= 0:
+            return at + found + 1
+    return 0

@@ -1,0 +1,1 @@
+"""Where entries are kept: ``base`` says what a store does, ``files`` does it with logs and an index."""

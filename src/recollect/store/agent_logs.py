@@ -1,0 +1,283 @@
+"""One agent's logs and its index, held open together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from recollect.confine import Folder
+from recollect.errors import InvalidSessionIdError, RecollectError
+from recollect.fold import Folded
+from recollect.index import DamagedError, Index, Row, UnavailableError
+from recollect.index.database import SCHEMA, UNUSABLE
+from recollect.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
+from recollect.line import payload_of, read_time, text_of
+from recollect.lock import Lock
+from recollect.log import Log, Stat
+from recollect.model import Entry, Record, SessionInfo
+from recollect.rewrite import Rewritten
+
+T = TypeVar("T")
+
+LOGS_OPEN = 64
+"""Logs of one agent that keep their descriptors, two each."""
+
+logger = logging.getLogger("recollect.store")
+
+
+class AgentLogs:
+    """The sessions folder of one agent, its logs, and the index that follows them.
+
+    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``:
+    the logs held open, the names of files, when the folder was last looked at.
+    The index guards itself, each log is guarded by its lock.
+    """
+
+    def __init__(self, root: Path, layout: Layout, agent: str, *, durable: bool, create: bool) -> None:
+        self.agent = agent
+        self._root = root
+        self._layout = layout
+        self._durable = durable
+        self.folder = Folder(layout.sessions_folder(root, agent), root=root, create=create)
+        self._guard = threading.RLock()
+        self._logs: OrderedDict[str, Log] = OrderedDict()
+        self._names: dict[str, str] = {}
+        self._looked = float("-inf")
+        self._index: Index | None = None
+        self.stale = False
+
+    # Logs
+
+    def log(self, session: str) -> Log:
+        """Return the log of a session, which need not exist."""
+        with self._guard:
+            log = self._logs.get(session)
+            if log is None:
+                name = self._name(session)
+                lock = Lock(self.folder, lock_file(name, self._layout.extension))
+                log = self._logs[session] = Log(self.folder, name, lock, durable=self._durable)
+                self._close_some()
+            self._logs.move_to_end(session)
+            return log
+
+    def archive(self, session: str) -> Log:
+        """Return the archive of a session, which need not exist. The session's lock guards it."""
+        log = self.log(session)
+        return Log(self.folder, f"{ARCHIVE}/{log.name}", log.lock, durable=True)
+
+    def forget_log(self, session: str) -> None:
+        """Close a session's log that is no more."""
+        with self._guard:
+            log = self._logs.pop(session, None)
+            self._names.pop(session, None)
+            if log:
+                log.close()
+
+    def _name(self, session: str) -> str:
+        """Return the file name of a session: the canonical one unless only a hand-made one exists."""
+        canonical = self._layout.session_file(session)
+        if self._exists(canonical):
+            return canonical
+        by_hand = self._names.get(session, session + self._layout.extension)
+        with suppress(RecollectError):
+            if self._layout.session_of(by_hand) == session and self._exists(by_hand):
+                return by_hand
+        if folds_case(self.folder.path):
+            refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
+        return canonical
+
+    def _exists(self, name: str) -> bool:
+        try:
+            self.folder.stat(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _close_some(self) -> None:
+        for session in list(self._logs)[: max(len(self._logs) - LOGS_OPEN, 0)]:
+            if self._logs[session].close_if_idle():
+                del self._logs[session]
+
+    # Sessions
+
+    def files(self) -> Iterator[tuple[str, str, os.stat_result]]:
+        """Yield id, file name and state of every session; of two names for one id the canonical one."""
+        found: dict[str, tuple[str, os.stat_result]] = {}
+        for entry in self.folder.scan():
+            session = self._layout.session_of(entry.name)
+            if session is None or not entry.is_file(follow_symlinks=False):
+                continue
+            if session not in found or entry.name == self._canonical(session):
+                with suppress(FileNotFoundError):
+                    found[session] = (entry.name, entry.stat(follow_symlinks=False))
+        for session, (name, status) in found.items():
+            yield session, name, status
+
+    def session_of(self, file_name: str) -> str | None:
+        """Return the session that a file name stands for, None if it stands for none."""
+        return self._layout.session_of(file_name)
+
+    def _canonical(self, session: str) -> str | None:
+        try:
+            return self._layout.session_file(session)
+        except InvalidSessionIdError:
+            return None
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return all sessions, the one changed last first."""
+        infos = [
+            SessionInfo(session, datetime.fromtimestamp(status.st_mtime, UTC), status.st_size)
+            for session, _, status in self.files()
+        ]
+        return sorted(infos, key=lambda info: (info.modified, info.id), reverse=True)
+
+    # The index
+
+    @property
+    def index(self) -> Index:
+        """The agent's index; in memory where none can be kept on disk."""
+        with self._guard:
+            if self._index is not None and self._index.replaced():
+                self._index.close()
+                self._index, self._looked = None, float("-inf")
+            if self._index is None:
+                self._index = self._open_index()
+            return self._index
+
+    def _open_index(self) -> Index:
+        folder = self._layout.index_folder(self._root, self.agent, SCHEMA)
+        try:
+            with Folder(folder, root=self._root, create=True):
+                return Index(folder / "index.db")
+        except (RecollectError, *UNUSABLE) as error:
+            logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
+            return Index(None)
+
+    def asking(self, question: Callable[[Index], T]) -> T:
+        """Ask the index, once more if it had to be begun anew; UnavailableError if it cannot answer."""
+        try:
+            return question(self.index)
+        except DamagedError:
+            logger.warning("the index of agent %s was damaged and is built anew", self.agent)
+            self.look(0)
+            return question(self.index)
+
+    def look(self, age: float) -> None:
+        """Take in what changed in any log, unless that was done less than ``age`` seconds ago."""
+        if time.monotonic() - self._looked < age:
+            return
+        with self._guard:
+            self._looked = time.monotonic()
+            try:
+                self._look()
+                self.stale = False
+            except (UnavailableError, DamagedError) as error:
+                self.stale = True
+                logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+
+    def _look(self) -> None:
+        known = self.index.known()
+        names: dict[str, str] = {}
+        for session, name, status in self.files():
+            names[session] = name
+            if known.pop(session, None) != (name, Stat(status.st_size, status.st_mtime_ns, status.st_ino)):
+                self._names[session] = name
+                self.index.catch_up(session, self.log(session))
+        for session in known:
+            self.index.drop(session)
+        self._names = names
+
+    def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
+        """Bring the index to this state of a log; False if it cannot be brought there now."""
+        try:
+            if stat is None or not self.asking(lambda index: index.is_current(session, stat)):
+                self.asking(lambda index: index.catch_up(session, log))
+        except UnavailableError as error:
+            self.lag(error)
+            return False
+        return True
+
+    def lag(self, error: Exception) -> None:
+        """Remember that the index is behind the logs; the next look tries again."""
+        logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+        self.stale, self._looked = True, float("-inf")
+
+    def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
+        """Let the index follow a rewrite of a log that it followed before."""
+        try:
+            self.asking(
+                lambda index: index.relocate(session, rewritten.stat, rewritten.moved, log, folded=folded)
+            )
+        except UnavailableError as error:
+            self.lag(error)
+
+    def rebuild(self, progress: Callable[[int], None]) -> int:
+        """Make the index anew from the logs; return how many there are. ``progress`` is told bytes read."""
+        self.index.discard()
+        count = 0
+        for session, _, status in self.files():
+            self.index.catch_up(session, self.log(session), progress)
+            progress(status.st_size)
+            count += 1
+        self._looked = time.monotonic()
+        return count
+
+    # Entries
+
+    def load(self, rows: Sequence[Row]) -> dict[int, Folded]:
+        """Return what rows stand for, read from the logs; those that stand for nothing any more are left out."""
+        loaded: dict[int, Folded] = {}
+        by_session: dict[str, list[Row]] = {}
+        for row in rows:
+            by_session.setdefault(row.session, []).append(row)
+        for session, others in by_session.items():
+            with self.log(session).reading() as fd:
+                for row in others if fd is not None else ():
+                    folded = row.folded(os.pread(fd, row.length, row.at)) if fd is not None else None
+                    if folded is not None:
+                        loaded[row.eid] = folded
+        return loaded
+
+    def find(self, entry_id: str, session: str) -> Folded | None:
+        """Return a live entry of a session whose log the index follows."""
+        for _ in range(2):
+            rows = self.asking(lambda index: index.find(entry_id, session))
+            if not rows:
+                return None
+            if loaded := self.load(rows):
+                return next(iter(loaded.values()))
+            self.asking(lambda index: index.reread(session, self.log(session)))
+        return None
+
+    def is_gone(self) -> bool:
+        """Tell whether the sessions folder was removed since it was opened."""
+        return self.folder.is_gone()
+
+    def close(self) -> None:
+        """Close everything."""
+        with self._guard:
+            for log in self._logs.values():
+                log.close()
+            self._logs.clear()
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+            self.folder.close()
+
+
+def entry_of(agent: str, session: str, record: Record) -> Entry:
+    """Return a record as an entry."""
+    moment = read_time(record["ts"])
+    if moment is None:
+        raise ValueError(f"{record['ts']!r} is no time")
+    return Entry(
+        agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
+    )

@@ -1,0 +1,165 @@
+"""Removing bytes: purge, clear, and removal of sessions and agents.
+
+A purge is recorded, synced, before it begins and struck off after it ended, so
+that whoever opens the home next finishes what a killed process left.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from recollect import rewrite
+from recollect.errors import AccessDeniedError, LockTimeoutError, PurgePendingError, StoreError
+from recollect.index import UnavailableError
+from recollect.layout import DEFAULT_AGENT, INDEX, Layout
+from recollect.log import Log
+from recollect.model import Record
+from recollect.store.agent_logs import AgentLogs
+from recollect.store.purging import PurgeMarks
+
+TIMEOUT = 5.0
+"""Seconds to wait for readers that keep purged bytes in the index's journal."""
+
+_DYING = re.compile(r"\.purge\.(.+)\.\d+")
+
+logger = logging.getLogger("recollect.store")
+
+
+class Eraser:
+    """Removes bytes below one root for good."""
+
+    def __init__(self, root: Path, layout: Layout) -> None:
+        self._root = root
+        self._layout = layout
+
+    def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
+        """Remove every byte of entries; return how many of them there were."""
+        log, archive = logs.log(session), logs.archive(session)
+        if not rewrite.mentioned(log, ids) | rewrite.mentioned(archive, ids):
+            return 0
+        marks = PurgeMarks(logs.folder)
+        with log.locked():
+            there = sorted(rewrite.mentioned(log, ids) | rewrite.mentioned(archive, ids))
+            made = marks.add(session, there)
+            self._erase(logs, session, there)
+            marks.remove(made)
+        return len(there)
+
+    def _erase(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+        log = logs.log(session)
+        logs.follow(session, log, log.stat())
+        rewrite.purge(logs.archive(session), ids)
+        rewritten = rewrite.purge(log, ids)
+        try:
+            logs.asking(lambda index: index.forget(session, ids))
+        except UnavailableError as error:
+            raise _pending(session) from error
+        if rewritten is not None:
+            logs.relocate(session, log, rewritten, folded=False)
+        self._checkpoint(logs, session)
+
+    def _checkpoint(self, logs: AgentLogs, session: str) -> None:
+        if not logs.index.checkpoint(TIMEOUT):
+            raise _pending(session)
+
+    def clear(self, logs: AgentLogs, session: str) -> int | None:
+        """Empty a session to zero bytes, its archive included; return its size before, None if it is missing."""
+        log = logs.log(session)
+        if log.stat() is None:
+            return None
+        with log.locked():
+            stat = log.stat()
+            self._remove_archive(logs, session)
+            log.truncate()
+            logs.follow(session, log, log.stat())
+            with suppress(UnavailableError):
+                logs.index.checkpoint(0)
+        return stat.size if stat else None
+
+    def remove(self, logs: AgentLogs, session: str) -> bool:
+        """Remove a session with archive and lock file; False if it is missing."""
+        log = logs.log(session)
+        if log.stat() is None:
+            return False
+        marks = PurgeMarks(logs.folder)
+        with log.locked():
+            made = marks.add(session, None)
+            self._remove(logs, session, log)
+            marks.remove(made)
+        logs.forget_log(session)
+        return True
+
+    def _remove(self, logs: AgentLogs, session: str, log: Log) -> None:
+        self._remove_archive(logs, session)
+        log.remove()
+        try:
+            logs.asking(lambda index: index.drop(session))
+        except UnavailableError as error:
+            raise _pending(session) from error
+        self._checkpoint(logs, session)
+
+    def _remove_archive(self, logs: AgentLogs, session: str) -> None:
+        archive = logs.archive(session)
+        with suppress(FileNotFoundError):
+            logs.folder.unlink(archive.name)
+
+    def finish(self, logs: AgentLogs) -> None:
+        """Finish the purges of an agent that were begun and not ended."""
+        marks = PurgeMarks(logs.folder)
+        for mark in marks.pending():
+            try:
+                self._finish(logs, marks, mark)
+            except (LockTimeoutError, AccessDeniedError, StoreError, PurgePendingError) as error:
+                logger.warning(
+                    "a purge of agent %s is still to be finished: %s", logs.agent, type(error).__name__
+                )
+
+    def _finish(self, logs: AgentLogs, marks: PurgeMarks, mark: Record) -> None:
+        session = str(mark["session"])
+        log = logs.log(session)
+        with log.locked():
+            if mark not in marks.pending():
+                return  # Another process was still at it, and has ended.
+            if "id" in mark:
+                self._erase(logs, session, [str(mark["id"])])
+            else:
+                self._remove(logs, session, log)
+            marks.remove([mark])
+
+    def purge_agent(self, agent: str) -> None:
+        """Remove every byte of an agent: first out of sight in one step, then from the disk."""
+        for folder in self._layout.agent_folders(self._root, agent):
+            with suppress(FileNotFoundError):
+                folder.rename(folder.with_name(f".purge.{folder.name}.{time.time_ns()}"))
+        self.finish_agents()
+        self._remove_index(agent)
+
+    def finish_agents(self) -> None:
+        """Remove what purges of whole agents have put out of sight."""
+        for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
+            for folder in parent.glob(".purge.*") if parent.is_dir() else ():
+                dying = _DYING.fullmatch(folder.name)
+                if dying and folder.is_dir() and not folder.is_symlink():
+                    self._remove_index(self._agent_of(dying[1]))
+                    shutil.rmtree(folder, ignore_errors=False)
+
+    def _agent_of(self, folder_name: str) -> str:
+        return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
+
+    def _remove_index(self, agent: str) -> None:
+        folder = self._root / INDEX / self._layout.check_agent(agent)
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder)
+
+
+def _pending(session: str) -> PurgePendingError:
+    return PurgePendingError(
+        f"purged from session {session!r:.80}, but a reader in another process still keeps old bytes of the index: "
+        "end it, then open the home again, which finishes the purge"
+    )

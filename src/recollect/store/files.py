@@ -1,0 +1,393 @@
+"""The store on plain files: logs are the truth, an index an agent makes them fast.
+
+It keeps the contract of ``Store``, whose docstrings say what each method does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recollect import rewrite
+from recollect.errors import AgentNotFoundError, EntryExistsError, EntryNotFoundError
+from recollect.files import AgentFiles
+from recollect.fold import Fold, Folded
+from recollect.index import UnavailableError
+from recollect.layout import Layout
+from recollect.line import RESERVED, apply, create, dump, read_time
+from recollect.log import Log, Stat
+from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
+from recollect.store.agent_logs import AgentLogs, entry_of
+from recollect.store.base import Candidate
+from recollect.store.doctor import examine
+from recollect.store.erasing import Eraser
+from recollect.store.history import versions
+from recollect.store.open_agents import OpenAgents
+
+FRESH = 1.0
+"""Seconds within which a search sees what a foreign program appended."""
+
+
+class FileStore:
+    """A ``Store`` on a folder."""
+
+    def __init__(self, root: Path, layout: Layout, *, durable: bool = True) -> None:
+        self.root = root
+        self._layout = layout
+        self._durable = durable
+        self._agents = OpenAgents(self._open)
+        self._eraser = Eraser(root, layout)
+        self._eraser.finish_agents()
+
+    def _open(self, agent: str, create: bool) -> AgentLogs:
+        logs = AgentLogs(self.root, self._layout, agent, durable=self._durable, create=create)
+        self._eraser.finish(logs)
+        return logs
+
+    def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
+        return self._agents.using(agent, create=False)
+
+    def _making(self, agent: str) -> AbstractContextManager[AgentLogs]:
+        return self._agents.using(agent, create=True)  # type: ignore[return-value]
+
+    def check_agent(self, agent: object) -> str:
+        return self._layout.check_agent(agent)
+
+    def check_session(self, session: object) -> str:
+        self._layout.session_file(session)
+        return str(session)
+
+    def agents(self) -> list[str]:
+        return self._layout.agents(self.root)
+
+    def files(self, agent: str) -> AgentFiles:
+        return AgentFiles(self._layout.files_folder(self.root, agent), root=self.root, durable=self._durable)
+
+    def sessions(self, agent: str) -> list[SessionInfo]:
+        with self._using(agent) as logs:
+            return logs.sessions() if logs else []
+
+    # Writing
+
+    def create(self, agent: str, session: str) -> None:
+        with self._making(agent) as logs:
+            log = logs.log(session)
+            with log.locked():
+                log.create()
+
+    def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
+        return self._write(agent, session, records, _refuse_other)
+
+    def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
+        return self._write(agent, session, records, apply)
+
+    def _write(
+        self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
+    ) -> list[Entry]:
+        """Write records; ``meet`` says what comes of an entry that is there and a record with its id."""
+        for record in records:
+            dump(record)
+        if not records:
+            return []
+        with self._making(agent) as logs:
+            log = logs.log(session)
+            with log.locked():
+                before = log.create()
+                followed = logs.follow(session, log, before)
+                known = _Known(logs, log, session, followed=followed)
+                results, lines = _resolve(records, known, meet)
+                if lines:
+                    self._append(logs, session, log, before, lines, new=not known.met)
+        return [entry_of(agent, session, record) for record in results]
+
+    def _append(
+        self, logs: AgentLogs, session: str, log: Log, before: Stat, records: Sequence[Record], *, new: bool
+    ) -> None:
+        """Append records, let the index know, and compact when it is time. The lock is held."""
+        raw = _lines(records)
+        begin, after = log.append(raw)
+        try:
+            told = new and logs.asking(
+                lambda index: index.added(
+                    session, log.name, before, after, _folded(records, raw, begin), raw[-1]
+                )
+            )
+            if not told:
+                logs.asking(lambda index: index.catch_up(session, log))
+            if after.size > rewrite.COMPACT_FROM and rewrite.is_due(
+                after.size, logs.asking(lambda index: index.compacted(session))
+            ):
+                self._compact(logs, session, log)
+        except UnavailableError as error:
+            logs.lag(error)
+
+    def amend(self, agent: str, session: str, record: Record) -> Entry:
+        dump(record)
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                raise _no_entry(record["id"], session)
+            log = logs.log(session)
+            with log.locked():
+                before = log.create()
+                found = _Known(logs, log, session, followed=logs.follow(session, log, before)).get(
+                    record["id"]
+                )
+                if found is None:
+                    raise _no_entry(record["id"], session)
+                self._append(logs, session, log, before, [record], new=False)
+        return entry_of(agent, session, apply(found, record))
+
+    def compact(self, agent: str, session: str) -> int:
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                return 0
+            log = logs.log(session)
+            with log.locked():
+                logs.follow(session, log, log.stat())
+                return self._compact(logs, session, log)
+
+    def _compact(self, logs: AgentLogs, session: str, log: Log) -> int:
+        rewritten = rewrite.compact(log, logs.archive(session))
+        if rewritten is None:
+            return 0
+        logs.relocate(session, log, rewritten, folded=True)
+        return rewritten.saved
+
+    # Erasing
+
+    def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+        with self._using(agent) as logs:
+            return self._eraser.purge(logs, session, ids) if logs else 0
+
+    def clear(self, agent: str, session: str) -> int | None:
+        with self._using(agent) as logs:
+            return self._eraser.clear(logs, session) if logs else None
+
+    def remove(self, agent: str, session: str) -> bool:
+        with self._using(agent) as logs:
+            return self._eraser.remove(logs, session) if logs else False
+
+    def purge_agent(self, agent: str) -> None:
+        if agent not in self.agents():
+            raise AgentNotFoundError(
+                f"there is no agent {agent!r} in {self.root}: list them with home.agents()"
+            )
+        self._agents.drop(agent)
+        self._eraser.purge_agent(agent)
+
+    # Reading
+
+    def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return []
+            if session is not None:
+                log = logs.log(session)
+                known = _Known(logs, log, session, followed=logs.follow(session, log, log.stat()))
+                record = known.get(entry_id)
+                return [] if record is None else [entry_of(agent, session, record)]
+            return self._find_anywhere(logs, entry_id)
+
+    def _find_anywhere(self, logs: AgentLogs, entry_id: str) -> list[Entry]:
+        logs.look(FRESH)
+        try:
+            rows = logs.asking(lambda index: index.find(entry_id))
+        except UnavailableError as error:
+            logs.lag(error)
+            sessions = [session for session, _, _ in logs.files()]
+        else:
+            sessions = [row.session for row in rows]
+        return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
+
+    def entries(
+        self, agent: str, session: str, limit: int | None, types: Sequence[str] | None
+    ) -> list[Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return []
+            records = None if limit is None else self._newest(logs, session, limit, types)
+            if records is None:
+                records = _sorted(logs.log(session).fold(), types)
+                records = records if limit is None else records[max(len(records) - limit, 0) :]
+        return [entry_of(agent, session, record) for record in records]
+
+    def _newest(
+        self, logs: AgentLogs, session: str, limit: int, types: Sequence[str] | None
+    ) -> list[Record] | None:
+        """Return the newest records by the index, None where only the log can tell."""
+        log = logs.log(session)
+        for _ in range(2):
+            stat = log.stat()
+            if stat is None:
+                return []
+            if not logs.follow(session, log, stat):
+                return None
+            rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit, types))  # type: ignore[misc]
+            if rows is None:
+                continue
+            loaded = logs.load(rows)
+            if len(loaded) == len(rows):
+                return [loaded[row.eid].record for row in rows]
+            logs.asking(lambda index: index.reread(session, log))
+        return None
+
+    def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return []
+            sessions = [session] if session is not None else [name for name, _, _ in logs.files()]
+            found = (versions(logs, name, entry_id) for name in sessions)
+            return [version for some in found for version in some]
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, *, near: bool) -> list[Candidate]:
+        table = "near" if near else "words"
+        with self._using(scope.agent) as logs:
+            if logs is None or not terms:
+                return []
+            logs.look(FRESH)
+            with suppress(UnavailableError):
+                found = logs.asking(lambda index: index.ranked(table, terms, scope, limit))
+                return [Candidate(eid, score) for eid, score in found]
+            logs.stale = True
+            return []
+
+    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return {}
+            rows = logs.asking(lambda index: index.rows(keys))
+            loaded = logs.load(list(rows.values()))
+            for eid in rows.keys() - loaded.keys():
+                logs.asking(lambda index, row=rows[eid]: index.reread(row.session, logs.log(row.session)))  # type: ignore[misc]
+            return {eid: entry_of(agent, rows[eid].session, folded.record) for eid, folded in loaded.items()}
+
+    def stale(self, agent: str) -> bool:
+        with self._using(agent) as logs:
+            return logs is not None and logs.stale
+
+    # The whole
+
+    def sync(self) -> None:
+        for agent in self._agents.open_now():
+            with self._using(agent) as logs:
+                if logs is not None:
+                    logs.look(0)
+                    with suppress(UnavailableError):
+                        logs.asking(lambda index: index.flush())
+
+    def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
+        agents = self.agents()
+        sizes = sum(info.size for agent in agents for info in self.sessions(agent))
+        done = 0
+
+        def tell(read: int) -> None:
+            nonlocal done
+            done += read
+            if progress:
+                progress(min(done, sizes), sizes)
+
+        count = 0
+        for agent in agents:
+            with self._using(agent) as logs:
+                if logs is not None:
+                    count += logs.rebuild(tell)
+        if progress:
+            progress(sizes, sizes)
+        return count
+
+    def doctor(self) -> list[Finding]:
+        findings: list[Finding] = []
+        for agent in self.agents():
+            with self._using(agent) as logs:
+                if logs is not None:
+                    findings += examine(logs)
+        return findings
+
+    def close(self) -> None:
+        self._agents.close()
+
+
+class _Known:
+    """The live entries of one session, from the index or, where that cannot answer, from the log."""
+
+    def __init__(self, logs: AgentLogs, log: Log, session: str, *, followed: bool) -> None:
+        self._logs = logs
+        self._session = session
+        self._fold: Fold | None = None if followed else log.fold()
+        self._log = log
+        self.met = False
+        """Whether any entry that was asked for was there."""
+
+    def get(self, entry_id: str) -> Record | None:
+        found = self._find(entry_id)
+        self.met = self.met or found is not None
+        return None if found is None else found.record
+
+    def _find(self, entry_id: str) -> Folded | None:
+        if self._fold is None:
+            try:
+                return self._logs.find(entry_id, self._session)
+            except UnavailableError:
+                self._fold = self._log.fold()
+        return self._fold.entries.get(entry_id)
+
+
+def _resolve(
+    records: Sequence[Record], known: _Known, meet: Callable[[Record, Record], Record]
+) -> tuple[list[Record], list[Record]]:
+    """Return what each record comes to, and the records that need writing."""
+    current: dict[str, Record | None] = {}
+    results, lines = [], []
+    for record in records:
+        entry_id = record["id"]
+        there = current[entry_id] if entry_id in current else known.get(entry_id)
+        known.met = known.met or (there is not None)
+        result = create(record) if there is None else meet(there, record)
+        if result is not there:
+            lines.append(record)
+        current[entry_id] = result
+        results.append(result)
+    return results, lines
+
+
+def _refuse_other(there: Record, record: Record) -> Record:
+    """Return the entry that is there if a new record says the same; times do not count."""
+    kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
+    if {**kept, "ts": ""} == {**create(record), "ts": ""}:
+        return there
+    raise EntryExistsError(
+        f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
+    )
+
+
+def _lines(records: Sequence[Record]) -> list[bytes]:
+    count = len(records)
+    if count == 1:
+        return [dump(records[0])]
+    return [dump({**record, "batch": [place, count]}) for place, record in enumerate(records, 1)]
+
+
+def _folded(records: Sequence[Record], raw: Sequence[bytes], begin: int) -> list[Folded]:
+    folded, offset = [], begin
+    for record, line in zip(records, raw, strict=True):
+        folded.append(Folded(create(record), offset, offset, len(line), pristine=True))
+        offset += len(line)
+    return folded
+
+
+def _sorted(fold: Fold, types: Sequence[str] | None) -> list[Record]:
+    """Return records by (time, place): entries come by place, and sorting keeps that order within one time."""
+    records = [
+        folded.record for folded in fold.entries.values() if types is None or folded.record["type"] in types
+    ]
+    return sorted(records, key=_moment)
+
+
+def _moment(record: Record) -> datetime:
+    return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
+
+
+def _no_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")

@@ -1,0 +1,53 @@
+"""The marks of purges under way: whoever opens the home next finishes what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.confine import Folder
+from recollect.layout import LOCK, PURGE
+from recollect.line import dump_read
+from recollect.lock import Lock
+from recollect.log import Log
+from recollect.model import Record
+from recollect.scan import Scan
+
+
+class PurgeMarks:
+    """The file ``.purge.ndjson`` of one sessions folder: ids only, one purge a line.
+
+    A line without an id means the whole session.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
+
+    def add(self, session: str, ids: Sequence[str] | None) -> list[Record]:
+        """Record what is about to be purged, synced; return the marks for ``remove``."""
+        marks: list[Record] = (
+            [{"session": session}] if ids is None else [{"session": session, "id": id} for id in ids]
+        )
+        with self._log.locked():
+            self._log.append([dump_read(mark) for mark in marks])
+        return marks
+
+    def remove(self, marks: Sequence[Record]) -> None:
+        """Record that purges are done, and leave no file behind the last one."""
+        with self._log.locked():
+            left = [mark for mark in self.pending() if mark not in marks]
+            if left:
+                self._log.replace(dump_read(mark) for mark in left)
+            else:
+                self._log.remove()
+
+    def pending(self) -> list[Record]:
+        """Return the purges that were begun and not finished."""
+        with self._log.reading() as fd:
+            if fd is None:
+                return []
+            records = (line.record for line in Scan(fd) if line.record is not None)
+            return [{key: record[key] for key in ("session", "id") if key in record} for record in records]
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self._log.close()

@@ -1,0 +1,108 @@
+"""The command as a whole: help, examples, reference page, version, layouts."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Command
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "cli_reference.py"
+
+
+def reference_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("cli_reference", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def every_command() -> list[tuple[str, Any]]:
+    return [(name, command) for name, command, _ in reference_script().commands()]
+
+
+@pytest.mark.parametrize(("name", "command"), every_command())
+def test_every_command_has_help_and_an_example(name: str, command: Any) -> None:
+    assert command.help
+    assert command.epilog.startswith("Example: ")
+    assert "recollect" in command.epilog, name
+
+
+@pytest.mark.parametrize(("name", "command"), every_command())
+def test_every_option_says_what_it_is_for(name: str, command: Any) -> None:
+    assert [option.name for option in command.params if not option.help] == [], name
+
+
+@pytest.mark.parametrize(("name", "command"), every_command())
+def test_every_example_is_understood_by_its_command(name: str, command: Any) -> None:
+    words = shlex.split(command.epilog.removeprefix("Example: ").partition(" > ")[0].rpartition(" | ")[2])
+    path = name.split()
+    if getattr(command, "commands", None) is None:
+        assert words[: len(path)] == path
+        command.make_context(name, words[len(path) :])
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    script = reference_script()
+    assert script.PAGE.read_text("utf-8") == script.reference(), "run python scripts/cli_reference.py"
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_is_given_for_the_whole_and_for_each_group(cli: Command, option: str) -> None:
+    for group in ((), ("sessions",), ("files",), ("agents",)):
+        result = cli(*group, option)
+        assert (result.exit_code, "Example" in result.stdout) == (0, True)
+
+
+def test_the_version_is_shown_without_a_home(cli: Command) -> None:
+    result = cli("--version")
+    assert (result.exit_code, result.stdout.startswith("recollect ")) == (0, True)
+    assert not cli.home.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["add", "x", "--nonsense"], ["recall"], ["sessions", "nonsense"]]
+)
+def test_a_wrong_command_line_is_refused_with_the_way_to_the_help(cli: Command, words: list[str]) -> None:
+    result = cli(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert "--help" in result.stderr
+
+
+def test_json_behind_a_double_dash_is_a_text(cli: Command) -> None:
+    result = cli("recall", "--", "--json", "--too-many")
+    assert (result.exit_code, result.stderr.startswith("error: ")) == (2, True)
+
+
+def test_home_option_comes_before_the_environment(cli: Command, tmp_path: Path) -> None:
+    cli.json("add", "elsewhere", "--home", str(tmp_path / "other"))
+    assert not cli.home.exists()
+    assert list((tmp_path / "other").rglob("main.ndjson")) != []
+
+
+@pytest.mark.parametrize(
+    ("layout", "log"), [("bmad", "sessions/main.jsonl"), ("cache", "agent_sessions/default/main.ndjson")]
+)
+def test_a_layout_decides_where_the_log_lies(cli: Command, layout: str, log: str) -> None:
+    cli.json("add", "text", "--layout", layout)
+    assert (cli.home / log).is_file()
+
+
+def test_an_unknown_layout_is_bad_input(cli: Command) -> None:
+    assert cli.error("add", "text", "--layout", "nonsense") == (2, "invalid_argument")
+
+
+def test_a_home_that_is_a_file_is_reported_without_a_traceback(cli: Command) -> None:
+    cli.home.write_text("not a folder", "utf-8")
+    result = cli("add", "text")
+    assert (result.exit_code, result.stderr.startswith("error: ")) == (2, True)
+    assert cli.home.read_text("utf-8") == "not a folder"

@@ -1,0 +1,128 @@
+"""``add``, ``update``, ``delete``, ``purge`` and ``history``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Command
+
+
+def test_an_added_text_is_an_entry_of_the_session_main(cli: Command) -> None:
+    entry = cli.json("add", "Maya prefers short answers")
+    assert (entry["agent"], entry["session"], entry["type"]) == ("default", "main", "note")
+    assert "Maya prefers short answers" in (cli.sessions() / "main.ndjson").read_text("utf-8")
+
+
+def test_add_says_where_it_put_the_entry(cli: Command) -> None:
+    result = cli("add", "text", "--session", "plans", "--type", "finding")
+    assert result.stdout.startswith("added finding ")
+    assert result.stdout.endswith(" in session plans\n")
+
+
+def test_add_keeps_type_tags_priority_and_payload(cli: Command) -> None:
+    entry = cli.json(
+        "add", "Use OAuth", "--type", "decision", "--tag", "auth", "--tag", "api", "--priority", "0.9"
+    )
+    assert (entry["type"], entry["tags"], entry["priority"]) == ("decision", ["auth", "api"], 0.9)
+
+
+def test_add_takes_a_payload_without_a_text(cli: Command) -> None:
+    entry = cli.json("add", "--type", "decision", "--data", '{"decision": "Use OAuth", "by": "Maya"}')
+    assert entry["data"] == {"decision": "Use OAuth", "by": "Maya"}
+
+
+def test_add_reads_standard_input_for_a_dash(cli: Command) -> None:
+    cli.json("add", "-", text="two\nlines\n")
+    assert "two\nlines" in cli("sessions", "show", "main", "--json").stdout.replace("\\n", "\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["x", "--data", "{"],
+        ["x", "--data", "[1]"],
+        ["x", "--priority", "high"],
+        ["x", "--session", ""],
+        ["x", "--type", ""],
+        ["\ud800"],
+    ],
+)
+def test_a_wrong_addition_is_refused_and_leaves_no_log(cli: Command, words: list[str]) -> None:
+    assert cli("add", *words).exit_code == 2
+    assert list(cli.sessions().glob("*.ndjson")) == []
+
+
+def test_input_that_is_not_utf8_is_bad_input(cli: Command) -> None:
+    result = cli("add", "-", text=b"\xff\xfe")
+    assert (result.exit_code, "not UTF-8" in result.stderr) == (2, True)
+
+
+def test_update_replaces_the_text_and_keeps_the_id(cli: Command) -> None:
+    before = cli.json("add", "first wording")
+    after = cli.json("update", before["id"], "--text", "second wording")
+    assert after["id"] == before["id"]
+    assert "second wording" in cli("sessions", "show", "main").stdout
+    assert "first wording" not in cli("sessions", "show", "main").stdout
+
+
+def test_update_of_tags_leaves_the_text_alone(cli: Command) -> None:
+    entry = cli.json("add", "the text", "--tag", "old")
+    cli.json("update", entry["id"], "--tag", "new")
+    shown = cli.json("sessions", "show", "main")["entries"][0]
+    assert (shown["tags"], "the text" in str(shown)) == (["new"], True)
+
+
+def test_update_without_a_change_is_bad_input(cli: Command) -> None:
+    entry = cli.json("add", "text")
+    assert cli.error("update", entry["id"]) == (2, "invalid_argument")
+
+
+def test_a_deleted_entry_is_hidden_but_in_its_history(cli: Command) -> None:
+    entry = cli.json("add", "once said")
+    assert cli.json("delete", entry["id"]) == {"id": entry["id"], "deleted": True}
+    assert cli.json("sessions", "show", "main")["entries"] == []
+    versions = cli.json("history", entry["id"])["versions"]
+    assert [version["deleted"] for version in versions] == [False, True]
+
+
+def test_history_shows_each_wording_with_its_time(cli: Command) -> None:
+    entry = cli.json("add", "first wording")
+    cli("update", entry["id"], "--text", "second wording")
+    shown = cli("history", entry["id"]).stdout
+    assert shown.index("first wording") < shown.index("second wording")
+
+
+def test_a_purged_entry_is_in_no_file_any_more(cli: Command) -> None:
+    entry = cli.json("add", "unspeakable")
+    assert cli.json("purge", entry["id"], "--yes") == {"id": entry["id"], "purged": True}
+    files = [path for path in cli.home.rglob("*") if path.is_file()]
+    assert [path for path in files if b"unspeakable" in path.read_bytes()] == []
+
+
+def test_purge_without_yes_and_terminal_changes_nothing(cli: Command) -> None:
+    entry = cli.json("add", "kept")
+    result = cli("purge", entry["id"])
+    assert (result.exit_code, "--yes" in result.stderr) == (2, True)
+    assert len(cli.json("sessions", "show", "main")["entries"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["update", "--tag", "x"], ["delete"], ["purge", "--yes"], ["history"]],
+    ids=lambda words: words[0],
+)
+def test_an_unknown_id_is_an_entry_not_found(cli: Command, words: list[str]) -> None:
+    cli.json("add", "something")
+    assert cli.error(words[0], "nobody", *words[1:]) == (1, "entry_not_found")
+
+
+def test_an_id_in_two_sessions_needs_the_session(cli: Command) -> None:
+    for session in ("a", "b"):
+        (cli.sessions() / f"{session}.ndjson").write_text('{"id":"x","type":"note","text":"hi"}\n', "utf-8")
+    assert cli.error("delete", "x") == (2, "ambiguous_id")
+    assert cli.json("delete", "x", "--session", "a")["deleted"]
+    assert len(cli.json("sessions", "show", "b")["entries"]) == 1

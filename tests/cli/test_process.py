@@ -1,0 +1,81 @@
+"""The command as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = (sys.executable, "-m", "recollect")
+
+
+def run(*words: str, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "RECOLLECT_HOME": str(home), "PYTHONUTF8": "1", **settings}
+    return subprocess.run(
+        [*COMMAND, *words],
+        env=variables,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+
+
+def modules_after(program: str) -> set[str]:
+    code = (
+        f"import sys\ntry:\n    {program}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_what_one_process_adds_another_recalls(tmp_path: Path) -> None:
+    assert run("add", "passkeys replace passwords", home=tmp_path).returncode == 0
+    found = run("recall", "passkeys", "--json", home=tmp_path)
+    assert json.loads(found.stdout)["hits"][0]["entry"]["session"] == "main"
+
+
+def test_help_does_not_load_the_database() -> None:
+    program = "from recollect.cli import main; sys.argv = ['recollect', '--help']; main()"
+    assert "apsw" not in modules_after(program)
+
+
+def test_the_library_does_not_load_the_command() -> None:
+    assert modules_after("import recollect") & {"typer", "rich", "recollect.cli"} == set()
+
+
+def test_a_terminal_without_the_character_shows_its_escape(tmp_path: Path) -> None:
+    run("add", "snow ☃", home=tmp_path)
+    shown = run("sessions", "show", "main", home=tmp_path, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert (shown.returncode, "snow \\u2603" in shown.stdout) == (0, True)
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback(tmp_path: Path) -> None:
+    run("files", "write", "long.txt", "x" * 100_000, home=tmp_path)
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [*COMMAND, "files", "read", "long.txt", "--home", str(tmp_path)]
+    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("answer", "status", "left"), [(b"n\n", 1, 1), (b"y\n", 0, 0)])
+def test_on_a_terminal_a_deletion_asks_first(tmp_path: Path, answer: bytes, status: int, left: int) -> None:
+    run("add", "text", home=tmp_path)
+    keyboard, terminal = os.openpty()
+    words = [*COMMAND, "sessions", "delete", "main", "--home", str(tmp_path)]
+    os.write(keyboard, answer)
+    done = subprocess.run(words, stdin=terminal, capture_output=True, timeout=60, check=False)
+    os.close(keyboard)
+    os.close(terminal)
+    assert (done.returncode, b"Delete session 'main' for good?" in done.stderr) == (status, True)
+    assert len(list(tmp_path.rglob("main.ndjson"))) == left

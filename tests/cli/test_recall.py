@@ -1,0 +1,99 @@
+"""``recall`` and ``context``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Command
+
+
+def test_recall_finds_what_was_added_and_shows_its_id(cli: Command) -> None:
+    entry = cli.json("add", "passkeys replace passwords", "--type", "decision")
+    cli.json("add", "the ferry leaves at nine")
+    shown = cli("recall", "why passkeys").stdout
+    assert (entry["id"] in shown, "passkeys replace passwords" in shown) == (True, True)
+    assert "ferry" not in shown
+
+
+def test_recall_gives_hits_with_reasons_as_json(cli: Command) -> None:
+    entry = cli.json("add", "passkeys replace passwords")
+    document = cli.json("recall", "passkeys")
+    hit = document["hits"][0]
+    assert (hit["entry"]["id"], hit["entry"]["session"]) == (entry["id"], "main")
+    assert set(hit["why"]) >= {"ranks", "words", "parts", "text"}
+    assert set(document) >= {"hits", "lexical_only", "pending", "stale", "took_ms"}
+
+
+def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
+    cli.json("add", "passkeys replace passwords")
+    assert "found by" not in cli("recall", "passkeys").stdout
+    assert "found by" in cli("recall", "passkeys", "--explain").stdout
+
+
+def test_a_recall_without_hits_is_no_failure(cli: Command) -> None:
+    result = cli("recall", "anything")
+    assert (result.exit_code, result.stdout) == (0, "nothing found\n")
+    assert cli.json("recall", "anything")["hits"] == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--session", "right"), ("--type", "decision"), ("--tag", "chosen")]
+)
+def test_recall_stays_within_what_was_named(cli: Command, option: str, value: str) -> None:
+    right = cli.json("add", "apple one", "--session", "right", "--type", "decision", "--tag", "chosen")
+    cli.json("add", "apple two", "--session", "wrong", "--tag", "other")
+    hits = cli.json("recall", "apple", option, value)["hits"]
+    assert [hit["entry"]["id"] for hit in hits] == [right["id"]]
+
+
+def test_recall_stays_between_since_and_until(cli: Command) -> None:
+    line = '{{"id":"{0}","ts":"2026-0{0}-15T12:00:00Z","type":"note","text":"apple"}}\n'
+    (cli.sessions() / "main.ndjson").write_text("".join(line.format(month) for month in (1, 2, 3)), "utf-8")
+    hits = cli.json("recall", "apple", "--since", "2026-02-01", "--until", "2026-03-01T00:00:00Z")["hits"]
+    assert [hit["entry"]["id"] for hit in hits] == ["2"]
+
+
+def test_limit_bounds_the_number_of_hits(cli: Command) -> None:
+    for number in range(4):
+        cli.json("add", f"apple {number}")
+    assert len(cli.json("recall", "apple", "--limit", "3")["hits"]) == 3
+
+
+@pytest.mark.parametrize(
+    "words", [["--limit", "-1"], ["--limit", "many"], ["--since", "yesterday"], ["--until", "2026-13-01"]]
+)
+def test_a_wrong_bound_is_bad_input(cli: Command, words: list[str]) -> None:
+    result = cli("recall", "apple", *words)
+    assert (result.exit_code, result.stderr.startswith("error: ")) == (2, True)
+
+
+def test_another_agents_memory_is_not_found(cli: Command) -> None:
+    cli.json("add", "apple", "--agent", "one")
+    assert cli.json("recall", "apple", "--agent", "two")["hits"] == []
+
+
+def test_a_lone_surrogate_in_a_query_is_harmless(cli: Command) -> None:
+    cli.json("add", "apple")
+    assert cli("recall", "apple \ud800").exit_code == 0
+
+
+def test_control_characters_of_a_memory_do_not_reach_the_screen(cli: Command) -> None:
+    cli.json("add", "apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:")
+    shown = cli("recall", "apple").stdout
+    assert r"apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:" in shown
+
+
+def test_context_prints_the_block_and_nothing_else(cli: Command) -> None:
+    cli.json("add", "passkeys replace passwords")
+    document = cli.json("context", "passkeys")
+    assert "passkeys replace passwords" in document["text"]
+    assert cli("context", "passkeys").stdout == document["text"]
+    assert set(document) == {"text", "tokens", "parts"}
+
+
+def test_context_without_a_query_shows_the_newest(cli: Command) -> None:
+    cli.json("add", "the newest thing")
+    assert "the newest thing" in cli("context").stdout

@@ -1,0 +1,115 @@
+"""``sessions list``, ``new``, ``show``, ``clear`` and ``delete``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Command
+
+
+def test_sessions_are_listed_the_one_that_changed_last_first(cli: Command) -> None:
+    for age, name in enumerate(("new", "old", "older")):
+        cli.json("add", "text", "--session", name)
+        os.utime(cli.sessions() / f"{name}.ndjson", (1_000_000 - age, 1_000_000 - age))
+    assert [info["id"] for info in cli.json("sessions", "list")["sessions"]] == ["new", "old", "older"]
+
+
+def test_a_listed_session_has_its_time_and_size(cli: Command) -> None:
+    cli.json("add", "text", "--session", "plans")
+    [info] = cli.json("sessions", "list")["sessions"]
+    assert info["size"] == (cli.sessions() / "plans.ndjson").stat().st_size
+    assert info["modified"].endswith("Z")
+    assert "plans" in cli("sessions", "list").stdout
+
+
+def test_a_home_without_sessions_says_so(cli: Command) -> None:
+    assert cli("sessions", "list").stdout == "no sessions yet\n"
+    assert cli.json("sessions", "list") == {"sessions": []}
+
+
+def test_a_new_session_is_empty_and_is_listed(cli: Command) -> None:
+    session = cli("sessions", "new").stdout.strip()
+    assert [info["id"] for info in cli.json("sessions", "list")["sessions"]] == [session]
+    assert cli("sessions", "show", session).stdout == "no entries\n"
+
+
+def test_show_gives_the_entries_oldest_first(cli: Command) -> None:
+    for text in ("first", "second", "third"):
+        cli.json("add", text)
+    shown = cli("sessions", "show", "main").stdout
+    assert shown.index("first") < shown.index("second") < shown.index("third")
+
+
+def test_show_limited_keeps_the_newest_entries(cli: Command) -> None:
+    ids = [cli.json("add", text)["id"] for text in ("first", "second", "third")]
+    entries = cli.json("sessions", "show", "main", "--limit", "2")["entries"]
+    assert [entry["id"] for entry in entries] == ids[1:]
+
+
+def test_show_of_a_type_leaves_out_the_others(cli: Command) -> None:
+    cli.json("add", "a note")
+    cli.json("add", "a decision", "--type", "decision")
+    entries = cli.json("sessions", "show", "main", "--type", "decision")["entries"]
+    assert [entry["type"] for entry in entries] == ["decision"]
+
+
+def test_a_negative_limit_is_bad_input(cli: Command) -> None:
+    cli.json("add", "text")
+    assert cli.error("sessions", "show", "main", "--limit", "-1") == (2, "invalid_argument")
+
+
+def test_a_cleared_session_stays_with_zero_bytes(cli: Command) -> None:
+    cli.json("add", "text")
+    assert cli.json("sessions", "clear", "main", "--yes") == {"id": "main", "cleared": True}
+    assert (cli.sessions() / "main.ndjson").stat().st_size == 0
+
+
+def test_a_deleted_session_is_gone_from_disk_and_list(cli: Command) -> None:
+    cli.json("add", "text")
+    assert cli.json("sessions", "delete", "main", "--yes") == {"id": "main", "removed": True}
+    assert not (cli.sessions() / "main.ndjson").exists()
+    assert cli.json("sessions", "list")["sessions"] == []
+
+
+@pytest.mark.parametrize("verb", ["clear", "delete"])
+def test_without_yes_and_terminal_a_session_stays_whole(cli: Command, verb: str) -> None:
+    cli.json("add", "text")
+    before = (cli.sessions() / "main.ndjson").read_bytes()
+    assert cli.error("sessions", verb, "main") == (2, "invalid_argument")
+    assert (cli.sessions() / "main.ndjson").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "words", [["show"], ["clear", "--yes"], ["delete", "--yes"]], ids=lambda words: words[0]
+)
+def test_a_session_that_is_not_there_is_not_found(cli: Command, words: list[str]) -> None:
+    assert cli.error("sessions", words[0], "nowhere", *words[1:]) == (1, "session_not_found")
+
+
+def test_an_id_that_no_file_can_carry_is_bad_input(cli: Command) -> None:
+    assert cli.error("sessions", "show", "x" * 300) == (2, "invalid_session_id")
+
+
+def test_a_flat_payload_with_an_agent_of_its_own_is_not_overwritten(cli: Command) -> None:
+    line = '{"id":"1","type":"event","agent":"planner","content":"hello"}\n'
+    (cli.sessions() / "main.ndjson").write_text(line, "utf-8")
+    [entry] = cli.json("sessions", "show", "main")["entries"]
+    assert (entry["agent"], entry["data"]) == ("default", {"agent": "planner", "content": "hello"})
+
+
+def test_a_flat_payload_stays_flat_in_the_document(cli: Command) -> None:
+    line = '{"id":"1","ts":"2026-01-11T14:31:00Z","type":"event","role":"user","content":"hello"}\n'
+    (cli.sessions() / "main.ndjson").write_text(line, "utf-8")
+    [entry] = cli.json("sessions", "show", "main")["entries"]
+    assert (entry["role"], entry["content"], "data" in entry) == ("user", "hello", False)
+
+
+def test_a_lone_surrogate_in_a_log_can_be_shown(cli: Command) -> None:
+    (cli.sessions() / "main.ndjson").write_text('{"id":"1","type":"note","text":"a\\ud800b"}\n', "utf-8")
+    result = cli("sessions", "show", "main")
+    assert (result.exit_code, r"a\ud800b" in result.stdout) == (0, True)
+    assert cli.json("sessions", "show", "main")["entries"][0]["text"] == "a\ud800b"

@@ -1,0 +1,68 @@
+"""``doctor``, ``index`` and ``compact``."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recollect.home import Home
+from recollect.model import Finding
+
+if TYPE_CHECKING:
+    from .conftest import Command
+
+
+def test_doctor_finds_a_healthy_home_healthy(cli: Command) -> None:
+    cli.json("add", "text")
+    assert cli.json("doctor")["healthy"] is True
+
+
+def test_doctor_names_a_line_that_is_no_json(cli: Command) -> None:
+    cli.json("add", "text")
+    with (cli.sessions() / "main.ndjson").open("a", encoding="utf-8") as log:
+        log.write("no json\n")
+    assert "main" in cli("doctor").stdout
+    assert [f for f in cli.json("doctor")["findings"] if f["level"] == "warning"] != []
+
+
+def test_doctor_ends_with_1_after_an_error(cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Finding("error", "agent default", "the log is a folder", "move it away")
+    monkeypatch.setattr(Home, "doctor", lambda _: [broken])
+    result = cli("doctor")
+    assert (result.exit_code, "move it away" in result.stdout) == (1, True)
+
+
+def test_a_deleted_index_is_made_anew(cli: Command) -> None:
+    cli.json("add", "apple")
+    shutil.rmtree(cli.home / ".index")
+    assert cli.json("index", "--rebuild") == {"rebuilt": True, "sessions": 1}
+    assert len(cli.json("recall", "apple")["hits"]) == 1
+
+
+def test_index_takes_in_what_an_editor_wrote(cli: Command) -> None:
+    (cli.sessions() / "main.ndjson").write_text('{"id":"1","type":"note","text":"apple"}\n', "utf-8")
+    assert cli("index").stdout == "the index is up to date\n"
+    assert len(cli.json("recall", "apple")["hits"]) == 1
+
+
+def test_compact_shortens_a_log_and_keeps_the_entry(cli: Command) -> None:
+    entry = cli.json("add", "first wording")
+    for number in range(5):
+        cli.json("update", entry["id"], "--text", f"wording {number}")
+    before = (cli.sessions() / "main.ndjson").stat().st_size
+    document = cli.json("compact", "--session", "main")
+    assert (document["sessions"], document["saved_bytes"] > 0) == (1, True)
+    assert (cli.sessions() / "main.ndjson").stat().st_size < before
+    assert "wording 4" in cli("sessions", "show", "main").stdout
+
+
+def test_compact_takes_all_sessions_by_itself(cli: Command) -> None:
+    for session in ("a", "b"):
+        cli.json("add", "text", "--session", session)
+    assert cli("compact").stdout.startswith("compacted 2 sessions, saved ")
+
+
+def test_compact_of_a_missing_session_is_not_found(cli: Command) -> None:
+    assert cli.error("compact", "--session", "nowhere") == (1, "session_not_found")

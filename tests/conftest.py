@@ -1,0 +1,23 @@
+"""What every test gets: a user of its own, and hypothesis without a stopwatch."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# No deadlines: a test that fails because the machine was busy says nothing about the code.
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(autouse=True)
+def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clean slate: an empty folder is the user's home, and no variable names a memory of the real user."""
+    folder = tmp_path_factory.mktemp("user")
+    for name in ("HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"):
+        monkeypatch.setenv(name, str(folder))
+    for name in [name for name in os.environ if name.startswith(("RECOLLECT_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    return folder
