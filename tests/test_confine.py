@@ -161,6 +161,12 @@ def test_a_file_in_the_place_of_a_folder_is_an_answer(tmp_path: Path) -> None:
             Folder(tmp_path / "a", create=create)
 
 
+def test_a_link_to_nowhere_is_not_made_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("none")
+    with pytest.raises(NotADirectoryError):
+        Folder(tmp_path / "a", create=True)
+
+
 def test_a_folder_may_itself_be_reached_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "home").symlink_to(tmp_path / "real")
@@ -402,6 +408,12 @@ def test_refusals_keep_nothing_open(folder: Folder) -> None:
         with pytest.raises((PathEscapeError, FileNotFoundError)):
             folder.open(name, os.O_RDONLY)
     assert open_descriptors() == before
+
+
+def test_a_folder_that_was_removed_says_so(folder: Folder) -> None:
+    assert folder.is_gone() is False
+    folder.path.rmdir()
+    assert folder.is_gone() is True
 
 
 def test_a_closed_folder_is_of_no_use_and_closes_again(tmp_path: Path) -> None:

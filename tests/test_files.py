@@ -1,5 +1,6 @@
 import os
 import resource
+import shutil
 import stat
 import subprocess
 import sys
@@ -272,6 +273,14 @@ def test_an_agent_that_never_wrote_has_no_files(files: AgentFiles, root: Path) -
     assert not root.exists()
 
 
+def test_a_file_in_the_place_of_the_folder_holds_none(files: AgentFiles, root: Path) -> None:
+    root.parent.mkdir()
+    root.touch()
+    assert files.list() == []
+    with pytest.raises(MemoryFileNotFoundError):
+        files.read("a.md")
+
+
 def test_only_what_can_be_read_is_listed(files: AgentFiles, root: Path, tmp_path: Path) -> None:
     files.write("a.md", "text")
     (root / "link").symlink_to(tmp_path)
@@ -371,6 +380,16 @@ def test_a_change_waits_for_another_writer(
         assert files.read("a.md") == "old"
 
 
+@CHANGES
+def test_a_folder_that_vanishes_meanwhile_is_a_store_error(
+    files: AgentFiles, root: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Folder, "make_folder", lambda *_: shutil.rmtree(root))
+    with pytest.raises(StoreError, match="try again"):
+        call(files, "plans/a.md")
+    assert not root.exists()
+
+
 def test_without_durability_nothing_is_synced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root.mkdir(parents=True)
     for name in ("fsync", "fdatasync"):
@@ -428,3 +447,19 @@ def test_processes_that_append_and_write_lose_nothing(root: Path) -> None:
     assert sorted(files.read("log.md").split()) == sorted(f"{name}{n}" for name in "abc" for n in range(25))
     assert files.read("state.md") in {name * 5000 for name in "abc"}
     assert files.list() == ["log.md", "state.md"]
+
+
+def test_a_killed_writer_leaves_a_whole_file(root: Path) -> None:
+    program = (
+        "import itertools, sys; from pathlib import Path; from recollect.files import AgentFiles\n"
+        "files = AgentFiles(Path(sys.argv[1]), durable=False)\n"
+        "for text in itertools.cycle('ab'):\n"
+        "    files.write('a.md', text * 1_000_000); print('.', end='', flush=True)\n"
+    )
+    for writes in range(1, 6):
+        with subprocess.Popen([sys.executable, "-c", program, str(root)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.read(writes)
+            process.kill()
+        assert AgentFiles(root).read("a.md") in {"a" * 1_000_000, "b" * 1_000_000}
+    assert AgentFiles(root).list() == ["a.md"]

@@ -27,10 +27,13 @@ from recollect.errors import (
 from recollect.home import Agent, Home, Session, open  # noqa: A004  The design's name: recollect.open.
 from recollect.layout import Layout
 from recollect.model import Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
+from recollect.services.adapter import MemoryAdapter
+from recollect.services.agent_files import AgentMemoryService, FileResult
 
 __all__ = [
     "AccessDeniedError",
     "Agent",
+    "AgentMemoryService",
     "AgentNotFoundError",
     "AmbiguousIdError",
     "Context",
@@ -38,6 +41,7 @@ __all__ = [
     "Entry",
     "EntryExistsError",
     "EntryNotFoundError",
+    "FileResult",
     "Finding",
     "Hit",
     "Hits",
@@ -47,6 +51,7 @@ __all__ = [
     "IsAFolderError",
     "Layout",
     "LockTimeoutError",
+    "MemoryAdapter",
     "MemoryFileNotFoundError",
     "NotTextError",
     "Part",

@@ -56,7 +56,7 @@ def _body(given: Mapping[str, Any]) -> Record:
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"{key!r} is a key of the log's own: {remedy}")
-    return {name_of(key, "key"): _value(key, value) for key, value in given.items()}
+    return {_of(key, str, "a key"): _value(key, value) for key, value in given.items()}
 
 
 def _value(key: str, value: Any) -> Any:

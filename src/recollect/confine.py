@@ -357,7 +357,10 @@ def _open_top(top: Path, below: Sequence[str], *, create: bool) -> int | None:
 def _make_missing(path: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
-        folder.mkdir(FOLDER_MODE, exist_ok=True)
+        try:
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
+        except FileExistsError:
+            raise _no_folder(folder) from None
         _sync_folder(str(folder.parent))
 
 
@@ -400,7 +403,11 @@ def _check_folder(path: Path) -> None:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", None) == _JUNCTION:
         raise PathEscapeError(f"{str(path)!r} is a link, and links are not followed")
     if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        raise _no_folder(path)
+
+
+def _no_folder(path: Path) -> NotADirectoryError:
+    return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
 def _sync_folder(folder: int | str) -> None:

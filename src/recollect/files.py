@@ -22,7 +22,13 @@ from recollect.confine import (
     truncate,
     write_all,
 )
-from recollect.errors import MemoryFileNotFoundError, NotTextError, PathEscapeError, RecollectError
+from recollect.errors import (
+    MemoryFileNotFoundError,
+    NotTextError,
+    PathEscapeError,
+    RecollectError,
+    StoreError,
+)
 from recollect.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from recollect.lock import Lock
 
@@ -111,7 +117,7 @@ class AgentFiles:
         """
         try:
             folder = self._open()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         with folder:
             return sorted(_walk(folder))
@@ -136,7 +142,7 @@ class AgentFiles:
     @contextmanager
     def _writing(self, name: str) -> Iterator[Folder]:
         """Give the folder, locked, with every folder that ``name`` needs."""
-        with _no_file_on_the_way(name), self._open(create=True) as folder:
+        with _made(name), self._open(create=True) as folder:
             if parent := _parent_of(name):
                 folder.make_folder(parent)
             with _locked(folder):
@@ -205,11 +211,15 @@ def _found(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _no_file_on_the_way(name: str) -> Iterator[None]:
+def _made(name: str) -> Iterator[None]:
     try:
         yield
     except NotADirectoryError as error:
         raise ValueError(f"a file lies where {name!r} needs a folder; take another path") from error
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"the folder of {name!r} was removed meanwhile; nothing is kept, try again"
+        ) from error
 
 
 @contextmanager

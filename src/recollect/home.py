@@ -344,6 +344,10 @@ class Session:
         """
         return self._store.put(self.agent, self.id, [record_of(item, self._clock)])[0]
 
+    def info(self) -> SessionInfo | None:
+        """Return id, last change and size of the session, None if it is missing."""
+        return self._store.session(self.agent, self.id)
+
     def entries(self, limit: int | None = None, types: Iterable[str] | None = None) -> list[Entry]:
         """Return the session's entries, oldest first; a limit keeps the newest. A missing session has none."""
         return self._store.entries(self.agent, self.id, limit_of(limit), names_of(types, "types"))

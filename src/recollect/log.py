@@ -75,11 +75,11 @@ class Log:
             return None
         if not stat.S_ISREG(status.st_mode):
             raise self._not_regular()
-        return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
+        return stat_of(status)
 
     def create(self) -> Stat:
         """Make an empty log if there is none, and return its state."""
-        return _stat_of(self._current()[0])
+        return stat_of(os.fstat(self._current()[0]))
 
     def append(self, lines: Sequence[bytes]) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return where they begin and the log's new state.
@@ -100,7 +100,7 @@ class Log:
             self._cut(fd, begin)
             raise StoreError(f"{self._folder.path / self.name}: {error}; nothing was stored") from error
         self._mended = begin + len(data)
-        return begin + len(prefix), _stat_of(fd)
+        return begin + len(prefix), stat_of(os.fstat(fd))
 
     @contextmanager
     def reading(self) -> Iterator[int | None]:
@@ -214,8 +214,8 @@ class Log:
         return size, b"\n" if end < size else b""
 
 
-def _stat_of(fd: int) -> Stat:
-    status = os.fstat(fd)
+def stat_of(status: os.stat_result) -> Stat:
+    """Return what the system says of a file as what tells whether it changed."""
     return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
 
 

@@ -11,11 +11,14 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 from platformdirs import user_state_dir
 
-from recollect.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, StoreError
+from recollect.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, RecollectError, StoreError
+
+T = TypeVar("T")
 
 TIMEOUT = 5.0
 """Seconds to wait for another process's edit before ``LockTimeoutError``."""
@@ -49,16 +52,19 @@ class NotesFile:
             status = self._status()
             if status is None:
                 return b""
+            if stat.S_ISDIR(status.st_mode):
+                raise IsAFolderError(f"{self.path} is a folder: move it away, the notes need a file there")
             if not stat.S_ISREG(status.st_mode):
-                raise StoreError(f"{self.path} is not a regular file: put one in its place, or remove it")
+                raise StoreError(f"{self.path} is a device or pipe: the notes need a regular file there")
             return self.path.read_bytes()
 
-    def edit(self, change: Callable[[bytes], bytes | None]) -> None:
-        """Replace the file's bytes by what ``change`` makes of them; None leaves the file as it is.
+    def edit(self, change: Callable[[bytes], tuple[bytes | None, T]]) -> T:
+        """Replace the file's bytes by the first thing that ``change`` makes of them, and return the second.
 
-        ``change`` is called again if a program that takes no lock, such as an editor, has saved
-        the file meanwhile. A kill at any moment leaves the old bytes or the new ones, unless the folder does
-        not allow a second file in it: then the file is written in place.
+        Bytes of None leave the file as it is. ``change`` is called again if a program that takes no lock,
+        such as an editor, has saved the file meanwhile. A kill at any moment leaves the old bytes or the new
+        ones, unless a new file cannot take the old one's place, because the folder is read-only or the file
+        has another owner or a second name: then it is written in place.
 
         Raises:
             AccessDeniedError: The file is read-only, or the system refuses to write it. It is unchanged.
@@ -67,9 +73,9 @@ class NotesFile:
         with self._errors_translated(), self._locked():
             while True:
                 old = self.read()
-                new = change(old)
+                new, outcome = change(old)
                 if new is None or self._replaced(old, new):
-                    return
+                    return outcome
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -81,7 +87,7 @@ class NotesFile:
             lock.acquire()
         except Timeout as error:
             raise LockTimeoutError(
-                f"{self.path} is being edited by another process for over {TIMEOUT:g} s; nothing was written: try again"
+                f"{self.path} is being edited for over {TIMEOUT:g} s by another process; nothing was written"
             ) from error
         try:
             yield
@@ -101,11 +107,13 @@ class NotesFile:
         if not _is_replaceable(target, status):
             return self._overwritten(target, old, new)
         temporary = target.with_name(f".{target.name}.recollect.tmp")
-        self._write_temporary(temporary, new, status)
-        if self.read() != old:
-            temporary.unlink()
-            return False
-        temporary.replace(target)
+        try:
+            self._write_temporary(temporary, new, status)
+            if self.read() != old:
+                return False
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
         _sync_folder(target.parent)
         return True
 
@@ -114,7 +122,7 @@ class NotesFile:
         temporary.unlink(missing_ok=True)
         mode = 0o600 if self._private or status else 0o666
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-        with open(fd, "wb") as file:
+        with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
             if status is not None:
@@ -141,13 +149,12 @@ class NotesFile:
     def _errors_translated(self) -> Iterator[None]:
         try:
             yield
-        except (AccessDeniedError, IsAFolderError, LockTimeoutError):
+        except RecollectError:
             raise
-        except IsADirectoryError as error:
-            raise IsAFolderError(f"{self.path} is a folder: move it away, notes need a file there") from error
         except PermissionError as error:
+            name = error.filename or self.path
             raise AccessDeniedError(
-                f"the system refuses access to {error.filename or self.path}: check its mode"
+                f"the system refuses access to {name}: check its owner and mode"
             ) from error
         except OSError as error:
             raise StoreError(f"{self.path} cannot be used: {error.strerror or error}") from error
@@ -173,7 +180,8 @@ def _is_replaceable(target: Path, status: os.stat_result | None) -> bool:
 
 
 def _keep_owner_and_mode(fd: int, temporary: Path, status: os.stat_result) -> None:
-    if hasattr(os, "fchown"):
+    made = os.fstat(fd)
+    if (made.st_uid, made.st_gid) != (status.st_uid, status.st_gid):
         os.fchown(fd, status.st_uid, status.st_gid)
     temporary.chmod(stat.S_IMODE(status.st_mode))
 

@@ -26,8 +26,11 @@ OPENER = re.compile(
 BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 ITEM = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)]))([ \t]+|\Z)(.*)", re.DOTALL)
+QUOTE = re.compile(r" {0,3}>")
 BREAKS_PARAGRAPH = re.compile(r" {0,3}(?:>|#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|<[A-Za-z/!?])")
 SECTION_LEVEL = 2
+CODE_DEPTH = 4
+"""From how many columns of indentation on a line that continues nothing is code."""
 
 
 class Heading(NamedTuple):
@@ -59,7 +62,7 @@ def text_column(line: str) -> int | None:
     marker, gap, text = item.groups()
     width = len((marker + gap).expandtabs(4)) - len(marker)
     # Five columns or more are one space and indented code; an item without text counts as one space, too.
-    return len(marker) + (width if text and width <= 4 else 1)  # noqa: PLR2004 - the number is CommonMark's
+    return len(marker) + (width if text and width <= CODE_DEPTH else 1)
 
 
 @cache
@@ -166,39 +169,43 @@ class Outline:
 
     def _paragraph_above(self, start: int) -> int | None:
         """Return where the paragraph begins that ends right above; None if none does at the top level."""
-        first = None
+        lines: list[tuple[int, str]] = []
         for at, line in self._lines_above(start, self._floor):
-            if at == self._no_heading or text_column(line) is not None or BREAKS_PARAGRAPH.match(line):
+            if at == self._no_heading or text_column(line) is not None or QUOTE.match(line):
                 self._no_heading = start
                 return None
-            if not line.strip(" \t") or RULE.match(line):
+            if not line.strip(" \t") or RULE.match(line) or BREAKS_PARAGRAPH.match(line):
                 break
-            first = at
-        if first is None:
-            return None
-        depth = self._depth(self._text[first : self._line_end(first)])
-        return None if depth >= 4 or (depth and self._in_item(first, depth)) else first  # noqa: PLR2004 - code
+            lines.append((at, line))
+        while lines and self._depth(lines[-1][1]) >= CODE_DEPTH:
+            lines.pop()
+        return lines[-1][0] if lines and not self._is_within_item(*lines[-1]) else None
 
     def _in_item(self, start: int, indent: int) -> bool:
         """Say whether the line at ``start``, indented by 1 to 3 spaces, belongs to a list item above it."""
         asked = self._asked.get(indent, (0, False))
         floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
-        outside = False
+        below: tuple[int, str] | None = None
         for at, line in self._lines_above(start, floor):
             blank = not line.strip(" \t")
             shallow = not blank and self._depth(line) < indent
             column = text_column(line) if shallow else None
             if column is not None:
-                depth = self._depth(line)
-                answer = column <= indent or (depth > 0 and self._in_item(at, depth))
+                answer = column <= indent or self._is_within_item(at, line)
                 break
-            # A line further left that follows a blank one, or that opens something itself, ended the list.
-            if (blank and outside) or (shallow and (RULE.match(line) or BREAKS_PARAGRAPH.match(line))):
-                answer = False
+            # A line further left that follows a blank one, or that opens something, ends items right of it.
+            if shallow and (RULE.match(line) or BREAKS_PARAGRAPH.match(line)):
+                below = (at, line)
+            if below and (blank or below[0] == at):
+                answer = self._is_within_item(*below)
                 break
-            outside = shallow
+            below = (at, line) if shallow else None
         self._asked[indent] = (start, answer)
         return answer
+
+    def _is_within_item(self, at: int, line: str) -> bool:
+        depth = self._depth(line)
+        return depth > 0 and self._in_item(at, depth)
 
     def _lines_above(self, start: int, floor: int) -> Iterator[tuple[int, str]]:
         while start > floor:

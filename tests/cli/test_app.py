@@ -55,6 +55,12 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert script.PAGE.read_text("utf-8") == script.reference(), "run python scripts/cli_reference.py"
 
 
+def test_every_command_has_its_row_in_the_json_contract() -> None:
+    page = (SCRIPT.parents[1] / "docs" / "json.md").read_text("utf-8")
+    leaves = [name for name, command in every_command() if getattr(command, "commands", None) is None]
+    assert [name for name in leaves if f"`{name.removeprefix('recollect ')}`" not in page] == []
+
+
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_is_given_for_the_whole_and_for_each_group(cli: Command, option: str) -> None:
     for group in ((), ("sessions",), ("files",), ("agents",)):

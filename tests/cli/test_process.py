@@ -57,12 +57,17 @@ def test_a_terminal_without_the_character_shows_its_escape(tmp_path: Path) -> No
     assert (shown.returncode, "snow \\u2603" in shown.stdout) == (0, True)
 
 
-def test_a_reader_that_leaves_early_sees_no_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["files", "read", "long.txt"], ["sessions", "show", "main"], ["sessions", "show", "main", "--json"]],
+)
+def test_a_reader_that_leaves_early_sees_no_traceback(tmp_path: Path, words: list[str]) -> None:
     run("files", "write", "long.txt", "x" * 100_000, home=tmp_path)
+    run("add", "text", home=tmp_path)
     reading, writing = os.pipe()
     os.close(reading)
-    words = [*COMMAND, "files", "read", "long.txt", "--home", str(tmp_path)]
-    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    whole = [*COMMAND, *words, "--home", str(tmp_path)]
+    done = subprocess.run(whole, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
@@ -56,6 +55,8 @@ for group in (demo, entries, recall, sessions, files, agents, upkeep):
 def _version(value: bool) -> None:
     if not value:
         return
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         typer.echo(f"recollect {version('recollect')}")
     except PackageNotFoundError:

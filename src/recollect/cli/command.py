@@ -20,7 +20,7 @@ import typer
 from rich.console import RenderableType
 
 from recollect.cli.documents import Document, print_document
-from recollect.cli.failures import DeclinedError
+from recollect.cli.failures import DeclinedError, unread_is_fine
 from recollect.cli.options import AgentOption, HomeOption, JsonOption, LayoutOption, Place
 from recollect.cli.screen import console, harmless
 
@@ -103,14 +103,19 @@ def _register(
 
 def show(answer: Answer, *, as_json: bool) -> None:
     """Print an answer the way it was asked for, and leave with its status if that is not 0."""
+    with unread_is_fine():
+        _print(answer, as_json=as_json)
+    if answer.status:
+        raise typer.Exit(answer.status)
+
+
+def _print(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         print_document(answer.document)
     elif answer.exact is not None and not sys.stdout.isatty():
         typer.get_binary_stream("stdout").write(answer.exact)
     else:
         console().print(answer.view)
-    if answer.status:
-        raise typer.Exit(answer.status)
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -32,11 +32,11 @@ PLACE = ".recollect-demo"
 MARKER = "DEMO.txt"
 SIGNATURE = "This folder was made by: recollect demo\n"
 QUESTIONS = (
-    "Why are there no passwords, only passkeys?",
-    "What caused the double charge in March?",
-    "How should summaries for Lena be written?",
+    "Why do customers sign in with passkeys?",
+    "Why were customers charged twice?",
+    "How should a summary for Lena be written?",
 )
-TOPIC = "Why did we double book the car deck?"
+TOPIC = "Why was the car deck double booked?"
 _STEPS = (
     ("recall 'who carries the pager in May' --explain", "ask it something of your own"),
     ("add 'Mr. Dunn cannot tell red from green' --type preference", "tell it something"),

@@ -79,17 +79,25 @@ def code_of(error: BaseException) -> str:
 def reported(*, as_json: bool) -> Iterator[None]:
     """Report what goes wrong inside on standard error, and leave with the status that stands for it."""
     try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. What is still buffered must go nowhere, also at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+        with unread_is_fine():
+            yield
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(INTERRUPTED) from None
     except _REPORTED as error:
         _print(error, as_json=as_json)
         raise SystemExit(status_of(error)) from None
+
+
+@contextmanager
+def unread_is_fine() -> Iterator[None]:
+    """Leave with status 0 where the reader of our output, such as ``head``, has seen enough."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must go nowhere, also at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
 
 
 def _print(error: Exception, *, as_json: bool) -> None:

@@ -8,12 +8,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SHOWN = frozenset("\n\t\u00ad\u200c\u200d")
 """Control and format characters that ordinary text needs: joiners make letters and emoji."""
@@ -44,7 +47,7 @@ def _escape(letter: str) -> str:
 
 def clipped(text: str, length: int = _CLIP) -> str:
     """Return the beginning of a text, with three dots where more follows."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return text if len(text) <= length else text[: length - 1].rstrip(" \n.,;:") + "…"
 
 
 def one_line(text: str) -> str:
@@ -84,6 +87,14 @@ def counted(count: int, word: str) -> str:
     return f"{count:,} {word[:-1]}ies" if word.endswith("y") else f"{count:,} {word}s"
 
 
+class Screen(Console):
+    """A console that leaves it to the command what happens when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return a console that takes text literally: no markup, no emoji codes, no highlighting.
 
@@ -92,7 +103,7 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     free = not stream.isatty() and "COLUMNS" not in os.environ
     width = _UNBOUNDED if free else None
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
+    return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
@@ -108,6 +119,8 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
     """Show a progress bar on standard error while the block runs, on a terminal only."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
     with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:

@@ -23,7 +23,7 @@ from recollect.index import entries, words
 from recollect.index.database import UNUSABLE, Database, is_damage
 from recollect.index.entries import Known, Row
 from recollect.line import from_microseconds, id_of, microseconds, read_time
-from recollect.log import Log, Stat
+from recollect.log import Log, Stat, stat_of
 from recollect.model import Scope
 from recollect.scan import Line, Scan
 
@@ -210,14 +210,14 @@ class Index:
         """Take in the next lines; return how many bytes, None once the log's end is reached."""
         with self._mending() as database:
             known = entries.known_of(database, session)
-            if known is not None and known.stat == _stat(fd):
+            if known is not None and known.stat == stat_of(os.fstat(fd)):
                 return None
             with database.writing():
                 known = entries.known_of(database, session)
                 return self._take_in(database, session, _usable(database, known, file, fd), fd)
 
     def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
-        stat = _stat(fd)
+        stat = stat_of(os.fstat(fd))
         sid = known.sid or entries.save_known(database, session, known)
         seen = Counter(
             dict(database.execute("SELECT digest, count FROM seen WHERE sid=?", (sid,)).fetchall())
@@ -277,7 +277,7 @@ def _usable(database: Database, known: Known | None, file: str, fd: int) -> Know
 
 
 def _only_grew(known: Known, fd: int) -> bool:
-    stat = _stat(fd)
+    stat = stat_of(os.fstat(fd))
     if known.stat != _UNREAD and (known.stat.inode != stat.inode or known.stat.size == stat.size):
         return False
     return stat.size >= known.offset and _crc(fd, known.offset, known.tail) == known.crc
@@ -297,8 +297,3 @@ def _advanced(known: Known, after: Stat, written: bytes, ts: str) -> Known:
     moment = read_time(ts)
     last = known.ts if moment is None else microseconds(moment)
     return replace(known, stat=after, offset=after.size, tail=len(tail), crc=zlib.crc32(tail), ts=last)
-
-
-def _stat(fd: int) -> Stat:
-    status = os.fstat(fd)
-    return Stat(status.st_size, status.st_mtime_ns, status.st_ino)

@@ -169,9 +169,8 @@ def _connect(path: Path | None) -> apsw.Connection:
 
 def _prepare(connection: apsw.Connection) -> None:
     connection.set_busy_handler(_patience())
-    connection.execute(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY"
-    )
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
         connection.execute("BEGIN IMMEDIATE")
         if not _is_ours(connection):

@@ -19,8 +19,8 @@ from recollect.errors import (
     PathEscapeError,
     RecollectError,
 )
-from recollect.files import AgentFiles
 from recollect.layout import LAYOUTS
+from recollect.store.base import Files
 
 _LOG = logging.getLogger("recollect.files")
 
@@ -157,7 +157,7 @@ class AgentMemoryService:
         """Close the home below; the service is of no use afterwards."""
         self._home.close()
 
-    def _files(self, agent: str) -> AgentFiles:
+    def _files(self, agent: str) -> Files:
         slug = LAYOUTS["cache"].check_agent(agent)
         known = self._known_agents
         if known is not None and not (known(slug) if callable(known) else slug in known):

@@ -21,7 +21,7 @@ from recollect.index.database import SCHEMA, UNUSABLE
 from recollect.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
 from recollect.line import payload_of, read_time, text_of
 from recollect.lock import Lock
-from recollect.log import Log, Stat
+from recollect.log import Log, Stat, stat_of
 from recollect.model import Entry, Record, SessionInfo
 from recollect.rewrite import Rewritten
 
@@ -133,10 +133,7 @@ class AgentLogs:
 
     def sessions(self) -> list[SessionInfo]:
         """Return all sessions, the one changed last first."""
-        infos = [
-            SessionInfo(session, datetime.fromtimestamp(status.st_mtime, UTC), status.st_size)
-            for session, _, status in self.files()
-        ]
+        infos = [info_of(session, stat_of(status)) for session, _, status in self.files()]
         return sorted(infos, key=lambda info: (info.modified, info.id), reverse=True)
 
     # The index
@@ -188,7 +185,7 @@ class AgentLogs:
         names: dict[str, str] = {}
         for session, name, status in self.files():
             names[session] = name
-            if known.pop(session, None) != (name, Stat(status.st_size, status.st_mtime_ns, status.st_ino)):
+            if known.pop(session, None) != (name, stat_of(status)):
                 self._names[session] = name
                 self.index.catch_up(session, self.log(session))
         for session in known:
@@ -271,6 +268,13 @@ class AgentLogs:
                 self._index.close()
                 self._index = None
             self.folder.close()
+
+
+def info_of(session: str, stat: Stat) -> SessionInfo:
+    """Return a session as listings show it."""
+    seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
+    modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
+    return SessionInfo(session, modified, stat.size)
 
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:

@@ -62,6 +62,9 @@ class Store(Protocol):
     def sessions(self, agent: str) -> list[SessionInfo]:
         """Return all sessions, the one changed last first; none for an unknown agent."""
 
+    def session(self, agent: str, session: str) -> SessionInfo | None:
+        """Return one session, None if it is missing."""
+
     def create(self, agent: str, session: str) -> None:
         """Make an empty session. One that exists is left as it is."""
 

@@ -6,7 +6,7 @@ from recollect.errors import CorruptLogError
 from recollect.fold import Fold
 from recollect.index import DamagedError, UnavailableError
 from recollect.layout import TEMPORARY
-from recollect.log import Log, Stat
+from recollect.log import Log, stat_of
 from recollect.model import Finding
 from recollect.scan import Scan
 from recollect.store.agent_logs import AgentLogs
@@ -84,7 +84,7 @@ def _index(logs: AgentLogs) -> list[Finding]:
     behind = [
         session
         for session, name, status in logs.files()
-        if known.get(session) != (name, Stat(status.st_size, status.st_mtime_ns, status.st_ino))
+        if known.get(session) != (name, stat_of(status))
     ]
     if not behind:
         return []

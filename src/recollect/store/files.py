@@ -19,7 +19,7 @@ from recollect.layout import Layout
 from recollect.line import RESERVED, apply, create, dump, read_time
 from recollect.log import Log, Stat
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
-from recollect.store.agent_logs import AgentLogs, entry_of
+from recollect.store.agent_logs import AgentLogs, entry_of, info_of
 from recollect.store.base import Candidate
 from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
@@ -68,6 +68,11 @@ class FileStore:
     def sessions(self, agent: str) -> list[SessionInfo]:
         with self._using(agent) as logs:
             return logs.sessions() if logs else []
+
+    def session(self, agent: str, session: str) -> SessionInfo | None:
+        with self._using(agent) as logs:
+            stat = logs.log(session).stat() if logs else None
+            return None if stat is None else info_of(session, stat)
 
     # Writing
 
