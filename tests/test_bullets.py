@@ -33,7 +33,23 @@ LINES = [
     "<!--\n- no\n-->",
 ]
 DAMAGED = [*LINES, "```", "  ~~~", "<!-- open", "   ## Next", "\ufeff", "<div>"]
-MARKUP = ["- ", "* ", "1. ", "```", "~~~", "## Memories", "---", "> ", "<!--", "<div>", "\n", "\n\n", "\t", " ", "    "]
+MARKUP = [
+    "- ",
+    "* ",
+    "1. ",
+    "```",
+    "~~~",
+    "## Memories",
+    "---",
+    "> ",
+    "<!--",
+    "<div>",
+    "\n",
+    "\n\n",
+    "\t",
+    " ",
+    "    ",
+]
 CONTENT = st.lists(st.one_of(st.sampled_from(MARKUP), st.text(max_size=5)), min_size=1).map("".join)
 NOTE = CONTENT.map(lambda text: re.sub(r"\r\n?", "\n", text).strip()).filter(bool)
 NEWLINES = st.sampled_from(["\n", "\r\n", "\r"])
@@ -51,13 +67,20 @@ def in_memories(text: str) -> list[str]:
 def test_bullets_are_those_of_a_full_parser(lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
     items = [token.map for token in PARSER.parse(text) if token.type == "list_item_open" and token.level == 1]
-    full = {start + 1 for start, _ in filter(None, items) if re.match(r" {0,3}[-*+]", text.split("\n")[start])}
+    full = {
+        start + 1 for start, _ in filter(None, items) if re.match(r" {0,3}[-*+]", text.split("\n")[start])
+    }
     found = Bullets(text.encode()).found
     empty = {line for line in full if text.split("\n")[line - 1] == "-"}
     assert full - empty <= {bullet.line for bullet in found} <= full
 
 
-@given(st.lists(st.sampled_from(DAMAGED), max_size=8), st.lists(NOTE, min_size=1, max_size=3), NEWLINES, st.booleans())
+@given(
+    st.lists(st.sampled_from(DAMAGED), max_size=8),
+    st.lists(NOTE, min_size=1, max_size=3),
+    NEWLINES,
+    st.booleans(),
+)
 @example(["```"], ["x\n```"], "\n", True)
 @example(["## Memories", "  ## Next"], ["new"], "\r\n", False)
 def test_added_notes_read_back_and_nothing_else_changes(
@@ -82,12 +105,16 @@ def is_subsequence(part: bytes, whole: bytes) -> bool:
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=9), NEWLINES, st.data())
-def test_removing_takes_the_lines_of_a_bullet_only(lines: list[str], newline: str, data: st.DataObject) -> None:
+def test_removing_takes_the_lines_of_a_bullet_only(
+    lines: list[str], newline: str, data: st.DataObject
+) -> None:
     raw = newline.join(lines).encode()
     bullets = Bullets(raw)
     gone = data.draw(st.lists(st.sampled_from(bullets.found), unique=True)) if bullets.found else []
     taken = {number for one in gone for number in range(one.line, one.line + one_length(bullets, one))}
-    kept = [line for number, line in enumerate(raw.decode().splitlines(keepends=True), 1) if number not in taken]
+    kept = [
+        line for number, line in enumerate(raw.decode().splitlines(keepends=True), 1) if number not in taken
+    ]
     assert bullets.without(gone) == "".join(kept).encode()
 
 
@@ -119,7 +146,9 @@ def test_only_bullets_of_the_section_are_notes(text: str, notes: list[str]) -> N
     assert in_memories(text.replace("\n", "\r\n")) == notes
 
 
-@pytest.mark.parametrize("fenced", ["```\n- no\n```", "  ~~~\n- no\n~~~", "<!--\n- no\n-->", "> ```\n> - no\n> ```"])
+@pytest.mark.parametrize(
+    "fenced", ["```\n- no\n```", "  ~~~\n- no\n~~~", "<!--\n- no\n-->", "> ```\n> - no\n> ```"]
+)
 def test_a_bullet_in_a_fence_is_no_note(fenced: str) -> None:
     assert in_memories(f"- a\n\ntext\n{fenced}\n\n- b\n") == ["a", "b"]
     assert contents(f"- a\n\ntext\n{fenced}\n\n- b\n".encode(), None) == ["a", "b"]
@@ -189,4 +218,6 @@ def test_the_quick_search_for_the_same_note_misses_none(notes: list[str], wanted
     for note in notes:
         raw = Bullets(raw).with_added(note)[0]
     same = Bullets(raw).same_as(wanted)
-    assert (same.content if same else None) == next((one for one in notes if sameness(one) == sameness(wanted)), None)
+    assert (same.content if same else None) == next(
+        (one for one in notes if sameness(one) == sameness(wanted)), None
+    )

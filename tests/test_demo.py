@@ -116,6 +116,14 @@ def test_an_empty_folder_may_become_the_demo(tmp_path: Path) -> None:
     assert run("--home", "empty").exit_code == 0
 
 
+@pytest.mark.parametrize("place", [".", ""])
+def test_the_folder_one_works_in_is_not_removed(tmp_path: Path, place: str) -> None:
+    (tmp_path / demo.MARKER).write_text(demo.SIGNATURE, "utf-8")
+    result = run("--home", place)
+    assert (result.exit_code, "you are inside" in result.stderr) == (2, True)
+    assert (tmp_path / demo.MARKER).exists()
+
+
 def test_what_the_demo_says_to_type_works(somewhere: Path) -> None:
     run()
     found = CliRunner().invoke(

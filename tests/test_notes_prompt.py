@@ -65,7 +65,9 @@ def test_a_budget_too_small_for_anything_gives_nothing(budget: int) -> None:
     assert prompt_of(sources(notes("a note of some words " * 20)), budget, None) == ""
 
 
-TEXT = st.lists(st.sampled_from(["- a\n", "- `````\n", "- b\n  c\n", "é" * 30, "\n", "## Memories\n"]), max_size=30)
+TEXT = st.lists(
+    st.sampled_from(["- a\n", "- `````\n", "- b\n  c\n", "é" * 30, "\n", "## Memories\n"]), max_size=30
+)
 
 
 @given(TEXT.map("".join), TEXT.map("".join), st.integers(0, 200), st.sampled_from([None, "", "a b", "*?"]))
@@ -84,4 +86,6 @@ def test_memory_text_cannot_close_its_fence(project: str, budget: int | None) ->
 
 def test_the_name_of_a_file_cannot_break_the_header() -> None:
     source = Source("Project", '/a\n"```\n/AGENTS.md', Bullets(b"text"))
-    assert prompt_of([source], None, None).startswith('Project notes, from "/a\\n\\"```\\n/AGENTS.md":\n```markdown\n')
+    assert prompt_of([source], None, None).startswith(
+        'Project notes, from "/a\\n\\"```\\n/AGENTS.md":\n```markdown\n'
+    )

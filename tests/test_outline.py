@@ -41,7 +41,9 @@ def test_headings_are_those_of_a_full_parser(blocks: list[str]) -> None:
     outline = Outline("\n" + text)
     assume(outline.left_open == len(text) + 1)
     tokens = PARSER.parse(text)
-    full = [token.map[0] for token in tokens if token.type == "heading_open" and not token.level and token.map]
+    full = [
+        token.map[0] for token in tokens if token.type == "heading_open" and not token.level and token.map
+    ]
     assert [text.count("\n", 0, heading.start - 1) for heading in outline.headings] == full
 
 
@@ -83,7 +85,16 @@ def test_many_lines_that_never_close_are_read_in_one_pass() -> None:
 
 @pytest.mark.parametrize(
     ("line", "column"),
-    [("- a", 2), ("  *  a", 5), ("10) a", 4), ("-\ta", 4), ("-     code", 2), ("-", 2), ("- - -", None), ("-a", None)],
+    [
+        ("- a", 2),
+        ("  *  a", 5),
+        ("10) a", 4),
+        ("-\ta", 4),
+        ("-     code", 2),
+        ("-", 2),
+        ("- - -", None),
+        ("-a", None),
+    ],
 )
 def test_the_text_of_an_item_begins_in_its_column(line: str, column: int | None) -> None:
     assert text_column(line) == column

@@ -222,7 +222,8 @@ class Bullets:
         lead = "" if used and self._is_end_of_bullet(at, start) else self._blank_line(at)
         if not lead and not self.text.endswith("\n", 0, at):
             lead = "\n"
-        return Addition(at, lead, bullet)
+        # Words that follow at once, as in a heading that is underlined, would go on with the bullet.
+        return Addition(at, lead, bullet if self.text[at : at + 1] in ("", "\n", "#") else bullet + "\n")
 
     def _title(self) -> str:
         return f"{'#' * SECTION_LEVEL} {self._section}\n\n"

@@ -146,14 +146,15 @@ class Why:
     ranks: Mapping[str, int]
     """The place, from 1, that the entry had in each candidate list that found it."""
     words: tuple[str, ...] = ()
-    """The words of the query that the entry or its neighbours hold."""
+    """The words of the query that the entry holds, in any form."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """What each list contributed to the score."""
+    """What its own words and its neighbours in the session gave to the score."""
 
     def __str__(self) -> str:
-        found = ", ".join(f"{name} #{rank}" for name, rank in self.ranks.items())
+        found = [f"{name} #{rank}" for name, rank in self.ranks.items()]
+        shared = ["neighbours"] if "neighbours" in self.parts else []
         matched = f"; words: {', '.join(self.words)}" if self.words else ""
-        return f"found by {found}{matched}"
+        return f"found by {' and '.join(found + shared)}{matched}"
 
 
 @dataclass(frozen=True, slots=True)

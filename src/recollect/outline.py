@@ -177,12 +177,14 @@ class Outline:
             if not line.strip(" \t") or RULE.match(line) or BREAKS_PARAGRAPH.match(line):
                 break
             lines.append((at, line))
+        if lines and self._is_within_item(*lines[-1]):
+            return None
         while lines and self._depth(lines[-1][1]) >= CODE_DEPTH:
             lines.pop()
-        return lines[-1][0] if lines and not self._is_within_item(*lines[-1]) else None
+        return lines[-1][0] if lines else None
 
     def _in_item(self, start: int, indent: int) -> bool:
-        """Say whether the line at ``start``, indented by 1 to 3 spaces, belongs to a list item above it."""
+        """Say whether the line at ``start``, indented so far, belongs to a list item above it."""
         asked = self._asked.get(indent, (0, False))
         floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None
@@ -193,11 +195,10 @@ class Outline:
             if column is not None:
                 answer = column <= indent or self._is_within_item(at, line)
                 break
-            # A line further left that follows a blank one, or that opens something, ends items right of it.
-            if shallow and (RULE.match(line) or BREAKS_PARAGRAPH.match(line)):
-                below = (at, line)
-            if below and (blank or below[0] == at):
-                answer = self._is_within_item(*below)
+            breaks = RULE.match(line) or BREAKS_PARAGRAPH.match(line)
+            # Words further left go on with an item only if no blank line and nothing that breaks is between.
+            if (below and (blank or breaks)) or (shallow and breaks):
+                answer = self._is_within_item(*(below or (at, line)))
                 break
             below = (at, line) if shallow else None
         self._asked[indent] = (start, answer)
@@ -205,7 +206,7 @@ class Outline:
 
     def _is_within_item(self, at: int, line: str) -> bool:
         depth = self._depth(line)
-        return depth > 0 and self._in_item(at, depth)
+        return depth > 0 and self._in_item(at, min(depth, CODE_DEPTH))
 
     def _lines_above(self, start: int, floor: int) -> Iterator[tuple[int, str]]:
         while start > floor:

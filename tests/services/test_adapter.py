@@ -71,7 +71,9 @@ def test_a_new_session_has_an_id_and_a_file_of_its_own(adapter: MemoryAdapter, t
 
 
 @requirement("log.sessions.are-listed-with-time-and-size", "log.interface.list-gives-metadata")
-def test_the_list_has_id_time_and_size_of_each_session_of_the_agent(adapter: MemoryAdapter, tmp_path: Path) -> None:
+def test_the_list_has_id_time_and_size_of_each_session_of_the_agent(
+    adapter: MemoryAdapter, tmp_path: Path
+) -> None:
     adapter.save({"content": "one"}, "a")
     adapter.save({"content": "two"}, "b")
     adapter.for_agent("other").save({"content": "three"}, "c")
@@ -157,7 +159,9 @@ def test_a_save_after_the_current_session_was_deleted_begins_another(adapter: Me
 
 
 @requirement("log.agents.switch-isolates")
-def test_after_a_switch_the_other_agents_sessions_cannot_be_read(adapter: MemoryAdapter, tmp_path: Path) -> None:
+def test_after_a_switch_the_other_agents_sessions_cannot_be_read(
+    adapter: MemoryAdapter, tmp_path: Path
+) -> None:
     adapter.save({"content": "for A only"}, "shared-id")
 
     other = adapter.for_agent("b")
@@ -206,11 +210,15 @@ def test_saves_of_several_processes_into_one_session_stay_whole_lines(tmp_path: 
     _in_processes(tmp_path, ["one"] * 3)
 
     lines = lines_of(tmp_path / "agents" / "coder" / "memory" / "sessions" / "one.ndjson")
-    assert sorted((line["writer"], line["number"]) for line in lines) == [(w, n) for w in range(3) for n in range(40)]
+    assert sorted((line["writer"], line["number"]) for line in lines) == [
+        (w, n) for w in range(3) for n in range(40)
+    ]
 
 
 @requirement("log.interface.load-takes-a-limit")
-@pytest.mark.parametrize(("limit", "expected"), [(0, []), (2, [3, 4]), (9, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4])])
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(0, []), (2, [3, 4]), (9, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4])]
+)
 def test_a_limit_keeps_the_newest_events_oldest_first(
     adapter: MemoryAdapter, limit: int | None, expected: list[int]
 ) -> None:
@@ -246,7 +254,9 @@ def test_an_event_keeps_its_id_type_and_instant(adapter: MemoryAdapter) -> None:
     assert datetime.fromisoformat(saved["ts"]) == datetime(2026, 1, 11, 14, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("key", ["data", "deleted", "priority", "access", "tags", "batch", "summary", "embedding"])
+@pytest.mark.parametrize(
+    "key", ["data", "deleted", "priority", "access", "tags", "batch", "summary", "embedding"]
+)
 def test_an_event_that_uses_a_key_of_the_log_comes_back_as_it_was(adapter: MemoryAdapter, key: str) -> None:
     event = {"id": "e1", "type": "odd", key: {"any": ["value", None, True]}, "role": "user"}
     adapter.save(event, "s")
@@ -260,7 +270,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = st.sampled_from(["id", "type", "ts", "data", "text", "priority", "deleted", "batch", "role"]) | st.text(max_size=5)
+KEYS = st.sampled_from(
+    ["id", "type", "ts", "data", "text", "priority", "deleted", "batch", "role"]
+) | st.text(max_size=5)
 
 
 @settings(max_examples=60)

@@ -71,7 +71,7 @@ def demo(
     """
     import recollect
 
-    root = Path(home)
+    root = Path(home).expanduser().absolute()
     start_clean(root)
     with recollect.open(root) as opened:
         entries = fill(opened)
@@ -83,10 +83,12 @@ def start_clean(root: Path) -> None:
     """Remove an earlier demo and mark the folder as one.
 
     Raises:
-        ValueError: Something else is there. It is left as it is.
+        ValueError: Something else is there, or this process works inside it. It is left as it is.
     """
     if root.is_symlink() or (root.exists() and not _is_ours(root)):
         raise ValueError(f"{root} exists and is no demo: choose another place with --home")
+    if Path.cwd().is_relative_to(root.resolve()):
+        raise ValueError(f"{root} is made anew and you are inside: go elsewhere, or choose another --home")
     if root.exists():
         shutil.rmtree(root)
     root.mkdir(parents=True, mode=0o700)

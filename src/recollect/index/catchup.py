@@ -90,8 +90,9 @@ class Index:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
             sid = entries.save_known(database, session, _advanced(known, after, tail, last))
-            entries.insert(database, sid, lines)
-            if words.waiting(database) > _WAITING_AT_MOST:
+            highest, waiting = words.numbers(database)
+            entries.insert(database, sid, lines, highest + 1)
+            if waiting > _WAITING_AT_MOST:
                 words.flush(database)
             return True
 
@@ -140,6 +141,14 @@ class Index:
                     if known is not None:
                         entries.change(database, known.sid, row.eid, None)
 
+    def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
+        """Return those of the ids that a session has, None if it is not indexed up to this state of its log."""
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            if known is None or known.stat != stat:
+                return set() if known is None and stat.size == 0 else None
+            return entries.present(database, known.sid, ids)
+
     def find(self, entry_id: str, session: str | None = None) -> list[Row]:
         """Return where the entries with an id stand."""
         with self._mending() as database:
@@ -161,18 +170,23 @@ class Index:
         with self._mending() as database:
             return entries.rows_of(database, eids)
 
-    def ranked(self, table: str, terms: Sequence[str], scope: Scope, limit: int) -> list[tuple[int, float]]:
-        """Return the rows in scope that hold any of the words, best first by BM25; ``table`` is words or near."""
+    def ranked(self, terms: Sequence[str], scope: Scope, limit: int) -> list[tuple[int, float]]:
+        """Return the rows in scope that hold any of the words, best first by BM25."""
+        self.flush()
         with self._mending() as database:
-            if words.waiting(database):
-                with database.writing():
-                    words.flush(database)
-            return entries.ranked(database, table, words.match_of(terms), scope, limit)
+            return entries.ranked(database, words.match_of(terms), scope, limit)
+
+    def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return rows with others in scope around them in their session, and at what distance."""
+        with self._mending() as database:
+            pairs = entries.neighbours(database, eids, reach)
+            allowed = entries.in_scope(database, {other for _, other in pairs}, scope)
+        return [(eid, other, distance) for eid, other, distance in _distances(pairs) if other in allowed]
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
         with self._mending() as database:
-            if words.waiting(database):
+            if words.numbers(database)[1] > 0:
                 with database.writing():
                     words.flush(database)
 
@@ -239,6 +253,16 @@ class Index:
         return None if done else scan.settled - known.offset
 
 
+def _distances(pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Add to each pair how many places its rows are apart, from all the pairs on the same side of a row."""
+    sides: dict[tuple[int, bool], list[int]] = {}
+    for eid, other in pairs:
+        sides.setdefault((eid, other > eid), []).append(other)
+    for (eid, after), others in sides.items():
+        for distance, other in enumerate(sorted(others, reverse=not after), 1):
+            yield eid, other, distance
+
+
 class DamagedError(Exception):
     """The index was damaged and is empty now: catch up and ask again."""
 
@@ -259,7 +283,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
     folded = step(known, line)
     if row is None or known is None:
         if folded is not None:
-            entries.insert(database, sid, [folded])
+            entries.insert(database, sid, [folded], words.numbers(database)[0] + 1)
     elif folded is None or folded.at != known.at:
         entries.change(database, sid, row.eid, folded)
     else:

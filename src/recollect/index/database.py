@@ -40,9 +40,7 @@ CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE INDEX entry_sid ON entry(sid);
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
-CREATE VIRTUAL TABLE near USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
-INSERT INTO near(near, rank) VALUES('secure-delete', 1);
 INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0);
 """
 

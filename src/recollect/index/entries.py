@@ -14,6 +14,7 @@ from recollect.line import create, dump_read, head_of, id_of, microseconds, pars
 from recollect.log import Stat
 from recollect.model import Record, Scope
 from recollect.scan import derived_id
+from recollect.tokens import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,17 @@ def save_known(database: Database, session: str, known: Known) -> int:
     return database.connection.last_insert_rowid()
 
 
-def insert(database: Database, sid: int, entries: Iterable[Folded]) -> None:
-    """Add rows for new entries of one session, in the order of their places."""
-    eid = words.next_eid(database)
+def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
+    """Return those of the ids that a session has a live entry for."""
+    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
+    bindings: tuple[object, ...] = (sid, json.dumps(ids))
+    if len(ids) == 1:
+        sql, bindings = "SELECT id FROM entry WHERE id=? AND sid=?", (ids[0], sid)
+    return {entry_id for (entry_id,) in database.execute(sql, bindings)}
+
+
+def insert(database: Database, sid: int, entries: Iterable[Folded], eid: int) -> None:
+    """Add rows for new entries of one session, in the order of their places, numbered from ``eid``."""
     sql = f"INSERT INTO entry VALUES({', '.join('?' * 13)})"
     values = ((number, sid, *_columns(folded)) for number, folded in enumerate(entries, eid))
     database.connection.executemany(sql, values)
@@ -117,12 +126,12 @@ def insert(database: Database, sid: int, entries: Iterable[Folded]) -> None:
 
 def change(database: Database, sid: int, eid: int, folded: Folded | None) -> None:
     """Bring one row to a later version of its entry; None takes it out."""
-    words.take_out(database, sid, eid)
+    words.take_out(database, eid)
     database.execute("DELETE FROM entry WHERE eid=?", (eid,))
     if folded is not None:
         values = (eid, sid, *_columns(folded))
         database.execute(f"INSERT INTO entry VALUES({', '.join('?' * 13)})", values)
-    words.put_back(database, sid, eid)
+        words.put_back(database, eid)
 
 
 def patch(database: Database, eid: int, folded: Folded) -> None:
@@ -147,7 +156,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         1 if record.get("pinned") is True else None,
         dump_read(tags).decode() if isinstance(tags, list) else None,  # type: ignore[arg-type]
         None if folded.pristine else dump_read(head_of(record)).decode(),
-        _storable(text_of(record)),
+        _storable(spread(text_of(record))),
     )
 
 
@@ -199,16 +208,39 @@ def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     }
 
 
-def ranked(database: Database, table: str, match: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
-    """Return the rows that a full-text query finds in scope, best first, each with its BM25 score."""
+def ranked(database: Database, match: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
+    """Return the rows in scope that a full-text query finds, best first, each with its BM25 score."""
     condition, bindings = conditions(scope)
-    sql = (
-        f"SELECT e.eid, -{table}.rank FROM {table} CROSS JOIN entry e ON e.eid={table}.rowid JOIN session s ON s.sid=e.sid "
-        f"WHERE {table} MATCH ? AND {condition} ORDER BY {table}.rank LIMIT ?"
-    )
     if condition == "1":
-        sql = f"SELECT rowid, -rank FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT ?"
+        sql = "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
+    else:
+        sql = (
+            "SELECT e.eid, -words.rank FROM words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid "
+            f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?"
+        )
     return database.execute(sql, (match, *bindings, limit)).fetchall()
+
+
+def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int]]:
+    """Return pairs of a row and another that is at most ``reach`` places before or after it in its session."""
+    before, after = (
+        f"SELECT eid FROM (SELECT eid FROM entry WHERE sid=x.sid AND eid{than}x.eid ORDER BY eid {order} LIMIT {reach:d})"
+        for than, order in (("<", "DESC"), (">", "ASC"))
+    )
+    sql = (
+        "SELECT x.eid, e.eid FROM json_each(?) c JOIN entry x ON x.eid=c.value "
+        f"JOIN entry e ON e.eid IN ({before} UNION ALL {after})"
+    )
+    return database.execute(sql, (json.dumps(list(eids)),)).fetchall()
+
+
+def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
+    """Return those of the rows that a scope allows."""
+    condition, bindings = conditions(scope)
+    if condition == "1":
+        return set(eids)
+    sql = f"SELECT e.eid {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?)) AND {condition}"
+    return {eid for (eid,) in database.execute(sql, (json.dumps(list(eids)), *bindings))}
 
 
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:

@@ -1,14 +1,15 @@
 """From a query to hits.
 
-Two lists of candidates are asked of the store: entries that hold the query's
-words, and entries whose neighbours in the session hold them too. Their scores,
-scaled to the best of each list, are added up; neither list filters the other.
+The store's list of entries that hold the query's words is where it starts. What
+was said right before and after a fitting entry often answers the question in
+other words, so each entry shares its score with its neighbours in the session,
+and an entry may be found through its neighbours alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,14 +19,16 @@ from recollect.recall.explain import matched
 from recollect.recall.query import terms_of
 from recollect.store.base import Candidate, Store
 
-CANDIDATES = 50
-"""Entries taken from each list, or four times the limit if that is more."""
+CANDIDATES = 100
+"""Entries that are taken from the list by words, or four times the limit if that is more."""
 
-WEIGHTS: Mapping[str, float] = {"words": 1.0, "near": 0.6}
-"""How much the best score of each list counts."""
+SHARES = (0.4, 0.2)
+"""What part of its score an entry gives to those one and two places away."""
 
 _ROUNDS = 3
-"""How often a list is asked for more, each time fourfold, when ``where`` refuses what it gave."""
+"""How often more candidates are asked for, each time fourfold, when ``where`` refuses what came."""
+
+_BLOCK = 16
 
 
 def recall(store: Store, query: str, scope: Scope, limit: int) -> Hits:
@@ -33,51 +36,48 @@ def recall(store: Store, query: str, scope: Scope, limit: int) -> Hits:
     began = time.perf_counter()
     terms = terms_of(query)
     hits = _hits(store, terms, scope, limit) if terms and limit else []
-    took = (time.perf_counter() - began) * 1000
-    return Hits(hits, lexical_only=True, pending=0, stale=store.stale(scope.agent), took_ms=took)
+    stale = store.stale(scope.agent)
+    return Hits(hits, lexical_only=True, stale=stale, took_ms=(time.perf_counter() - began) * 1000)
 
 
 def _hits(store: Store, terms: Sequence[str], scope: Scope, limit: int) -> list[Hit]:
-    wanted = max(CANDIDATES, 4 * limit)
-    for _ in range(_ROUNDS):
-        lists = {name: store.search(terms, scope, wanted, near=name == "near") for name in WEIGHTS}
-        hits = list(islice(_fitting(store, terms, scope, lists), limit))
-        if len(hits) == limit or scope.where is None or all(len(found) < wanted for found in lists.values()):
+    hits: list[Hit] = []
+    for round_number in range(_ROUNDS):
+        wanted = max(CANDIDATES, 4 * limit) * 4**round_number
+        found = store.search(terms, scope, wanted)
+        hits = list(islice(_fitting(store, terms, scope, found), limit))
+        if len(hits) == limit or len(found) < wanted or scope.where is None:
             break
-        wanted *= 4
     return hits
 
 
-def _fitting(
-    store: Store, terms: Sequence[str], scope: Scope, lists: Mapping[str, Sequence[Candidate]]
-) -> Iterable[Hit]:
+def _fitting(store: Store, terms: Sequence[str], scope: Scope, found: Sequence[Candidate]) -> Iterator[Hit]:
     """Yield hits, best first, that ``where`` lets through."""
-    parts = _parts(lists)
-    ranks = {name: {found.key: rank for rank, found in enumerate(lists[name], 1)} for name in lists}
+    parts = _parts(store, scope, found)
+    ranks = {candidate.key: rank for rank, candidate in enumerate(found, 1)}
     order = sorted(parts, key=lambda key: (-sum(parts[key].values()), key))
-    for block in _blocks(order):
+    for begin in range(0, len(order), _BLOCK):
+        block = order[begin : begin + _BLOCK]
         entries = store.load(scope.agent, block)
         for key in block:
-            entry = entries.get(key)
-            if entry is not None and _equals(entry, scope.where):
-                places = {name: ranks[name][key] for name in lists if key in ranks[name]}
-                why = Why(places, matched(entry.text, terms), parts[key])
-                yield Hit(entry, sum(parts[key].values()), why)
+            if key in entries and _equals(entries[key], scope.where):
+                yield _hit(entries[key], terms, ranks.get(key), parts[key])
 
 
-def _parts(lists: Mapping[str, Sequence[Candidate]]) -> dict[int, dict[str, float]]:
-    """Return what each list gives each entry: its score as a share of the list's best, weighted."""
-    parts: dict[int, dict[str, float]] = {}
-    for name, found in lists.items():
-        best = max((candidate.score for candidate in found), default=0.0) or 1.0
-        for candidate in found:
-            parts.setdefault(candidate.key, {})[name] = WEIGHTS[name] * candidate.score / best
+def _hit(entry: Entry, terms: Sequence[str], rank: int | None, parts: Mapping[str, float]) -> Hit:
+    ranks = {} if rank is None else {"words": rank}
+    return Hit(entry, sum(parts.values()), Why(ranks, matched(entry.text, terms), parts))
+
+
+def _parts(store: Store, scope: Scope, found: Sequence[Candidate]) -> dict[int, dict[str, float]]:
+    """Return what gives each entry its score: its own words as a share of the best, and its neighbours."""
+    best = found[0].score if found else 1.0
+    scores = {candidate.key: candidate.score / best for candidate in found}
+    parts = {key: {"words": score} for key, score in scores.items()}
+    for near in store.neighbours(list(scores), len(SHARES), scope):
+        part = parts.setdefault(near.other, {})
+        part["neighbours"] = part.get("neighbours", 0.0) + SHARES[near.distance - 1] * scores[near.key]
     return parts
-
-
-def _blocks(keys: Sequence[int], size: int = 16) -> Iterable[Sequence[int]]:
-    for begin in range(0, len(keys), size):
-        yield keys[begin : begin + size]
 
 
 def _equals(entry: Entry, where: Mapping[str, Any] | None) -> bool:

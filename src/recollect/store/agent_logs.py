@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from recollect.confine import Folder
+from recollect.confine import Folder, check_path
 from recollect.errors import InvalidSessionIdError, RecollectError
 from recollect.fold import Folded
 from recollect.index import DamagedError, Index, Row, UnavailableError
@@ -86,9 +86,12 @@ class AgentLogs:
         canonical = self._layout.session_file(session)
         if self._exists(canonical):
             return canonical
+        if not self._names:
+            self._names = {session: name for session, name, _ in self.files()}
         by_hand = self._names.get(session, session + self._layout.extension)
-        with suppress(RecollectError):
-            if self._layout.session_of(by_hand) == session and self._exists(by_hand):
+        with suppress(RecollectError, ValueError):
+            is_its_own = check_path(by_hand) == (by_hand,) and self._layout.session_of(by_hand) == session
+            if is_its_own and self._exists(by_hand):
                 return by_hand
         if folds_case(self.folder.path):
             refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
@@ -142,9 +145,6 @@ class AgentLogs:
     def index(self) -> Index:
         """The agent's index; in memory where none can be kept on disk."""
         with self._guard:
-            if self._index is not None and self._index.replaced():
-                self._index.close()
-                self._index, self._looked = None, float("-inf")
             if self._index is None:
                 self._index = self._open_index()
             return self._index
@@ -173,6 +173,9 @@ class AgentLogs:
             return
         with self._guard:
             self._looked = time.monotonic()
+            if self._index is not None and self._index.replaced():
+                self._index.close()
+                self._index = None
             try:
                 self._look()
                 self.stale = False

@@ -25,6 +25,18 @@ class Candidate:
     """BM25, higher is better; comparable within one list."""
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entry near another one in a session."""
+
+    key: int
+    """The entry that was asked about."""
+    other: int
+    """The one near it."""
+    distance: int
+    """How many places they are apart, from 1."""
+
+
 class Files(Protocol):
     """An agent's own text files. Paths are relative, with ``/``, and cannot leave the agent's folder."""
 
@@ -117,11 +129,14 @@ class Store(Protocol):
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         """Return all versions of an entry, oldest first, deletions included; none if it never was or is purged."""
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int, *, near: bool) -> list[Candidate]:
-        """Return entries in scope that hold any of the words, best first; ``near`` counts their neighbours' words.
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
+        """Return entries in scope that hold any of the words, best first.
 
         ``Scope.where`` is not looked at here: the caller compares what it loads.
         """
+
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[Neighbour]:
+        """Return the entries in scope that are at most ``reach`` places from others in their session."""
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that candidates name; those that changed meanwhile are left out."""

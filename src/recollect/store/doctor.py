@@ -82,9 +82,7 @@ def _index(logs: AgentLogs) -> list[Finding]:
             Finding("error", logs.agent, f"the index cannot be used: {error}", "recollect index --rebuild")
         ]
     behind = [
-        session
-        for session, name, status in logs.files()
-        if known.get(session) != (name, stat_of(status))
+        session for session, name, status in logs.files() if known.get(session) != (name, stat_of(status))
     ]
     if not behind:
         return []

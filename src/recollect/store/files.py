@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from recollect.line import RESERVED, apply, create, dump, read_time
 from recollect.log import Log, Stat
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.store.agent_logs import AgentLogs, entry_of, info_of
-from recollect.store.base import Candidate
+from recollect.store.base import Candidate, Neighbour
 from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
 from recollect.store.history import versions
@@ -92,32 +93,29 @@ class FileStore:
         self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
     ) -> list[Entry]:
         """Write records; ``meet`` says what comes of an entry that is there and a record with its id."""
-        for record in records:
-            dump(record)
-        if not records:
+        written = [_Written(record, dump(record)) for record in records]
+        if not written:
             return []
         with self._making(agent) as logs:
             log = logs.log(session)
             with log.locked():
                 before = log.create()
-                followed = logs.follow(session, log, before)
-                known = _Known(logs, log, session, followed=followed)
-                results, lines = _resolve(records, known, meet)
-                if lines:
-                    self._append(logs, session, log, before, lines, new=not known.met)
+                known = _Known(logs, log, session)
+                known.expect(before, [record["id"] for record in records])
+                results, needed = _resolve(written, known, meet)
+                if needed:
+                    self._append(logs, session, log, before, needed, new=not known.met)
         return [entry_of(agent, session, record) for record in results]
 
     def _append(
-        self, logs: AgentLogs, session: str, log: Log, before: Stat, records: Sequence[Record], *, new: bool
+        self, logs: AgentLogs, session: str, log: Log, before: Stat, written: Sequence[_Written], *, new: bool
     ) -> None:
         """Append records, let the index know, and compact when it is time. The lock is held."""
-        raw = _lines(records)
+        raw = _in_batch([one.raw for one in written])
         begin, after = log.append(raw)
         try:
             told = new and logs.asking(
-                lambda index: index.added(
-                    session, log.name, before, after, _folded(records, raw, begin), raw[-1]
-                )
+                lambda index: index.added(session, log.name, before, after, _folded(written, raw, begin), raw[-1])
             )
             if not told:
                 logs.asking(lambda index: index.catch_up(session, log))
@@ -129,19 +127,16 @@ class FileStore:
             logs.lag(error)
 
     def amend(self, agent: str, session: str, record: Record) -> Entry:
-        dump(record)
+        written = _Written(record, dump(record))
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
                 raise _no_entry(record["id"], session)
             log = logs.log(session)
             with log.locked():
-                before = log.create()
-                found = _Known(logs, log, session, followed=logs.follow(session, log, before)).get(
-                    record["id"]
-                )
+                found = _Known(logs, log, session).get(record["id"])
                 if found is None:
                     raise _no_entry(record["id"], session)
-                self._append(logs, session, log, before, [record], new=False)
+                self._append(logs, session, log, log.create(), [written], new=False)
         return entry_of(agent, session, apply(found, record))
 
     def compact(self, agent: str, session: str) -> int:
@@ -189,9 +184,7 @@ class FileStore:
             if logs is None:
                 return []
             if session is not None:
-                log = logs.log(session)
-                known = _Known(logs, log, session, followed=logs.follow(session, log, log.stat()))
-                record = known.get(entry_id)
+                record = _Known(logs, logs.log(session), session).get(entry_id)
                 return [] if record is None else [entry_of(agent, session, record)]
             return self._find_anywhere(logs, entry_id)
 
@@ -246,16 +239,24 @@ class FileStore:
             found = (versions(logs, name, entry_id) for name in sessions)
             return [version for some in found for version in some]
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int, *, near: bool) -> list[Candidate]:
-        table = "near" if near else "words"
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
         with self._using(scope.agent) as logs:
             if logs is None or not terms:
                 return []
             logs.look(FRESH)
+            try:
+                found = logs.asking(lambda index: index.ranked(terms, scope, limit))
+            except UnavailableError as error:
+                logs.lag(error)
+                return []
+            return [Candidate(eid, score) for eid, score in found]
+
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[Neighbour]:
+        with self._using(scope.agent) as logs:
+            if logs is None or not keys:
+                return []
             with suppress(UnavailableError):
-                found = logs.asking(lambda index: index.ranked(table, terms, scope, limit))
-                return [Candidate(eid, score) for eid, score in found]
-            logs.stale = True
+                return [Neighbour(*found) for found in logs.asking(lambda index: index.neighbours(keys, reach, scope))]
             return []
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
@@ -314,47 +315,73 @@ class FileStore:
         self._agents.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A record with the line that it becomes."""
+
+    record: Record
+    raw: bytes
+
+
 class _Known:
     """The live entries of one session, from the index or, where that cannot answer, from the log."""
 
-    def __init__(self, logs: AgentLogs, log: Log, session: str, *, followed: bool) -> None:
+    def __init__(self, logs: AgentLogs, log: Log, session: str) -> None:
         self._logs = logs
-        self._session = session
-        self._fold: Fold | None = None if followed else log.fold()
         self._log = log
+        self._session = session
+        self._fold: Fold | None = None
+        self._followed = False
+        self._absent: frozenset[str] = frozenset()
         self.met = False
         """Whether any entry that was asked for was there."""
 
+    def expect(self, stat: Stat, ids: Sequence[str]) -> None:
+        """Look up in one go which of the ids are there; ``stat`` is the log's state."""
+        with suppress(UnavailableError):
+            present = self._logs.asking(lambda index: index.present(self._session, stat, ids))
+            if present is not None:
+                self._followed = True
+                self._absent = frozenset(ids) - present
+
     def get(self, entry_id: str) -> Record | None:
+        """Return the record of a live entry, None if there is none."""
+        if entry_id in self._absent:
+            return None
         found = self._find(entry_id)
         self.met = self.met or found is not None
         return None if found is None else found.record
 
     def _find(self, entry_id: str) -> Folded | None:
-        if self._fold is None:
+        if not self._followed and self._fold is None:
+            self._followed = self._logs.follow(self._session, self._log, self._log.stat())
+        if self._followed:
             try:
                 return self._logs.find(entry_id, self._session)
-            except UnavailableError:
-                self._fold = self._log.fold()
+            except UnavailableError as error:
+                self._logs.lag(error)
+                self._followed = False
+        if self._fold is None:
+            self._fold = self._log.fold()
         return self._fold.entries.get(entry_id)
 
 
 def _resolve(
-    records: Sequence[Record], known: _Known, meet: Callable[[Record, Record], Record]
-) -> tuple[list[Record], list[Record]]:
-    """Return what each record comes to, and the records that need writing."""
-    current: dict[str, Record | None] = {}
-    results, lines = [], []
-    for record in records:
-        entry_id = record["id"]
-        there = current[entry_id] if entry_id in current else known.get(entry_id)
-        known.met = known.met or (there is not None)
-        result = create(record) if there is None else meet(there, record)
+    written: Sequence[_Written], known: _Known, meet: Callable[[Record, Record], Record]
+) -> tuple[list[Record], list[_Written]]:
+    """Return what each record comes to, and those that need writing."""
+    current: dict[str, Record] = {}
+    results, needed = [], []
+    for one in written:
+        entry_id = one.record["id"]
+        there = current.get(entry_id) or known.get(entry_id)
+        known.met = known.met or there is not None
+        result = create(one.record) if there is None else meet(there, one.record)
         if result is not there:
-            lines.append(record)
+            needed.append(one)
         current[entry_id] = result
         results.append(result)
-    return results, lines
+    return results, needed
 
 
 def _refuse_other(there: Record, record: Record) -> Record:
@@ -367,17 +394,17 @@ def _refuse_other(there: Record, record: Record) -> Record:
     )
 
 
-def _lines(records: Sequence[Record]) -> list[bytes]:
-    count = len(records)
-    if count == 1:
-        return [dump(records[0])]
-    return [dump({**record, "batch": [place, count]}) for place, record in enumerate(records, 1)]
+def _in_batch(raw: Sequence[bytes]) -> list[bytes]:
+    """Return lines marked as one batch, so that readers see all or none; one line needs no mark."""
+    if len(raw) == 1:
+        return list(raw)
+    return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
 
 
-def _folded(records: Sequence[Record], raw: Sequence[bytes], begin: int) -> list[Folded]:
+def _folded(written: Sequence[_Written], raw: Sequence[bytes], begin: int) -> list[Folded]:
     folded, offset = [], begin
-    for record, line in zip(records, raw, strict=True):
-        folded.append(Folded(create(record), offset, offset, len(line), pristine=True))
+    for one, line in zip(written, raw, strict=True):
+        folded.append(Folded(create(one.record), offset, offset, len(line), pristine=True))
         offset += len(line)
     return folded
 

@@ -1,0 +1,77 @@
+"""Figures of notes: adding one to an AGENTS.md of 1 MB, and the prompt of a file of 5 MB.
+
+python bench/notes.py
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from recollect.notes import Notes
+
+RUNS = 7
+GUIDE = """## Building
+
+Some words about how this project is built, and why it is done in this way and in no other.
+They go on for a second line, as such texts do.
+
+```sh
+make build && make test
+```
+
+- a list of things to know
+  - with a nested one
+- and another that is a little longer than the first
+
+"""
+BULLETS = "- We decided to keep the width of lines in this part of the code below one hundred\n"
+
+
+def median_ms(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1000
+
+
+def up_to(size: int, text: str) -> str:
+    return text * (size // len(text))
+
+
+def adding(folder: Path, name: str, text: str) -> None:
+    (folder / "AGENTS.md").write_text(text)
+    notes = Notes(folder, folder / "user.md")
+    numbers = iter(range(RUNS))
+    took = median_ms(lambda: notes.add(f"a new note, number {next(numbers)}", "Project"))
+    print(f"add a note to an AGENTS.md of 1 MB, {name}: {took:.1f} ms (at most 20)")
+
+
+def prompting(folder: Path, name: str, text: str, query: str | None) -> None:
+    (folder / "AGENTS.md").write_text(text)
+    notes = Notes(folder, folder / "user.md")
+    took = median_ms(lambda: notes.prompt(2000, query))
+    print(f"prompt of 2,000 tokens from an AGENTS.md of 5 MB, {name}: {took:.0f} ms (at most 1000)")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["XDG_STATE_HOME"] = str(Path(name) / "state")
+        folder = Path(name)
+        adding(folder, "a guide with a few notes", up_to(1_000_000, GUIDE) + "## Memories\n\n- a note\n")
+        adding(folder, "all notes", "## Memories\n\n" + up_to(1_000_000, BULLETS))
+        notes = "## Memories\n\n" + up_to(5_000_000, BULLETS)
+        prompting(folder, "all notes", notes, None)
+        prompting(folder, "all notes, with a query", notes, "how wide may lines of code be?")
+        guide = up_to(5_000_000, GUIDE.replace("## Building", "### Building"))
+        prompting(folder, "a guide below Memories", "## Memories\n\n" + guide, "which list?")
+
+
+if __name__ == "__main__":
+    main()

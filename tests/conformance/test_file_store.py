@@ -1,0 +1,42 @@
+"""The file store keeps the contract of a store, in each layout."""
+
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from recollect.layout import DEFAULT_AGENT, LAYOUTS
+from recollect.store.files import FileStore
+from recollect.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
+
+SEVERAL_AGENTS = [name for name, layout in LAYOUTS.items() if "{agent}" in layout.sessions]
+"""The layouts that hold more agents than ``default``."""
+
+
+def factory(folder: Path, layout: str) -> Factory:
+    """Opens a store in a new folder each time."""
+    numbers = count()
+    return lambda: closing(FileStore(folder / str(next(numbers)), LAYOUTS[layout]))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_file_store_keeps_the_contract_in_each_layout(check: Check, layout: str, tmp_path: Path) -> None:
+    check(factory(tmp_path, layout))
+
+
+@pytest.mark.parametrize("layout", SEVERAL_AGENTS)
+@pytest.mark.parametrize("check", CHECKS_OF_TWO_AGENTS)
+def test_the_file_store_keeps_several_agents_apart(check: Check, layout: str, tmp_path: Path) -> None:
+    check(factory(tmp_path, layout))
+
+
+def test_a_layout_without_room_for_a_second_agent_says_so() -> None:
+    alone = LAYOUTS.keys() - SEVERAL_AGENTS
+    with pytest.raises(ValueError, match=f"one agent, '{DEFAULT_AGENT}'"):
+        LAYOUTS[alone.pop()].check_agent("other")
+
+
+def test_one_call_runs_every_check_of_the_suite(tmp_path: Path) -> None:
+    check_store(factory(tmp_path, "bmad"), several_agents=False)
