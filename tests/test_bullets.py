@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from recollect.bullets import Bullets, sameness
+from recollect.bullets import Bullet, Bullets, sameness
 
 PARSER = MarkdownIt("commonmark").disable("inline")
 LINES = [
@@ -79,14 +79,14 @@ def test_bullets_are_those_of_a_full_parser(lines: list[str]) -> None:
     st.lists(st.sampled_from(DAMAGED), max_size=8),
     st.lists(NOTE, min_size=1, max_size=3),
     NEWLINES,
-    st.booleans(),
+    st.sampled_from([None, "Memories"]),
 )
-@example(["```"], ["x\n```"], "\n", True)
-@example(["## Memories", "  ## Next"], ["new"], "\r\n", False)
+@example(["```"], ["x\n```"], "\n", None)
+@example(["```\n- no\n```", ""], ["new"], "\r", None)
+@example(["## Memories", "  ## Next"], ["new"], "\r\n", "Memories")
 def test_added_notes_read_back_and_nothing_else_changes(
-    lines: list[str], notes: list[str], newline: str, whole: bool
+    lines: list[str], notes: list[str], newline: str, section: str | None
 ) -> None:
-    section = None if whole else "Memories"
     raw = newline.join(lines).encode()
     before, expected = raw, contents(raw, section)
     for note in notes:
@@ -111,16 +111,15 @@ def test_removing_takes_the_lines_of_a_bullet_only(
     raw = newline.join(lines).encode()
     bullets = Bullets(raw)
     gone = data.draw(st.lists(st.sampled_from(bullets.found), unique=True)) if bullets.found else []
-    taken = {number for one in gone for number in range(one.line, one.line + one_length(bullets, one))}
+    taken = {number for one in gone for number in range(one.line, one.line + height(bullets, one))}
     kept = [
         line for number, line in enumerate(raw.decode().splitlines(keepends=True), 1) if number not in taken
     ]
     assert bullets.without(gone) == "".join(kept).encode()
 
 
-def one_length(bullets: Bullets, bullet: object) -> int:
-    text = bullets.text[bullet.start : bullet.end]  # type: ignore[attr-defined]
-    return len(text.splitlines())
+def height(bullets: Bullets, bullet: Bullet) -> int:
+    return len(bullets.text[bullet.start : bullet.end].splitlines())
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ def test_arguments_of_a_wrong_type_are_refused(notes: Notes, project: Path) -> N
         lambda: notes.entries(1),  # type: ignore[arg-type]
         lambda: notes.remove("a"),  # type: ignore[arg-type]
         lambda: notes.prompt(1.5),  # type: ignore[arg-type]
-        lambda: notes.prompt(True),
+        lambda: notes.prompt(budget=True),
         lambda: notes.prompt(1, b"a"),  # type: ignore[arg-type]
         lambda: Notes(1),  # type: ignore[arg-type]
         lambda: Notes(".", b"a"),  # type: ignore[arg-type]

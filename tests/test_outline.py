@@ -47,6 +47,15 @@ def test_headings_are_those_of_a_full_parser(blocks: list[str]) -> None:
     assert [text.count("\n", 0, heading.start - 1) for heading in outline.headings] == full
 
 
+@given(st.lists(st.sampled_from(BLOCKS), max_size=6), st.lists(st.sampled_from(BLOCKS), max_size=3))
+def test_headings_above_the_wanted_ones_can_be_passed_over(above: list[str], below: list[str]) -> None:
+    start = "\n" + "".join(f"{block}\n" for block in above)
+    text = start + "\n".join(["## Memories", *below])
+    full, late = Outline(text), Outline(text, headings_from=len(start))
+    assert late.headings == [heading for heading in full.headings if heading.start >= len(start)]
+    assert (late.opaque, late.left_open) == (full.opaque, full.left_open)
+
+
 @pytest.mark.parametrize(
     ("text", "headings"),
     [

@@ -6,7 +6,7 @@ with a message that names the value and the remedy.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -19,12 +19,28 @@ from recollect.model import Record
 Clock = Callable[[], datetime]
 """Tells the time, as an aware datetime. Tests give their own."""
 
-_FOR_THE_LOG = {"deleted": "delete the entry instead", "batch": "add_many makes batches"}
+_LARGEST = sys.float_info.max
+_HIGHEST_LIMIT = 2**31
+"""No session has as many entries, and a store can count to several times of it."""
+_FOR_THE_LOG = {
+    "deleted": "delete the entry instead",
+    "batch": "add_many makes batches",
+    "embedding": "this version keeps no vectors",
+}
 
 
 def new_id() -> str:
     """Return an id of our own: a UUID of version 7, which sorts by time (RFC 9562)."""
     return str(uuid7())
+
+
+def now(clock: Clock) -> str:
+    """Return the clock's time as the log writes it.
+
+    Raises:
+        TypeError, ValueError: The clock gives no aware datetime.
+    """
+    return format_time(instant(clock(), "the clock's time"))
 
 
 def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
@@ -33,7 +49,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
     entry_id, ts, kind = given.pop("id", None), given.pop("ts", None), given.pop("type", None)
     head = {
         "id": new_id() if entry_id is None else entry_id_of(entry_id),
-        "ts": format_time(clock() if ts is None else instant(ts)),
+        "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }
     rest = {key: value for key, value in _body(given).items() if value is not None or key not in _CHECKS}
@@ -41,12 +57,15 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
 
 
 def change_of(keys: Mapping[str, Any]) -> Record:
-    """Return the keys of a put or a patch; None removes a reserved key."""
+    """Return the keys of a put or a patch; None removes a reserved key, and is refused for ``data`` and ``text``."""
     if not keys:
         raise ValueError("say what to update, such as text='…' or pinned=True")
     for key in ("id", "ts"):
         if key in keys:
             raise ValueError(f"an entry keeps its {key}: it cannot be updated")
+    for key in ("data", "text"):
+        if key in keys and keys[key] is None:
+            raise TypeError(f"{key} must not be None: it would take the place of the whole payload")
     given = dict(keys)
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
     return kind | _body(given)
@@ -85,8 +104,8 @@ def _of(value: Any, kind: type, name: str) -> Any:
 def _priority(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"priority must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not math.isfinite(value):
-        raise ValueError(f"priority must be finite, not {value}")
+    if not -_LARGEST <= value <= _LARGEST:  # False for NaN, too.
+        raise ValueError(f"priority must be a finite number up to {_LARGEST:.1e}")
     return value
 
 
@@ -166,7 +185,7 @@ def limit_of(value: int | None) -> int | None:
         raise TypeError(f"limit must be a whole number, not {type(value).__name__}: {value!r:.80}")
     if value < 0:
         raise ValueError(f"limit must not be negative: {value}")
-    return value
+    return min(value, _HIGHEST_LIMIT)
 
 
 def where_of(value: Mapping[str, Any] | None) -> Record | None:

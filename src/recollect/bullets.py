@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
+from recollect.outline import NEVER, RULE, SECTION_LEVEL, Outline, Stretch, text_column
 
-from recollect.outline import RULE, SECTION_LEVEL, Outline, Stretch, text_column
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 BOM = "\ufeff"
 NEWLINE = re.compile(r"\r\n?|\n")
@@ -26,7 +28,6 @@ PLAIN_BULLET = re.compile(
     r"(?:[^\n]*(?:\n(?:  [^\n]*|[ \t]*(?=\n|\Z)))*"  # lines indented by two, or blank
     r"|[^\W\d_][^\n]*(?:\n[^\W\d_][^\n]*)*\s*)"  # words, and words not indented that go on with them
 )
-PARSER = MarkdownIt("commonmark").disable("inline")
 INDENTS = (2, 5)
 """The columns in which an added note's text may begin.
 
@@ -66,6 +67,13 @@ class Addition:
         """Where the bullet stands in the text that has it."""
         start = self.at + len(self.lead)
         return Stretch(start, start + len(self.lines))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # Most files need no parser, and it takes long to import.
+
+    return MarkdownIt("commonmark").disable("inline")
 
 
 def sameness(content: str) -> str:
@@ -108,7 +116,14 @@ class Bullets:
     @cached_property
     def outline(self) -> Outline:
         """The headings and opaque stretches of the text."""
-        return Outline(self.text)
+        return Outline(self.text, headings_from=self._headings_from)
+
+    @cached_property
+    def _headings_from(self) -> int:
+        """Where the first line is that may be the heading of the section."""
+        first = re.compile(rf"\n[ \t#]*{re.escape(self._section)}", re.IGNORECASE) if self._section else None
+        found = first.search(self.text) if first else None
+        return found.start() + 1 if found else NEVER
 
     @cached_property
     def found(self) -> list[Bullet]:
@@ -189,7 +204,7 @@ class Bullets:
         if not MAYBE_BULLET.search(piece):
             return
         offsets = [0, *(found.end() for found in NEWLINE.finditer(piece)), len(piece)]
-        for token in PARSER.parse(piece):
+        for token in _parser().parse(piece):
             if token.type == "list_item_open" and token.level == 1 and token.markup in "-*+" and token.map:
                 first, last = (start + offsets[number] for number in token.map)
                 yield first, self._trimmed(first, last)
@@ -241,24 +256,28 @@ class Bullets:
         return any(end == at for _, end in self._bullets_of_piece(last, at))
 
     def _with(self, addition: Addition) -> bytes:
-        newline = NEWLINE.search(self._raw)
-        piece = (addition.lead + addition.lines).replace("\n", newline[0] if newline else "\n")
         at = self._raw_offset(addition.at)
-        return (self._raw[:at] + piece + self._raw[at:]).encode()
+        before, after = self._raw[:at], self._raw[at:]
+        first = NEWLINE.search(self._raw)
+        newline = first[0] if first else "\n"
+        # A lone carriage return must not become one line ending with a newline that stands next to it.
+        if (newline == "\n" and before.endswith("\r")) or (newline == "\r" and after.startswith("\n")):
+            newline = "\r\n"
+        return (before + (addition.lead + addition.lines).replace("\n", newline) + after).encode()
 
     def _is_kept(self, addition: Addition, content: str) -> bool:
         """Say whether the file would then have the bullet, and beside it only what was there before."""
         place, at = addition.place, addition.at
         text = self.text[:at] + addition.lead + addition.lines + self.text[at:]
         start = self._clean_start(at)
-        after = Outline(text, start)
+        made = [] if self._sections() else [place.start - len(self._title())]
+        after = Outline(text, start, min([self._headings_from, *made]))
         if any(opaque.start < place.end and opaque.end > place.start for opaque in after.opaque):
             return False
         shift = len(text) - len(self.text)
         expected = [part + (shift if part >= at else 0) for part in _starts(self.outline) if part >= start]
-        expected += [] if self._sections() else [place.start - len(self._title())]
         alone = Bullets(addition.lines.encode()).found
-        return _starts(after) == sorted(expected) and [bullet.content for bullet in alone] == [content]
+        return _starts(after) == sorted(expected + made) and [bullet.content for bullet in alone] == [content]
 
     def _clean_start(self, at: int) -> int:
         """Return the last place up to ``at`` at which nothing goes on that began above."""

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, Literal, Self
 
 from recollect.context import build
-from recollect.errors import AmbiguousIdError, EntryNotFoundError
+from recollect.errors import AccessDeniedError, AmbiguousIdError, EntryNotFoundError
 from recollect.arguments import (
     Clock,
     change_of,
@@ -18,11 +19,12 @@ from recollect.arguments import (
     name_of,
     names_of,
     new_id,
+    now,
     record_of,
     where_of,
 )
 from recollect.layout import Layout, layout_of
-from recollect.line import ENVELOPE, RESERVED, format_time, instant
+from recollect.line import ENVELOPE, RESERVED, instant
 from recollect.model import Context, Entry, Finding, Hits, Record, Scope, SessionInfo, Version
 from recollect.recall import recall
 from recollect.store.base import Files, Store
@@ -48,7 +50,8 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
         clock: Tells the time for new entries; the system's by default.
 
     Raises:
-        ValueError: The layout or the durability is not one of these, or the target is a file.
+        ValueError: The layout or the durability is not one of these, or the target is a file or no path.
+        AccessDeniedError: The system does not let us look at the target.
 
     Example:
         >>> home = recollect.open(".work-agent")
@@ -56,6 +59,8 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
     """
     if durability not in ("full", "os"):
         raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
+    if clock is not None and not callable(clock):
+        raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     return Home(_root(target), layout_of(layout), durable=durability == "full", clock=clock or _now)
 
 
@@ -66,15 +71,31 @@ def _now() -> datetime:
 def _root(target: str | os.PathLike[str] | None) -> Path:
     if target is None:
         target = os.environ.get("RECOLLECT_HOME") or _user_folder()
-    if not isinstance(target, str | os.PathLike) or isinstance(target, bytes):
-        raise TypeError(f"target must be a path, not {type(target).__name__}: {target!r:.80}")
-    text = os.fspath(target)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise ValueError(f"target is no path: {text!r:.80}")
-    root = Path(text).expanduser().absolute()
-    if root.exists() and not root.is_dir():
-        raise NotADirectoryError(f"{root} is a file: a home is a folder")
+    path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
+    if not isinstance(path, str):
+        raise TypeError(f"target must be a path of text, not {type(path).__name__}: {path!r:.80}")
+    if not path or "\0" in path:
+        raise ValueError(f"target is no path: {path!r:.80}")
+    try:
+        root = Path(path).expanduser().absolute()
+        is_folder = _is_folder(root)
+    except PermissionError as error:
+        raise AccessDeniedError(
+            f"the system refuses access to {path!r:.80}; check its owner and mode"
+        ) from error
+    except (OSError, RuntimeError, UnicodeEncodeError) as error:
+        raise ValueError(f"target is no path of a folder: {path!r:.80}; {error}") from error
+    if not is_folder:
+        raise ValueError(f"{root} is a file: a home is a folder")
     return root
+
+
+def _is_folder(root: Path) -> bool:
+    """Tell whether a folder is there, or can be made where nothing is."""
+    try:
+        return S_ISDIR(root.stat().st_mode)
+    except FileNotFoundError:
+        return True
 
 
 def _user_folder() -> str:
@@ -222,6 +243,48 @@ class Agent:
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
         return versions
 
+    def link(self, a: str, b: str, rel: str) -> Entry:
+        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a`` as it is then.
+
+        Raises:
+            EntryNotFoundError: One of them is not there.
+
+        Example:
+            >>> agent.link(decision.id, finding.id, "because")
+        """
+        source, target = self.get(a), self.get(b)
+        link = {"to": target.id, "rel": name_of(rel, "rel")}
+        links = [other for other in source.links if other != link]
+        return self.session(source.session).update(source.id, links=[*links, link])
+
+    def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
+        """Return the entries linked with one, in either direction, the nearest first.
+
+        Args:
+            id: The entry to begin with.
+            rel: Only links of this relation.
+            depth: How many links to follow.
+        """
+        if not limit_of(depth):
+            raise ValueError(f"depth must be at least 1, not {depth}")
+        found = {id: self.get(id)}
+        edge = [found[id]]
+        for _ in range(depth):
+            near = [other for entry in edge for other in self._linked(entry, rel)]
+            edge = [entry for entry in near if entry.id not in found]
+            found |= {entry.id: entry for entry in edge}
+        return [entry for key, entry in found.items() if key != id]
+
+    def _linked(self, entry: Entry, rel: str | None) -> list[Entry]:
+        targets = [target for target, name in _links(entry) if rel in (None, name)]
+        outward = [near for target in targets for near in self._store.find(self.slug, target, None)]
+        inward = [
+            near
+            for near in self._store.linked(self.slug, entry.id)
+            if any(target == entry.id and rel in (None, name) for target, name in _links(near))
+        ]
+        return outward + inward
+
     def recall(
         self,
         query: str,
@@ -251,7 +314,10 @@ class Agent:
             >>> hits[0].entry.data["decision"], str(hits[0].why)
         """
         if not isinstance(query, str):
-            raise TypeError(f"query must be a string, not {type(query).__name__}")
+            raise TypeError(f"query must be a string, not {type(query).__name__}: {query!r:.80}")
+        most = limit_of(limit)
+        if most is None:
+            raise TypeError("limit must be a whole number, not None: say how many hits to return")
         scope = Scope(
             self.slug,
             names_of(sessions, "sessions"),
@@ -261,7 +327,7 @@ class Agent:
             None if since is None else instant(since, "since"),
             None if until is None else instant(until, "until"),
         )
-        return recall(self._store, query, scope, limit_of(limit) or 0)
+        return recall(self._store, query, scope, most)
 
     def context(self, query: str | None = None) -> Context:
         """Return a block for a system prompt: what a query recalls, and the newest entries of the latest session."""
@@ -348,9 +414,41 @@ class Session:
         """Return id, last change and size of the session, None if it is missing."""
         return self._store.session(self.agent, self.id)
 
-    def entries(self, limit: int | None = None, types: Iterable[str] | None = None) -> list[Entry]:
-        """Return the session's entries, oldest first; a limit keeps the newest. A missing session has none."""
-        return self._store.entries(self.agent, self.id, limit_of(limit), names_of(types, "types"))
+    def entries(
+        self,
+        limit: int | None = None,
+        types: Iterable[str] | None = None,
+        as_of: datetime | str | None = None,
+        archived: bool = False,  # noqa: FBT001, FBT002  The design's signature.
+    ) -> list[Entry]:
+        """Return the session's entries, oldest first. A missing session has none.
+
+        Args:
+            limit: Keep the newest so many.
+            types: Only entries of these types.
+            as_of: As they were at this time, from log and archive.
+            archived: Also entries that were archived for their age; deleted ones never.
+        """
+        moment = None if as_of is None else instant(as_of, "as_of")
+        kinds = names_of(types, "types")
+        return self._store.entries(
+            self.agent, self.id, limit_of(limit), kinds, as_of=moment, archived=bool(archived)
+        )
+
+    def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
+        """Return what ``entries`` does in the shape of log lines, many times faster.
+
+        The objects are shared with other callers: read them, do not change them.
+        """
+        moment = None if as_of is None else instant(as_of, "as_of")
+        return self._store.records(self.agent, self.id, as_of=moment, archived=archived)
+
+    def count(self, increments: Mapping[str, int], *, wait: bool = True) -> bool:
+        """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts.
+
+        Without ``wait``, False at once if a writer is at work, and nothing is counted.
+        """
+        return self._store.count(self.agent, self.id, increments, wait=wait)
 
     def update(self, id: str, **keys: Any) -> Entry:  # noqa: A002
         """Change an entry and return it.
@@ -364,7 +462,7 @@ class Session:
         Example:
             >>> session.update(entry.id, pinned=True)
         """
-        record = {"id": entry_id_of(id), "ts": format_time(self._clock())} | change_of(keys)
+        record = {"id": entry_id_of(id), "ts": now(self._clock)} | change_of(keys)
         if "type" in keys and keys.keys() <= {"type", *RESERVED}:
             # A line with a type is a put, and a put without a payload would leave none.
             record |= self._body(id)
@@ -377,7 +475,7 @@ class Session:
             EntryNotFoundError: The session has no live entry with this id.
         """
         entry_id_of(id)
-        self._store.amend(self.agent, self.id, {"id": id, "deleted": True, "ts": format_time(self._clock())})
+        self._store.amend(self.agent, self.id, {"id": id, "deleted": True, "ts": now(self._clock)})
 
     def purge(self, id: str) -> None:  # noqa: A002
         """Remove every byte of an entry, deleted or not: from log, archive and index.
@@ -390,12 +488,13 @@ class Session:
         if not self._store.purge(self.agent, self.id, [id]):
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
 
-    def compact(self) -> int:
+    def compact(self, archive: Callable[[Record], bool] | None = None) -> int:
         """Fold old versions and deleted entries away into the archive; return the bytes saved.
 
-        A long log does this by itself.
+        A long log does this by itself. Live entries for which ``archive`` is true, unless
+        they are pinned, move to the archive too: ``entries(archived=True)`` has them.
         """
-        return self._store.compact(self.agent, self.id)
+        return self._store.compact(self.agent, self.id, archive)
 
     def clear(self) -> bool:
         """Remove all entries, archived ones too, and keep the session; False if it is missing."""
@@ -411,6 +510,12 @@ class Session:
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
         line = found[0].line
         return {key: value for key, value in line.items() if key not in ENVELOPE and key not in RESERVED}
+
+
+def _links(entry: Entry) -> list[tuple[str, str | None]]:
+    """Return the targets of an entry's links with their relations."""
+    links = [link for link in entry.links if isinstance(link, Mapping)]
+    return [(link["to"], link.get("rel")) for link in links if isinstance(link.get("to"), str)]
 
 
 def _only(entry_id: str, found: list[Entry]) -> Entry:

@@ -7,8 +7,9 @@ the disk: the names and meanings of these keys never change.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,10 @@ DEFAULT_TYPE = "event"
 
 _HEAD = ENVELOPE | RESERVED
 _MAX_DEPTH = 200
+_LONGEST_READ_DEPTH = _MAX_DEPTH + 8
+_ROOM = 64 * 1024
+"""Bytes of a line that writers leave free, so that a batch mark and later patches fit into it."""
+_BOM = b"\xef\xbb\xbf"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -33,27 +38,60 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits:.80} is out of range")
+    return number
+
+
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_encode_ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
-_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).decode
+_lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
 def parse(raw: bytes) -> Record | None:
-    """Return the JSON object that a line holds, or None if it holds no such thing."""
+    """Return the JSON object that a line holds, or None if it holds no such thing.
+
+    Numbers that no float can hold and nesting that no writer makes are no such thing either.
+    """
     if len(raw) > MAX_LINE:
         return None
     try:
-        record = _decode(raw.decode())
+        record = _decode(without_bom(raw).decode())
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) else None
+    if not isinstance(record, dict) or _is_too_deep(raw, record):
+        return None
+    return record
+
+
+def without_bom(raw: bytes) -> bytes:
+    """Return a line's bytes without the byte order mark that some editors put before the first."""
+    return raw.removeprefix(_BOM)
+
+
+def _is_too_deep(raw: bytes, record: Record) -> bool:
+    if raw.count(b"[") + raw.count(b"{") <= _LONGEST_READ_DEPTH:
+        return False
+    level: list[Any] = [record]
+    for _ in range(_LONGEST_READ_DEPTH):
+        level = [item for value in level for item in _items(value)]
+    return bool(level)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def dump(record: Record) -> bytes:
     """Return the line of a checked record, newline included.
 
     Raises:
-        ValueError: The line would be longer than ``MAX_LINE``, or text in it is not valid Unicode.
+        ValueError: The line would be too long to be read (``MAX_LINE``) once a rewrite has added to it, or
+            text in it is not valid Unicode, or a number has too many digits.
     """
     try:
         raw = _encode(record).encode() + b"\n"
@@ -62,17 +100,18 @@ def dump(record: Record) -> bytes:
         raise ValueError(
             f"text holds the lone surrogate {lone!r}, which no file can keep: remove it"
         ) from None
-    if len(raw) > MAX_LINE:
-        raise ValueError(f"the entry takes {len(raw):,} bytes, a line may take {MAX_LINE:,}: split it")
+    if len(raw) > MAX_LINE - _ROOM:
+        raise ValueError(f"the entry takes {len(raw):,} bytes, it may take {MAX_LINE - _ROOM:,}: split it")
     return raw
 
 
 def dump_read(record: Record) -> bytes:
     """Return the line of a record that came from a log, whatever another program put into it."""
+    text = _encode(record)
     try:
-        return _encode(record).encode() + b"\n"
-    except ValueError:
-        return _encode_ascii(record).encode() + b"\n"
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return _lone_surrogate.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -85,7 +124,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
+        if not math.isfinite(value):
             raise ValueError(f"{value} has no JSON form: store None or a string instead")
         return value
     if depth > _MAX_DEPTH:
@@ -188,7 +227,7 @@ def _strings(value: Any, label: str) -> Iterator[str]:
             yield from _strings(item, label)
 
 
-_LEAP_SECOND = re.compile(r":60(?=[.,Z+-])")
+_LEAP_SECOND = re.compile(r":60(?=[.,Z+-]|$)")
 
 
 def read_time(value: object) -> datetime | None:

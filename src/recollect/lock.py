@@ -33,6 +33,7 @@ class Lock:
         self._name = name
         self._queue = threading.Lock()
         self._fd = -1
+        self._unwanted = False
 
     @contextmanager
     def hold(self, timeout: float = TIMEOUT) -> Iterator[bool]:
@@ -49,8 +50,7 @@ class Lock:
             try:
                 yield marked
             finally:
-                if self._fd >= 0:
-                    unlock_descriptor(self._fd)
+                self._give_back()
         finally:
             self._queue.release()
 
@@ -59,13 +59,14 @@ class Lock:
         truncate(self._fd, 1 if on else 0)
 
     def remove(self) -> None:
-        """While holding, remove the lock file: others that wait for it notice and make a new one."""
-        with suppress(FileNotFoundError):
-            self._folder.unlink(self._name)
-        self.close()
+        """While holding, say that the lock file is to be removed when the lock is given back.
+
+        Others that wait for it notice and make a new one.
+        """
+        self._unwanted = True
 
     def close(self) -> None:
-        """Close the descriptor; the next use opens it again."""
+        """Close the descriptor, which no thread may use any more; the next use opens it again."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -80,6 +81,17 @@ class Lock:
         finally:
             self._queue.release()
         return True
+
+    def _give_back(self) -> None:
+        try:
+            if self._unwanted:
+                with suppress(FileNotFoundError):
+                    self._folder.unlink(self._name)
+        finally:
+            unlock_descriptor(self._fd)
+            if self._unwanted:
+                self._unwanted = False
+                self.close()
 
     def _take(self, deadline: float, timeout: float) -> bool:
         pause = _SHORTEST_POLL

@@ -13,12 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from recollect.confine import Folder, sync_file, truncate, write_all
-from recollect.errors import CorruptLogError, IsAFolderError, PathEscapeError, StoreError
+from recollect.errors import AccessDeniedError, CorruptLogError, IsAFolderError, PathEscapeError, StoreError
 from recollect.fold import Fold
 from recollect.layout import ARCHIVE, TEMPORARY
-from recollect.lock import Lock
+from recollect.line import MAX_LINE
+from recollect.lock import TIMEOUT, Lock
 from recollect.model import Record
-from recollect.scan import Scan, backwards, batch_of, behind_last_newline
+from recollect.scan import Scan, behind_last_newline, torn_batch, whole
 from recollect.tail import tail
 
 
@@ -50,18 +51,26 @@ class Log:
         self._inode = 0
         self._mended = -1
         self._fresh = True
+        self._closing = False
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
         """Hold the session's lock, and first clear away what a killed rewrite left."""
-        with self.lock.hold() as marked:
-            if marked or self._fresh:
-                for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
-                    with suppress(FileNotFoundError):
-                        self._folder.unlink(temporary)
-                self.lock.mark(on=False)
-                self._fresh = False
-            yield
+        try:
+            with self.lock.hold(timeout) as marked:
+                if marked or self._fresh:
+                    self._clear_away()
+                yield
+        finally:
+            if self._closing:
+                self.close_if_idle()
+
+    def _clear_away(self) -> None:
+        for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self._folder.unlink(temporary)
+        self.lock.mark(on=False)
+        self._fresh = False
 
     def stat(self) -> Stat | None:
         """Return the log's state on disk, None if there is no log.
@@ -81,7 +90,7 @@ class Log:
         """Make an empty log if there is none, and return its state."""
         return stat_of(os.fstat(self._current()[0]))
 
-    def append(self, lines: Sequence[bytes]) -> tuple[int, Stat]:
+    def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return where they begin and the log's new state.
 
         A torn batch at the end is truncated away first, and an unfinished line is ended.
@@ -94,9 +103,9 @@ class Log:
         data = prefix + b"".join(lines)
         try:
             write_all(fd, data)
-            if self._durable:
+            if sync and self._durable:
                 sync_file(fd)
-        except StoreError as error:
+        except (StoreError, AccessDeniedError) as error:
             self._cut(fd, begin)
             raise StoreError(f"{self._folder.path / self.name}: {error}; nothing was stored") from error
         self._mended = begin + len(data)
@@ -143,25 +152,35 @@ class Log:
         self._folder.replace(self._temporary, self.name)
         self._folder.sync(self._parent)
         self.lock.mark(on=False)
-        self._forget()
-        return self.create()
+        self.forget()
+        return stat_of(self._folder.stat(self.name))
 
     def remove(self) -> None:
-        """Remove the log and its lock file."""
+        """Remove the log, and its lock file as soon as the lock is given back."""
         with suppress(FileNotFoundError):
             self._folder.unlink(self.name)
+            self._folder.sync(self._parent)
         self.lock.remove()
-        self._folder.sync()
-        self._forget()
+        self.forget()
 
     def close(self) -> None:
-        """Close the descriptors; the next use opens them again."""
-        self._forget()
-        self.lock.close()
+        """Close the descriptors, as soon as no thread uses them; the next use opens them again."""
+        self._closing = True
+        self.close_if_idle()
 
     def close_if_idle(self) -> bool:
         """Close the descriptors unless a thread uses them; tell whether that was done."""
-        return self.lock.if_free(self._forget)
+        return self.lock.if_free(self._close)
+
+    def forget(self) -> None:
+        """Close the descriptor that writes; only the holder of the lock may call this."""
+        fd, self._fd, self._inode, self._mended = self._fd, -1, 0, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def _close(self) -> None:
+        self.forget()
+        self._closing = False
 
     def _open_to_read(self) -> int | None:
         try:
@@ -178,26 +197,25 @@ class Log:
         """Return the descriptor to write with; only the holder of the lock may call this."""
         if self._fd < 0:
             try:
-                self._fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
             except FileNotFoundError:
                 if self._parent:
                     self._folder.make_folder(self._parent)
-                self._fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            self._fd = fd
+            status = os.fstat(fd)
+            if status.st_size == 0:
+                # Also if another process made it: that may have been killed before it synced the folder.
                 self._folder.sync(self._parent)
-            self._inode = os.fstat(self._fd).st_ino
+            self._inode = status.st_ino
         return self._fd
 
     def _current(self) -> tuple[int, int]:
         """Return a descriptor of the log that its name now stands for, and its size."""
         now = self.stat()
         if now is None or now.inode != self._inode:
-            self._forget()
+            self.forget()
         return self._open(), now.size if now else 0
-
-    def _forget(self) -> None:
-        fd, self._fd, self._inode, self._mended = self._fd, -1, 0, -1
-        if fd >= 0:
-            os.close(fd)
 
     def _cut(self, fd: int, size: int) -> None:
         truncate(fd, size)
@@ -207,8 +225,8 @@ class Log:
     def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
         """Return where to write and what to write first, so that new lines stand on their own."""
         end = behind_last_newline(fd, size)
-        torn = _torn_batch(fd, end)
-        if torn is not None:
+        torn = torn_batch(fd, end)
+        if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
             truncate(fd, torn)
             return torn, b""
         return size, b"\n" if end < size else b""
@@ -228,16 +246,3 @@ def _blocks(lines: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:
             block.clear()
     if block:
         yield bytes(block)
-
-
-def _torn_batch(fd: int, end: int) -> int | None:
-    """Return where the torn batch begins that the log ends with, None if it ends with none."""
-    place = length = 0
-    for line in backwards(fd, end):
-        batch = batch_of(line.record)
-        if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
-            return None
-        place, length = batch
-        if place == 1:
-            return line.offset
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -51,7 +52,12 @@ class Entry:
     def priority(self) -> float | None:
         """The stored priority, before any decay; None if none was given."""
         value = self.line.get("priority")
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        try:
+            return float(value)
+        except OverflowError:  # A whole number of another program's, beyond what a float can say.
+            return math.inf if value > 0 else -math.inf
 
     @property
     def access(self) -> int:

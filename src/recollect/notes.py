@@ -137,7 +137,7 @@ class Notes:
             NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``add``.
         """
         if not isinstance(entry, MemoryEntry):
-            raise TypeError(f"entry must be a MemoryEntry as entries() gives them, not {entry!r}")
+            raise TypeError(f"entry must be a MemoryEntry as entries() gives them, not {entry!r:.80}")
         _check_type(entry.type)
         if entry.source != self._source(entry.type):
             return False
@@ -181,7 +181,7 @@ class Notes:
         """
         _check_budget(budget)
         if query is not None and not isinstance(query, str):
-            raise TypeError(f"query must be a string or None, not {query!r}")
+            raise TypeError(f"query must be a string or None, not {query!r:.80}")
         return prompt_of(
             [Source(kind, self._source(kind), self._read(kind)) for kind in TYPES], budget, query
         )
@@ -229,18 +229,18 @@ def _later_duplicates(bullets: Sequence[Bullet]) -> list[Bullet]:
 def _path(name: str, value: object) -> Path:
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str):
-        raise TypeError(f"{name} must be a path, not {value!r}")
+        raise TypeError(f"{name} must be a path, not {value!r:.80}")
     if not path or "\0" in path:
-        raise ValueError(f"{name} must be a path without NUL, not {value!r}")
+        raise ValueError(f"{name} must be a path without NUL, not {value!r:.80}")
     return Path(path)
 
 
 def _checked_text(text: object) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"a note must be a string, not {text!r}")
+        raise TypeError(f"a note must be a string, not {text!r:.80}")
     content = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if not content:
-        raise ValueError(f"a note must have text, not {text!r}")
+        raise ValueError(f"a note must have text, not {text!r:.80}")
     if "\0" in content or any("\ud800" <= character <= "\udfff" for character in content):
         raise ValueError(f"a note cannot hold NUL or lone surrogates: {text[:80]!r}")
     return content
@@ -248,9 +248,9 @@ def _checked_text(text: object) -> str:
 
 def _check_type(value: object) -> None:
     if not isinstance(value, str):
-        raise TypeError(f"type must be 'Project' or 'User', not {value!r}")
+        raise TypeError(f"type must be 'Project' or 'User', not {value!r:.80}")
     if value not in TYPES:
-        raise ValueError(f"type must be 'Project' or 'User', not {value!r}")
+        raise ValueError(f"type must be 'Project' or 'User', not {value!r:.80}")
 
 
 def _types(value: str | None) -> tuple[str, ...]:
@@ -264,6 +264,6 @@ def _check_budget(budget: object) -> None:
     if budget is None:
         return
     if not isinstance(budget, int) or isinstance(budget, bool):
-        raise TypeError(f"budget must be a whole number of tokens or None, not {budget!r}")
+        raise TypeError(f"budget must be a whole number of tokens or None, not {budget!r:.80}")
     if budget < 0:
         raise ValueError(f"budget must not be negative, and is {budget}")

@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
-from platformdirs import user_state_dir
-
 from recollect.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, RecollectError, StoreError
 
 T = TypeVar("T")
@@ -79,6 +76,9 @@ class NotesFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        from filelock import FileLock, Timeout  # Reading needs no lock, and importing recollect stays fast.
+        from platformdirs import user_state_dir
+
         name = hashlib.sha256(os.fsencode(os.path.realpath(self.path))).hexdigest()
         folder = Path(user_state_dir("recollect")) / "locks"
         _make_private_folder(folder)

@@ -3,32 +3,32 @@
 A full Markdown parser takes half a second for a megabyte. This one looks only at the lines that can open
 something, and at what stands around them, so that a note can be added to a large file in milliseconds. It
 follows CommonMark with one exception: a fence or HTML comment that is never closed is an ordinary line, where
-CommonMark would take all the rest of the file for code. The format is described in docs/formats/notes.md.
+CommonMark would take all the rest of the file for code. It may also err where an HTML tag of no known name,
+or words to be underlined, follow a list item's code at once. docs/formats/notes.md describes the format.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from markdown_it.rules_block.html_block import HTML_SEQUENCES
-
-OPENER = re.compile(
-    r"\n( {0,3})(?=[`~<#=-])(?:"
-    r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
-    r"|(?P<html><(?=[A-Za-z/!?]))"
-    r"|(?P<hashes>\#{1,6}(?=[ \t\n]|\Z))"
-    r"|(?P<underline>(?:=+|-+)(?=[ \t]*(?:\n|\Z)))"
-    r")"
-)
+HIDES = r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})|(?P<html><(?=[A-Za-z/!?]))"
+HEADS = r"(?P<hashes>\#{1,6}(?=[ \t\n]|\Z))|(?P<underline>(?:=+|-+)(?=[ \t]*(?:\n|\Z)))"
+HIDER = re.compile(rf"\n( {{0,3}})(?=[`~<])(?:{HIDES})")
+OPENER = re.compile(rf"\n( {{0,3}})(?=[`~<#=-])(?:{HIDES}|{HEADS})")
 BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 ITEM = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)]))([ \t]+|\Z)(.*)", re.DOTALL)
+CLOSING_HASHES = re.compile(r"(?:\A|[ \t]+)#+\Z")
+NO_PARAGRAPH = re.compile(rf"[ \t]*\Z| {{0,3}}#{{1,6}}(?:[ \t]|\Z)|{RULE.pattern}")
 QUOTE = re.compile(r" {0,3}>")
 BREAKS_PARAGRAPH = re.compile(r" {0,3}(?:>|#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|<[A-Za-z/!?])")
 SECTION_LEVEL = 2
+NEVER = sys.maxsize
+"""A place beyond the end of every text."""
 CODE_DEPTH = 4
 """From how many columns of indentation on a line that continues nothing is code."""
 
@@ -70,6 +70,14 @@ def _closing_fence(kind: str, length: int) -> re.Pattern[str]:
     return re.compile(rf"\n {{0,3}}{kind}{{{length},}}[ \t]*(?=\n|\Z)")
 
 
+@cache
+def _html_kinds() -> list[tuple[re.Pattern[str], re.Pattern[str], bool]]:
+    """Return how each kind of HTML opens and closes, and whether it may follow a paragraph's line at once."""
+    from markdown_it.rules_block.html_block import HTML_SEQUENCES  # Most files have no HTML.
+
+    return HTML_SEQUENCES
+
+
 class Outline:
     """The headings and the opaque stretches of ``text``, in order.
 
@@ -77,13 +85,17 @@ class Outline:
     the first one too, begins after a newline.
 
     Attributes:
-        headings: All headings that stand in no list, quote, fence or HTML.
+        headings: The headings that stand in no list, quote, fence or HTML.
         opaque: Closed fences, HTML, and the single lines that would open such a thing but never close it.
         left_open: Where the first thing begins that is never closed; the end of the text if all is closed.
     """
 
-    def __init__(self, text: str, start: int = 1) -> None:
-        """Read ``text`` from the line at ``start``, above which no list, paragraph, fence or HTML goes on."""
+    def __init__(self, text: str, start: int = 1, headings_from: int = 1) -> None:
+        """Read ``text`` from the line at ``start``, and take in headings from the line at ``headings_from``.
+
+        No list, paragraph, fence or HTML may go on from above ``start``. Large files have many headings,
+        and those above the first one that is wanted need not be looked at; with ``NEVER``, none is.
+        """
         self.headings: list[Heading] = []
         self.opaque: list[Stretch] = []
         self._text = text
@@ -92,25 +104,28 @@ class Outline:
         self._asked: dict[int, tuple[int, bool]] = {}
         self._never_closed: dict[str, int] = {}
         self._no_heading = 0
-        at = start - 1
-        while found := OPENER.search(text, at):
+        between = self._read(HIDER, start - 1, headings_from - 1)
+        self._read(OPENER, max(between, headings_from - 1), len(text))
+
+    def _read(self, pattern: re.Pattern[str], at: int, stop: int) -> int:
+        while found := pattern.search(self._text, at, stop):
             at = max(self._take(found), found.end())
+        return at
 
     def _take(self, found: re.Match[str]) -> int:
         """Note what this line opens, and return the offset of the newline from which to go on."""
         start = found.start() + 1
         if found[1] and self._in_item(start, len(found[1])):
             return found.end()
-        taken = {
-            "fence": self._fence,
-            "html": self._html,
-            "hashes": self._hashes,
-            "underline": self._underline,
-        }
-        return taken[found.lastgroup or ""](found, start)
+        if found.lastgroup == "fence":
+            return self._fence(found, start)
+        if found.lastgroup == "hashes":
+            return self._hashes(found, start)
+        return self._html(found, start) if found.lastgroup == "html" else self._underline(found, start)
 
     def _fence(self, found: re.Match[str], start: int) -> int:
-        kind, length = found["fence"][0], len(found["fence"])
+        marker = found["fence"]
+        kind, length = marker[0], len(marker)
         if length >= self._never_closed.get(kind, length + 1):
             return self._hide(start, self._line_end(start))
         closing = _closing_fence(kind, length).search(self._text, found.end())
@@ -120,7 +135,7 @@ class Outline:
 
     def _html(self, found: re.Match[str], start: int) -> int:
         line = self._text[found.start("html") : self._line_end(start)]
-        for opens, closes, interrupts in HTML_SEQUENCES:
+        for opens, closes, interrupts in _html_kinds():
             if opens.search(line) and (interrupts or self._after_blank(start)):
                 return self._hide(start, self._html_end(found, closes))
         return found.end()
@@ -142,14 +157,16 @@ class Outline:
         self.left_open = min(start, self.left_open)
 
     def _hide(self, start: int, end: int) -> int:
-        self._floor = min(end + 1, len(self._text))
+        self._floor = self._after(end)
         self.opaque.append(Stretch(start, self._floor))
         return end
 
     def _hashes(self, found: re.Match[str], start: int) -> int:
         end = self._line_end(start)
-        title = re.sub(r"(?:^|[ \t])#+[ \t]*\Z", "", self._text[found.end() : end])
-        return self._head(Heading(start, min(end + 1, len(self._text)), len(found["hashes"]), title.strip()))
+        title = self._text[found.end() : end].strip(" \t")
+        if title.endswith("#"):
+            title = CLOSING_HASHES.sub("", title)
+        return self._head(Heading(start, self._after(end), len(found["hashes"]), title))
 
     def _underline(self, found: re.Match[str], start: int) -> int:
         end = self._line_end(start)
@@ -157,9 +174,9 @@ class Outline:
         if first is not None:
             title = " ".join(self._text[first : start - 1].split())
             level = 1 if found["underline"][0] == "=" else 2
-            return self._head(Heading(first, min(end + 1, len(self._text)), level, title))
+            return self._head(Heading(first, self._after(end), level, title))
         if RULE.match(self._text[start:end]):
-            self._floor = min(end + 1, len(self._text))
+            self._floor = self._after(end)
         return end
 
     def _head(self, heading: Heading) -> int:
@@ -216,11 +233,15 @@ class Outline:
 
     def _after_blank(self, start: int) -> bool:
         above = next(self._lines_above(start, self._floor), None)
-        return above is None or not above[1].strip(" \t") or RULE.match(above[1]) is not None
+        return above is None or NO_PARAGRAPH.match(above[1]) is not None
 
     def _line_end(self, at: int) -> int:
         end = self._text.find("\n", at)
         return len(self._text) if end < 0 else end
+
+    def _after(self, end: int) -> int:
+        """Return the start of the line after the one that ends at ``end``."""
+        return end + 1 if end < len(self._text) else end
 
     @staticmethod
     def _depth(line: str) -> int:

@@ -9,12 +9,13 @@ those, and the folded line only says what they come to.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recollect.fold import Fold, Folded
 from recollect.line import dump_read, id_of, is_put
 from recollect.log import Log, Stat
+from recollect.model import Record
 from recollect.scan import Line, Scan
 
 COMPACT_FROM = 10 * 1024 * 1024
@@ -30,6 +31,8 @@ class Rewritten:
     """For each kept line its old offset, and its new offset and length."""
     saved: int = 0
     """By how many bytes the log became shorter."""
+    gone: Sequence[str] = ()
+    """Ids of live entries that it no longer holds."""
 
 
 def is_due(size: int, compacted: int) -> bool:
@@ -37,17 +40,20 @@ def is_due(size: int, compacted: int) -> bool:
     return size > COMPACT_FROM and size >= 2 * compacted
 
 
-def compact(log: Log, archive: Log) -> Rewritten | None:
-    """Leave one line for each live entry; None if there is no log. The caller holds the log's lock."""
+def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None) -> Rewritten | None:
+    """Leave one line for each live entry; None if there is no log. The caller holds the log's lock.
+
+    Live entries for which ``aged`` is true go to the archive as well, unless they are pinned.
+    """
     before = log.stat()
     with log.reading() as fd:
         if fd is None or before is None:
             return None
-        plan = _Plan(fd, archive)
+        plan = _Plan(fd, archive, aged)
         old = list(plan.archived(fd))
         if old:
             archive.append(old)
-        rewritten = Rewritten(before)
+        rewritten = Rewritten(before, gone=sorted(plan.aged))
         rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
@@ -56,24 +62,32 @@ def compact(log: Log, archive: Log) -> Rewritten | None:
 class _Plan:
     """What a compaction does with each line, from a first reading of log and archive."""
 
-    def __init__(self, fd: int, archive: Log) -> None:
+    def __init__(self, fd: int, archive: Log, aged: Callable[[Record], bool] | None) -> None:
         self._fold = Fold()
+        self._first: dict[str, int] = {}
         self._versions: set[str] = set()
         for line in Scan(fd, unfinished=True):
             self._fold.add(line)
-            if line.record is not None and not only_counts(line):
-                self._note(line, id_of(line.record))
-        self._in_archive: set[str] = set()
+            self._note(line)
+        self._archive = Fold()
         self._archived_lines: set[bytes] = set()
         with archive.reading() as old:
             for line in Scan(old) if old is not None else ():
-                self._in_archive.add(id_of(line.record or {}) or "")
+                self._archive.add(line)
                 self._archived_lines.add(line.raw.rstrip())
+        live = self._fold.entries.items()
+        self.aged = {
+            key for key, folded in live if aged and not folded.record.get("pinned") and aged(folded.record)
+        }
 
-    def _note(self, line: Line, entry_id: str | None) -> None:
-        folded = self._fold.entries.get(entry_id) if entry_id else None
-        if folded is not None and folded.place != line.offset:
-            self._versions.add(str(entry_id))
+    def _note(self, line: Line) -> None:
+        entry_id = id_of(line.record) if line.record is not None else None
+        if entry_id is None:
+            return
+        self._first.setdefault(entry_id, line.offset)
+        folded = self._fold.entries.get(entry_id)
+        if folded is not None and folded.place != line.offset and not only_counts(line):
+            self._versions.add(entry_id)
 
     def archived(self, fd: int) -> Iterator[bytes]:
         """Yield the lines that go to the archive."""
@@ -82,24 +96,27 @@ class _Plan:
                 raw = explicit(line) if line.raw else os.pread(fd, line.length, line.offset)
                 if raw.rstrip() not in self._archived_lines:
                     yield raw
+        for entry_id in sorted(self.aged):
+            record = self._fold.entries[entry_id].record
+            if record.get("access"):
+                yield dump_read({"id": entry_id, "access": record["access"]})
 
     def _is_old(self, line: Line) -> bool:
-        if line.record is None:
+        entry_id = id_of(line.record) if line.record is not None else None
+        if entry_id is None:
             return True
-        entry_id = id_of(line.record)
-        folded = self._fold.entries.get(entry_id) if entry_id else None
-        if only_counts(line):
-            return False
-        if folded is None or entry_id is None or line.offset < folded.place:
+        if only_counts(line) or (entry_id in self._archive.entries and line.offset == self._first[entry_id]):
+            return False  # A count is folded for good; the first line says what the archive's lines came to.
+        folded = self._fold.entries.get(entry_id)
+        if folded is None or line.offset != folded.place:
             return True
-        if line.offset == folded.place:
-            return entry_id in self._versions and entry_id not in self._in_archive
-        return True
+        return entry_id in self._versions or entry_id in self.aged
 
     def kept(self) -> Iterator[tuple[Folded, bytes]]:
         """Yield the live entries with their folded lines."""
-        for folded in self._fold.entries.values():
-            yield folded, dump_read(folded.record)
+        for entry_id, folded in self._fold.entries.items():
+            if entry_id not in self.aged:
+                yield folded, dump_read(folded.record)
 
 
 def _moving(kept: Iterator[tuple[Folded, bytes]], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:

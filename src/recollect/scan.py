@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from recollect.line import MAX_LINE, format_time, id_of, is_put, parse, read_time
+from recollect.line import MAX_LINE, format_time, id_of, is_put, parse, read_time, without_bom
 from recollect.model import Record
 
 _CHUNK = 1 << 20
 _BACK_CHUNK = 1 << 16
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ class Scan:
         settled: the offset behind the last line that can no longer change its meaning.
         torn: how many lines of torn batches were hidden.
         rest: the bytes behind the last newline.
+        unread: the same if they are neither given as a line nor the end of a torn batch.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Scan:
         self.settled = start
         self.torn = 0
         self.rest = b""
+        self.unread = b""
         self._end = start
 
     def __iter__(self) -> Iterator[Line]:
@@ -87,13 +89,16 @@ class Scan:
     def _last(self, run: Run) -> Iterator[Line]:
         if run.torn:
             self.torn += len(run.lines)
-            return
-        yield from self._close(run)
-        end = self.settled = self._end
-        record = parse(self.rest) if self._unfinished and self.rest else None
-        if record is not None and batch_of(record) is None:
-            yield self._named(Line(end, self.rest, len(self.rest), record))
-            self.settled = end
+        else:
+            yield from self._close(run)
+            self.settled = self._end
+        record = whole(self.rest) if self._unfinished else None
+        if record is not None:
+            settled = self.settled
+            yield self._named(Line(self._end, without_bom(self.rest), len(self.rest), record))
+            self.settled = settled
+        elif not run.torn:
+            self.unread = self.rest.strip()
 
     def _close(self, run: Run) -> Iterator[Line]:
         if run.torn:
@@ -108,12 +113,7 @@ class Scan:
         if line.record is None:
             return line
         self._date(line, line.record)
-        if id_of(line.record) is None and is_put(line.record):
-            digest = derived_id(line.raw)
-            self.seen[digest] += 1
-            occurrence = self.seen[digest]
-            line.record["id"] = digest if occurrence == 1 else f"{digest}-{occurrence}"
-            line.derived = True
+        give_id(line, self.seen)
         return line
 
     def _date(self, line: Line, record: Record) -> None:
@@ -131,14 +131,41 @@ class Scan:
 
 def derived_id(raw: bytes) -> str:
     """Return the id of a line that has none; later lines with the same bytes get it with a number."""
-    return hashlib.sha256(raw.strip()).hexdigest()[:32]
+    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:32]
+
+
+_DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
+
+
+def digest_of(entry_id: str) -> str | None:
+    """Return the digest that a derived id is made of, None if it is another kind of id."""
+    found = _DERIVED.fullmatch(entry_id)
+    return found and found[1]
+
+
+def give_id(line: Line, seen: Counter[str]) -> None:
+    """Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken.
+
+    ``seen`` has the highest number taken by each digest. Lines that a rewrite
+    gave such an id count as well.
+    """
+    named = id_of(line.record or {})
+    if named is not None:
+        if found := _DERIVED.fullmatch(named):
+            seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
+    elif line.record is not None and is_put(line.record):
+        digest = derived_id(line.raw)
+        seen[digest] += 1
+        line.record["id"] = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        line.derived = True
 
 
 def split(
     fd: int, start: int, stop: int | None = None, wanted: Callable[[bytes], object] | None = None
 ) -> Generator[Line, None, tuple[int, bytes]]:
-    """Yield the lines from ``start`` on that have their newline, blank ones left out; return where they end and what follows.
+    """Yield the lines from ``start`` on that have their newline; return where they end and what follows.
 
+    Blank lines are left out. A line that is too long is given without its bytes.
     With ``wanted``, other lines than those it finds something in are left out unparsed.
     """
     offset = at = start
@@ -165,10 +192,8 @@ def split(
 def _line(offset: int, raw: bytes, length: int) -> Line | None:
     if length > MAX_LINE:
         return Line(offset, b"", length, None)
-    if not raw.strip():
-        return None
-    record = parse(raw.removeprefix(_BOM) if offset == 0 else raw)
-    return Line(offset, raw, length, record)
+    raw = without_bom(raw)
+    return Line(offset, raw, length, parse(raw)) if raw.strip() else None
 
 
 def batch_of(record: Record | None) -> tuple[int, int] | None:
@@ -177,6 +202,12 @@ def batch_of(record: Record | None) -> tuple[int, int] | None:
         case [int(place), int(length)] if 1 <= place <= length:
             return place, length
     return None
+
+
+def whole(rest: bytes) -> Record | None:
+    """Return the object of an unfinished last line that only lacks its newline and is no part of a batch."""
+    record = parse(rest)
+    return record if batch_of(record) is None else None
 
 
 @dataclass(slots=True)
@@ -227,6 +258,35 @@ def backwards(fd: int, end: int) -> Iterator[Line]:
             tail, excess = b"", excess + len(tail)
     if end and (line := _line(0, tail, stop + 1)):
         yield line
+
+
+def torn_batch(fd: int, end: int) -> int | None:
+    """Return where the torn batch begins that the lines before ``end`` close with, None if they do not."""
+    place = length = 0
+    for line in backwards(fd, end):
+        batch = batch_of(line.record)
+        if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
+            return None
+        place, length = batch
+        if place == 1:
+            return line.offset
+    return None
+
+
+def is_torn(fd: int, line: Line) -> bool:
+    """Tell whether a line is part of a torn batch, wherever in the log."""
+    batch = batch_of(line.record)
+    if batch is None:
+        return False
+    run = Run([line], *batch)
+    end = line.offset + line.length
+    for later in split(fd, end):
+        found = batch_of(later.record)
+        if run.ended or not run.takes(later, found):
+            break
+        run.add(later, found)
+        end = later.offset + later.length
+    return run.torn and torn_batch(fd, end) is not None
 
 
 def behind_last_newline(fd: int, size: int) -> int:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 
-from recollect.line import id_of, is_put, is_tombstone
+from recollect.line import MAX_LINE, id_of, is_put, is_tombstone
 from recollect.model import Record
-from recollect.scan import Line, Run, backwards, batch_of, behind_last_newline, split
+from recollect.scan import (
+    Line,
+    backwards,
+    batch_of,
+    behind_last_newline,
+    derived_id,
+    digest_of,
+    give_id,
+    is_torn,
+    split,
+    whole,
+)
 
 
 def tail(fd: int, count: int) -> list[Record]:
@@ -22,11 +33,13 @@ def tail(fd: int, count: int) -> list[Record]:
     if count <= 0:
         return []
     reader = _Backwards(fd)
-    while reader.gather(count):
-        for key in _older(fd, reader.reached, reader.found):
+    goal = count
+    while reader.gather(goal):
+        for key in _alive_before(fd, reader.reached, reader.undecided()):
             del reader.found[key]
         if len(reader.found) >= count:
             break
+        goal *= 2
     newest = list(reader.found.values())[:count]
     return [line.record for line in reversed(newest) if line.record is not None]
 
@@ -35,74 +48,120 @@ class _Backwards:
     """Entries by id, the one created last first; lines without an id go by their offset."""
 
     def __init__(self, fd: int) -> None:
-        self.reached = behind_last_newline(fd, os.fstat(fd).st_size)
+        self._fd = fd
+        size = os.fstat(fd).st_size
+        self.reached = behind_last_newline(fd, size)
         self.found: dict[str | int, Line] = {}
-        self._deleted: set[str | int] = set()
+        self._deleted: set[str] = set()
+        self._digests: set[str] = set()
+        rest = os.pread(fd, min(size - self.reached, MAX_LINE + 1), self.reached)
+        if record := whole(rest):
+            self._take(Line(self.reached, rest, len(rest), record), record)
         self._lines = _shown(backwards(fd, self.reached))
 
-    def gather(self, count: int) -> bool:
-        """Read on until ``count`` entries are found; False if the log began before that."""
+    def gather(self, goal: int) -> bool:
+        """Read on until ``goal`` entries are found; False if the log began before that."""
         for line in self._lines:
             self.reached = line.offset
             if line.record is not None:
                 self._take(line, line.record)
-            if len(self.found) >= count:
+            if len(self.found) >= goal:
                 return True
         return False
 
+    def undecided(self) -> set[str]:
+        """Return the ids found of which older lines can tell more."""
+        return {key for key in self.found if isinstance(key, str)} - self._deleted
+
     def _take(self, line: Line, record: Record) -> None:
-        key = id_of(record) or line.offset
-        if key in self._deleted:
-            return
+        named = id_of(record)
         if is_tombstone(record):
-            self._deleted.add(key)
+            if named is not None:
+                self._deleted.add(named)
+                self._digests.add(digest_of(named) or "")
         elif is_put(record):
-            self.found.pop(key, None)
-            self.found[key] = line
+            key = named or self._key(line)
+            if key not in self._deleted:
+                self.found.pop(key, None)
+                self.found[key] = line
+                self._digests.add(digest_of(named or "") or "")
+
+    def _key(self, line: Line) -> str | int:
+        """Return the id of a line that names none, if a later line may speak of it."""
+        digest = derived_id(line.raw)
+        if digest not in self._digests:
+            return line.offset
+        seen: Counter[str] = Counter()
+        for older in _speaking_of(self._fd, line.offset, {digest}):
+            give_id(older, seen)
+        given = Line(line.offset, line.raw, line.length, dict(line.record or {}))
+        give_id(given, seen)
+        return id_of(given.record or {}) or line.offset
 
 
 def _shown(lines: Iterator[Line]) -> Iterator[Line]:
-    """Leave out torn batches from lines that come last first."""
+    """Leave out torn batches and damaged lines from lines that come last first."""
     run: list[Line] = []
+    edited = damaged = False
     for line in lines:
-        if run and not _precedes(line, run):
-            yield from _unless_torn(run)
-            run = []
-        if batch_of(line.record) is None and line.record is not None:
+        if line.record is None:
+            damaged = True
+            continue
+        if run and _precedes(line, run[-1]):
+            edited = edited or damaged
+        else:
+            yield from run if edited or not _is_torn(run) else ()
+            run, edited = [], damaged
+        damaged = False
+        if batch_of(line.record) is None:
             yield line
         else:
             run.append(line)
-    yield from _unless_torn(run)
+    yield from run if edited or not _is_torn(run) else ()
 
 
-def _precedes(line: Line, run: list[Line]) -> bool:
-    if line.record is None:
-        return True
-    batch = batch_of(line.record)
-    later = next((batch_of(other.record) for other in reversed(run) if other.record is not None), None)
-    return batch is not None and (later is None or (batch[1] == later[1] and batch[0] < later[0]))
+def _precedes(line: Line, later: Line) -> bool:
+    one, other = batch_of(line.record), batch_of(later.record)
+    return one is not None and other is not None and one[1] == other[1] and one[0] < other[0]
 
 
-def _unless_torn(lines: list[Line]) -> list[Line]:
-    run = Run()
-    for line in reversed(lines):
-        run.add(line, batch_of(line.record))
-    return [] if run.torn else lines
+def _is_torn(run: list[Line]) -> bool:
+    """Tell whether the lines of a run, last first, are 1, 2 … k of more than k."""
+    batches = [batch_of(line.record) or (0, 0) for line in run]
+    places = [place for place, _ in batches]
+    return bool(run) and places == list(range(len(run), 0, -1)) and len(run) < batches[0][1]
 
 
-def _older(fd: int, stop: int, found: dict[str | int, Line]) -> set[str]:
+_ID = re.compile(rb'"id"\s*:\s*"((?:[^"\\]|\\.)*)"')
+
+
+def _alive_before(fd: int, stop: int, ids: set[str]) -> set[str]:
     """Return those ids that already have a live entry before ``stop``."""
-    ids = {key for key in found if isinstance(key, str)}
-    spelled = b"|".join(re.escape(json.dumps(key, ensure_ascii=False).encode()) for key in sorted(ids))
-    # Another program may have written an id with escapes; such a line is parsed to see.
-    may_hold = re.compile(spelled + rb'|"id"\s*:\s*"[^"]*\\').search
+    seen: Counter[str] = Counter()
     alive = set()
-    for line in split(fd, 0, stop, may_hold):
-        key = id_of(line.record) if line.record is not None else None
-        if key not in ids or line.record is None or key is None:
+    for line in _speaking_of(fd, stop, ids):
+        give_id(line, seen)
+        key = id_of(line.record or {})
+        if key not in ids or key is None or line.record is None:
             continue
         if is_tombstone(line.record):
             alive.discard(key)
         elif is_put(line.record):
             alive.add(key)
     return alive
+
+
+def _speaking_of(fd: int, stop: int, ids: set[str]) -> Iterator[Line]:
+    """Yield the lines before ``stop`` that may be about these ids; others are not even parsed."""
+    spelled = {key.encode() for key in ids}
+    digests = {digest for key in ids if (digest := digest_of(key))}
+
+    def may_speak(raw: bytes) -> bool:
+        # Another program may have written an id with escapes; such a line is parsed to see.
+        if any(found in spelled or b"\\" in found for found in _ID.findall(raw)):
+            return True
+        return bool(digests) and (derived_id(bytes(raw)) in digests or any(key.encode() in raw for key in digests))
+
+    for line in split(fd, 0, stop, may_speak):
+        if line.record is not None and not is_torn(fd, line):
+            yield line

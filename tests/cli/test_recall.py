@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def test_recall_finds_what_was_added_and_shows_its_id(cli: Command) -> None:
     entry = cli.json("add", "passkeys replace passwords", "--type", "decision")
-    cli.json("add", "the ferry leaves at nine")
+    cli.json("add", "the ferry leaves at nine", "--session", "other")
     shown = cli("recall", "why passkeys").stdout
     assert (entry["id"] in shown, "passkeys replace passwords" in shown) == (True, True)
     assert "ferry" not in shown

@@ -118,7 +118,7 @@ def fill(home: "Home") -> int:
 def ask(home: "Home", place: str, entries: int) -> Shown:
     """Ask the questions and build the context block."""
     agent = home.agent("default")
-    answers = tuple((question, agent.recall(question, limit=2)) for question in QUESTIONS)
+    answers = tuple((question, agent.recall(question, limit=3)) for question in QUESTIONS)
     return Shown(place, home.root, entries, answers, agent.context(TOPIC))
 
 

@@ -25,6 +25,7 @@ from recollect.index.entries import Known, Row
 from recollect.line import from_microseconds, id_of, microseconds, read_time
 from recollect.log import Log, Stat, stat_of
 from recollect.model import Scope
+from recollect.rewrite import only_counts
 from recollect.scan import Line, Scan
 
 _CHECKED = 4096
@@ -154,6 +155,11 @@ class Index:
         with self._mending() as database:
             return entries.find(database, entry_id, session)
 
+    def linked(self, entry_id: str) -> list[Row]:
+        """Return where the entries stand that link to an id."""
+        with self._mending() as database:
+            return entries.linked(database, entry_id)
+
     def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
         """Return where a session's newest entries stand, by time and place, the oldest first.
 
@@ -233,9 +239,7 @@ class Index:
     def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
         stat = stat_of(os.fstat(fd))
         sid = known.sid or entries.save_known(database, session, known)
-        seen = Counter(
-            dict(database.execute("SELECT digest, count FROM seen WHERE sid=?", (sid,)).fetchall())
-        )
+        seen = Counter({digest: count for digest, count in database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,))})
         held = Counter(seen)
         scan = Scan(fd, known.offset, ts=None if known.ts is None else from_microseconds(known.ts), seen=seen)
         taken = 0
@@ -276,8 +280,12 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
     entry_id = id_of(line.record or {})
     if entry_id is None:
         return
-    sql = "SELECT eid, '', id, place, at, length, head FROM entry WHERE id=? AND sid=?"
-    values = database.execute(sql, (entry_id, sid)).fetchone()
+    access = line.record.get("access") if line.record and only_counts(line) else None
+    if isinstance(access, int):
+        entries.count(database, sid, entry_id, access)
+        return
+    sql = "SELECT eid, '', id, place, at, length, head, access FROM entry WHERE id=? AND sid=?"
+    values = database.row(sql, (entry_id, sid))
     row = Row(*values) if values else None
     known = row.folded(os.pread(fd, row.length, row.at)) if row else None
     folded = step(known, line)

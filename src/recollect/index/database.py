@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -34,11 +35,13 @@ CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, dige
 CREATE TABLE entry(
     eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, id TEXT NOT NULL,
     place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
-    ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, head TEXT, text TEXT NOT NULL
+    ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
+    head TEXT, access INTEGER, text TEXT NOT NULL
 );
 CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE INDEX entry_sid ON entry(sid);
+CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
 INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0);
@@ -75,9 +78,17 @@ class Database:
         self.connection = self._open()
         self.inode = self._inode()
 
-    def execute(self, sql: str, bindings: tuple[object, ...] = ()) -> apsw.Cursor:
-        """Run one statement."""
-        return self.connection.execute(sql, bindings)  # type: ignore[arg-type]
+    def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> None:
+        """Run one statement for its effect."""
+        self.connection.execute(sql, bindings)
+
+    def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return what it finds."""
+        return self.connection.execute(sql, bindings).fetchall()
+
+    def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+        """Run one statement and return the first row that it finds, None if it finds none."""
+        return self.connection.execute(sql, bindings).fetchone()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

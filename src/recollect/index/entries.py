@@ -29,23 +29,31 @@ class Row:
     length: int
     head: str | None
     """The entry without its payload, as JSON; None if its one line says it."""
+    access: int | None = None
+    """The count of accesses, where later lines changed it."""
 
     def record(self, raw: bytes) -> Record | None:
         """Return the entry's record from the bytes of its line, None if they are another's."""
         line = parse(raw)
         if line is None or (id_of(line) or self.id) != self.id:
             return None
-        if self.head is None:
-            return create(line) if "ts" in line else None
+        record = self._pristine(line) if self.head is None else self._merged(line, raw, self.head)
+        return record if record is None or self.access is None else record | {"access": self.access}
+
+    def _pristine(self, line: Record) -> Record | None:
+        return create(line) if "ts" in line and "id" in line else None
+
+    def _merged(self, line: Record, raw: bytes, head: str) -> Record | None:
         if id_of(line) is None and not self.id.startswith(derived_id(raw)):
             return None
-        head: Record = json.loads(self.head)
-        return head | {key: value for key, value in line.items() if key not in head_of(line)}
+        merged: Record = json.loads(head)
+        return merged | {key: value for key, value in line.items() if key not in head_of(line)}
 
     def folded(self, raw: bytes) -> Folded | None:
         """Return the entry as a fold of its log would hold it."""
         record = self.record(raw)
-        return record and Folded(record, self.place, self.at, self.length, self.head is None)
+        pristine = self.head is None and self.access is None
+        return None if record is None else Folded(record, self.place, self.at, self.length, pristine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +74,13 @@ class Known:
 
 
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
-_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head"
+_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
 def known_of(database: Database, session: str) -> Known | None:
     """Return how far a session's log is indexed, None if it is unknown."""
-    row = database.execute(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,)).fetchone()
+    row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
     if row is None:
         return None
     sid, file, size, mtime, inode, *rest = row
@@ -81,7 +89,7 @@ def known_of(database: Database, session: str) -> Known | None:
 
 def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
     """Return the file and the state of every session the index knows."""
-    rows = database.execute("SELECT name, file, size, mtime, inode FROM session")
+    rows = database.rows("SELECT name, file, size, mtime, inode FROM session")
     return {name: (file, Stat(size, mtime, inode)) for name, file, size, mtime, inode in rows}
 
 
@@ -114,12 +122,12 @@ def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
     bindings: tuple[object, ...] = (sid, json.dumps(ids))
     if len(ids) == 1:
         sql, bindings = "SELECT id FROM entry WHERE id=? AND sid=?", (ids[0], sid)
-    return {entry_id for (entry_id,) in database.execute(sql, bindings)}
+    return {entry_id for (entry_id,) in database.rows(sql, bindings)}
 
 
 def insert(database: Database, sid: int, entries: Iterable[Folded], eid: int) -> None:
     """Add rows for new entries of one session, in the order of their places, numbered from ``eid``."""
-    sql = f"INSERT INTO entry VALUES({', '.join('?' * 13)})"
+    sql = f"INSERT INTO entry VALUES({', '.join('?' * 15)})"
     values = ((number, sid, *_columns(folded)) for number, folded in enumerate(entries, eid))
     database.connection.executemany(sql, values)
 
@@ -130,21 +138,26 @@ def change(database: Database, sid: int, eid: int, folded: Folded | None) -> Non
     database.execute("DELETE FROM entry WHERE eid=?", (eid,))
     if folded is not None:
         values = (eid, sid, *_columns(folded))
-        database.execute(f"INSERT INTO entry VALUES({', '.join('?' * 13)})", values)
+        database.execute(f"INSERT INTO entry VALUES({', '.join('?' * 15)})", values)
         words.put_back(database, eid)
 
 
 def patch(database: Database, eid: int, folded: Folded) -> None:
     """Bring one row to a later version that has the same text."""
     columns = _columns(folded)
-    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, head=? WHERE eid=?"
-    database.execute(sql, (*columns[6:10], eid))
+    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, links=?, head=?, access=? WHERE eid=?"
+    database.execute(sql, (*columns[6:12], eid))
+
+
+def count(database: Database, sid: int, entry_id: str, access: int) -> None:
+    """Bring the count of accesses of an entry to a later state; nothing happens if there is no such entry."""
+    database.execute("UPDATE entry SET access=? WHERE id=? AND sid=?", (access, entry_id, sid))
 
 
 def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
     moment = read_time(record["ts"])
-    priority, tags = record.get("priority"), record.get("tags")
+    priority = record.get("priority")
     return (
         record["id"],
         folded.place,
@@ -154,10 +167,16 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         _storable(record["type"]),
         priority if isinstance(priority, int | float) and abs(priority) < 1e300 else None,
         1 if record.get("pinned") is True else None,
-        dump_read(tags).decode() if isinstance(tags, list) else None,  # type: ignore[arg-type]
+        _listed(record.get("tags")),
+        _listed(record.get("links")),
         None if folded.pristine else dump_read(head_of(record)).decode(),
+        None,
         _storable(spread(text_of(record))),
     )
+
+
+def _listed(value: object) -> str | None:
+    return json.dumps(value) if isinstance(value, list) else None
 
 
 def _storable(text: str) -> str:
@@ -170,11 +189,11 @@ def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *,
 
     False, with nothing done, if a row stands where the rewrite found no line.
     """
-    rows = database.execute("SELECT eid, place, at FROM entry WHERE sid=?", (sid,)).fetchall()
+    rows = database.rows("SELECT eid, place, at FROM entry WHERE sid=?", (sid,))
     if not all(place in moved and at in moved for _, place, at in rows):
         return False
     values = ((moved[place][0], *moved[at], eid) for eid, place, at in rows)
-    head = ", head=NULL" if folded else ""
+    head = ", head=NULL, access=NULL" if folded else ""
     database.connection.executemany(f"UPDATE entry SET place=?, at=?, length=?{head} WHERE eid=?", values)
     return True
 
@@ -190,6 +209,12 @@ def find(database: Database, entry_id: str, session: str | None = None) -> list[
     """Return the rows with an id, in one session or in all."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
     return _rows(database, sql, (entry_id,) if session is None else (entry_id, session))
+
+
+def linked(database: Database, entry_id: str) -> list[Row]:
+    """Return the rows of entries that link to an id."""
+    condition = "EXISTS (SELECT 1 FROM json_each(e.links) WHERE json_extract(value, '$.to')=?)"
+    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition}", (entry_id,))
 
 
 def newest(database: Database, session: str, limit: int, types: Sequence[str] | None) -> list[Row]:
@@ -218,7 +243,7 @@ def ranked(database: Database, match: str, scope: Scope, limit: int) -> list[tup
             "SELECT e.eid, -words.rank FROM words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid "
             f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?"
         )
-    return database.execute(sql, (match, *bindings, limit)).fetchall()
+    return [(eid, score) for eid, score in database.rows(sql, (match, *bindings, limit))]
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int]]:
@@ -231,7 +256,7 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
         "SELECT x.eid, e.eid FROM json_each(?) c JOIN entry x ON x.eid=c.value "
         f"JOIN entry e ON e.eid IN ({before} UNION ALL {after})"
     )
-    return database.execute(sql, (json.dumps(list(eids)),)).fetchall()
+    return [(eid, other) for eid, other in database.rows(sql, (json.dumps(list(eids)),))]
 
 
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
@@ -240,7 +265,7 @@ def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
     if condition == "1":
         return set(eids)
     sql = f"SELECT e.eid {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?)) AND {condition}"
-    return {eid for (eid,) in database.execute(sql, (json.dumps(list(eids)), *bindings))}
+    return {eid for (eid,) in database.rows(sql, (json.dumps(list(eids)), *bindings))}
 
 
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
@@ -265,4 +290,4 @@ def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
 
 
 def _rows(database: Database, sql: str, bindings: tuple[object, ...]) -> list[Row]:
-    return [Row(*values) for values in database.execute(sql, bindings)]
+    return [Row(*values) for values in database.rows(sql, bindings)]

@@ -33,14 +33,17 @@ def _term(term: str) -> str:
 
 def numbers(database: Database) -> tuple[int, int]:
     """Return the highest row number in use, now or when words were last flushed, and how many rows wait."""
-    highest, flushed = database.execute(f"SELECT coalesce(max(eid), 0), {_FLUSHED} FROM entry").fetchone()
+    found = database.row(f"SELECT coalesce(max(eid), 0), {_FLUSHED} FROM entry")
+    highest, flushed = found or (0, 0)
     return max(highest, flushed), highest - flushed
 
 
 def flush(database: Database) -> None:
     """Enter the words of all rows that wait. The caller holds a write transaction."""
     database.execute(f"INSERT INTO words(rowid, text) {_TO_INSERT}")
-    database.execute(f"UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'")
+    database.execute(
+        f"UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'"
+    )
 
 
 def take_out(database: Database, eid: int) -> None:

@@ -102,7 +102,9 @@ class MemoryAdapter:
         info = session.info()
         if info is None or not session.clear():
             return False
-        self._report({"event": "memory.clear", "agent": self._agent.slug, "session": session_id, "bytes": info.size})
+        self._report(
+            {"event": "memory.clear", "agent": self._agent.slug, "session": session_id, "bytes": info.size}
+        )
         return True
 
     def delete(self, session_id: str) -> bool:
@@ -124,12 +126,16 @@ def _needs_wrapping(event: Mapping[str, Any]) -> bool:
     if "data" in event or any(key in RESERVED for key in event):
         return True
     texts = all(isinstance(event[key], str) and event[key] for key in ("id", "type") if key in event)
-    return not texts or not isinstance(event.get("text", ""), str) or not _is_instant(event.get("ts"))
+    return (
+        not texts
+        or not isinstance(event.get("text", ""), str)
+        or ("ts" in event and not _is_instant(event["ts"]))
+    )
 
 
 def _is_instant(value: object) -> bool:
     try:
-        return value is None or (isinstance(value, str) and bool(instant(value)))
+        return isinstance(value, str) and bool(instant(value))
     except ValueError:
         return False
 
@@ -137,7 +143,7 @@ def _is_instant(value: object) -> bool:
 def _wrapped(event: Mapping[str, Any]) -> Record:
     head = {key: event[key] for key in ("id", "type") if isinstance(event.get(key), str) and event[key]}
     if _is_instant(event.get("ts")):
-        head["ts"] = event.get("ts")
+        head["ts"] = event["ts"]
     return {**head, "data": event}
 
 

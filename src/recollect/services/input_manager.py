@@ -52,7 +52,7 @@ class InputManager:
             TypeError: ``text`` is no string.
         """
         if not isinstance(text, str):
-            raise TypeError(f"a message must be a string, not {text!r}")
+            raise TypeError(f"a message must be a string, not {text!r:.80}")
         note = text.lstrip("# ").strip() if text.startswith("#") else ""
         if not note:
             return "message"
@@ -70,9 +70,9 @@ class InputManager:
             NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``Notes.add``.
         """
         if not isinstance(choice, str):
-            raise TypeError(f"choice must be 'project' or 'user', not {choice!r}")
+            raise TypeError(f"choice must be 'project' or 'user', not {choice!r:.80}")
         if choice not in TYPE_OF_CHOICE:
-            raise ValueError(f"choice must be 'project' or 'user', not {choice!r}")
+            raise ValueError(f"choice must be 'project' or 'user', not {choice!r:.80}")
         if not self._selector.is_active:
             raise RuntimeError("no note waits for a choice: submit a message that begins with '#' first")
         result = self._notes.add(self._selector.message, TYPE_OF_CHOICE[choice])

@@ -24,11 +24,15 @@ from recollect.lock import Lock
 from recollect.log import Log, Stat, stat_of
 from recollect.model import Entry, Record, SessionInfo
 from recollect.rewrite import Rewritten
+from recollect.store.snapshot import Snapshot
 
 T = TypeVar("T")
 
 LOGS_OPEN = 64
 """Logs of one agent that keep their descriptors, two each."""
+
+SNAPSHOTS = 4
+"""Sessions of one agent that are kept in memory whole, once they were read whole."""
 
 logger = logging.getLogger("recollect.store")
 
@@ -51,6 +55,7 @@ class AgentLogs:
         self._logs: OrderedDict[str, Log] = OrderedDict()
         self._names: dict[str, str] = {}
         self._looked = float("-inf")
+        self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
 
@@ -77,6 +82,7 @@ class AgentLogs:
         """Close a session's log that is no more."""
         with self._guard:
             log = self._logs.pop(session, None)
+            self._snapshots.pop(session, None)
             self._names.pop(session, None)
             if log:
                 log.close()
@@ -108,6 +114,7 @@ class AgentLogs:
         for session in list(self._logs)[: max(len(self._logs) - LOGS_OPEN, 0)]:
             if self._logs[session].close_if_idle():
                 del self._logs[session]
+                self._snapshots.pop(session, None)
 
     # Sessions
 
@@ -246,6 +253,17 @@ class AgentLogs:
                         loaded[row.eid] = folded
         return loaded
 
+    def records(self, session: str) -> Sequence[Record]:
+        """Return all live entries of a session by (time, place); shared objects, not to be changed."""
+        with self._guard:
+            snapshot = self._snapshots.get(session)
+            if snapshot is None:
+                snapshot = self._snapshots[session] = Snapshot(self.log(session))
+            self._snapshots.move_to_end(session)
+            if len(self._snapshots) > SNAPSHOTS:
+                self._snapshots.popitem(last=False)
+            return snapshot.records()
+
     def find(self, entry_id: str, session: str) -> Folded | None:
         """Return a live entry of a session whose log the index follows."""
         for _ in range(2):
@@ -267,6 +285,7 @@ class AgentLogs:
             for log in self._logs.values():
                 log.close()
             self._logs.clear()
+            self._snapshots.clear()
             if self._index is not None:
                 self._index.close()
                 self._index = None

@@ -8,8 +8,9 @@ Agent slugs, session ids and records are checked before they come here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
@@ -106,8 +107,17 @@ class Store(Protocol):
                 keeps old bytes. The next call, or the next open, finishes.
         """
 
-    def compact(self, agent: str, session: str) -> int:
-        """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session."""
+    def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
+        """Add to the access counts of live entries, not durably; ids that are not there are left out.
+
+        Without ``wait``, False at once if a writer is at work, and nothing is counted.
+        """
+
+    def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
+        """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
+
+        Live entries for which ``aged`` is true, unless they are pinned, are archived too.
+        """
 
     def clear(self, agent: str, session: str) -> int | None:
         """Remove all entries, archived ones too, and keep the session; return its size before, None if missing."""
@@ -122,9 +132,27 @@ class Store(Protocol):
         """Return the live entries with an id, at most one a session."""
 
     def entries(
-        self, agent: str, session: str, limit: int | None, types: Sequence[str] | None
+        self,
+        agent: str,
+        session: str,
+        limit: int | None,
+        types: Sequence[str] | None,
+        *,
+        as_of: datetime | None = None,
+        archived: bool = False,
     ) -> list[Entry]:
-        """Return a session's live entries by (time, place), oldest first; a limit keeps the newest. Missing: none."""
+        """Return a session's live entries by (time, place), oldest first; a limit keeps the newest. Missing: none.
+
+        With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
+        """
+
+    def records(
+        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
+    ) -> Sequence[Record]:
+        """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
+
+    def linked(self, agent: str, entry_id: str) -> list[Entry]:
+        """Return the live entries whose links name an id."""
 
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         """Return all versions of an entry, oldest first, deletions included; none if it never was or is purged."""

@@ -5,27 +5,28 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from copy import deepcopy
+from datetime import datetime
 from pathlib import Path
 
 from recollect import rewrite
-from recollect.errors import AgentNotFoundError, EntryExistsError, EntryNotFoundError
+from recollect.errors import AgentNotFoundError, EntryNotFoundError, LockTimeoutError
 from recollect.files import AgentFiles
-from recollect.fold import Fold, Folded
 from recollect.index import UnavailableError
 from recollect.layout import Layout
-from recollect.line import RESERVED, apply, create, dump, read_time
+from recollect.line import apply, dump, dump_read
+from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.store.agent_logs import AgentLogs, entry_of, info_of
 from recollect.store.base import Candidate, Neighbour
 from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
-from recollect.store.history import versions
+from recollect.store.history import state, versions
 from recollect.store.open_agents import OpenAgents
+from recollect.store.writing import Known, Written, folded_of, in_batch, refuse_other, resolve
 
 FRESH = 1.0
 """Seconds within which a search sees what a foreign program appended."""
@@ -84,7 +85,7 @@ class FileStore:
                 log.create()
 
     def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
-        return self._write(agent, session, records, _refuse_other)
+        return self._write(agent, session, records, refuse_other)
 
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
         return self._write(agent, session, records, apply)
@@ -93,29 +94,31 @@ class FileStore:
         self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
     ) -> list[Entry]:
         """Write records; ``meet`` says what comes of an entry that is there and a record with its id."""
-        written = [_Written(record, dump(record)) for record in records]
+        written = [Written(record, dump(record)) for record in records]
         if not written:
             return []
         with self._making(agent) as logs:
             log = logs.log(session)
             with log.locked():
                 before = log.create()
-                known = _Known(logs, log, session)
+                known = Known(logs, log, session)
                 known.expect(before, [record["id"] for record in records])
-                results, needed = _resolve(written, known, meet)
+                results, needed = resolve(written, known, meet)
                 if needed:
                     self._append(logs, session, log, before, needed, new=not known.met)
         return [entry_of(agent, session, record) for record in results]
 
     def _append(
-        self, logs: AgentLogs, session: str, log: Log, before: Stat, written: Sequence[_Written], *, new: bool
+        self, logs: AgentLogs, session: str, log: Log, before: Stat, written: Sequence[Written], *, new: bool
     ) -> None:
         """Append records, let the index know, and compact when it is time. The lock is held."""
-        raw = _in_batch([one.raw for one in written])
+        raw = in_batch([one.raw for one in written])
         begin, after = log.append(raw)
         try:
             told = new and logs.asking(
-                lambda index: index.added(session, log.name, before, after, _folded(written, raw, begin), raw[-1])
+                lambda index: index.added(
+                    session, log.name, before, after, folded_of(written, raw, begin), raw[-1]
+                )
             )
             if not told:
                 logs.asking(lambda index: index.catch_up(session, log))
@@ -127,29 +130,49 @@ class FileStore:
             logs.lag(error)
 
     def amend(self, agent: str, session: str, record: Record) -> Entry:
-        written = _Written(record, dump(record))
+        written = Written(record, dump(record))
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
                 raise _no_entry(record["id"], session)
             log = logs.log(session)
             with log.locked():
-                found = _Known(logs, log, session).get(record["id"])
+                found = Known(logs, log, session).get(record["id"])
                 if found is None:
                     raise _no_entry(record["id"], session)
+                changed = apply(found, record)
+                dump(changed)  # A compaction will have to write all of it as one line.
                 self._append(logs, session, log, log.create(), [written], new=False)
-        return entry_of(agent, session, apply(found, record))
+        return entry_of(agent, session, changed)
 
-    def compact(self, agent: str, session: str) -> int:
+    def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                return True
+            log = logs.log(session)
+            try:
+                with log.locked(TIMEOUT if wait else 0):
+                    counted = _counted(logs.records(session), increments)
+                    if counted:
+                        log.append(counted, sync=False)
+            except LockTimeoutError:
+                if wait:
+                    raise
+                return False
+        return True
+
+    def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
                 return 0
             log = logs.log(session)
             with log.locked():
                 logs.follow(session, log, log.stat())
-                return self._compact(logs, session, log)
+                return self._compact(logs, session, log, aged)
 
-    def _compact(self, logs: AgentLogs, session: str, log: Log) -> int:
-        rewritten = rewrite.compact(log, logs.archive(session))
+    def _compact(
+        self, logs: AgentLogs, session: str, log: Log, aged: Callable[[Record], bool] | None = None
+    ) -> int:
+        rewritten = rewrite.compact(log, logs.archive(session), aged)
         if rewritten is None:
             return 0
         logs.relocate(session, log, rewritten, folded=True)
@@ -184,7 +207,7 @@ class FileStore:
             if logs is None:
                 return []
             if session is not None:
-                record = _Known(logs, logs.log(session), session).get(entry_id)
+                record = Known(logs, logs.log(session), session).get(entry_id)
                 return [] if record is None else [entry_of(agent, session, record)]
             return self._find_anywhere(logs, entry_id)
 
@@ -200,16 +223,38 @@ class FileStore:
         return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
 
     def entries(
-        self, agent: str, session: str, limit: int | None, types: Sequence[str] | None
+        self,
+        agent: str,
+        session: str,
+        limit: int | None,
+        types: Sequence[str] | None,
+        *,
+        as_of: datetime | None = None,
+        archived: bool = False,
     ) -> list[Entry]:
         with self._using(agent) as logs:
             if logs is None:
                 return []
-            records = None if limit is None else self._newest(logs, session, limit, types)
+            plain = as_of is None and not archived
+            records: Sequence[Record] | None = None
+            if plain and limit is not None:
+                records = self._newest(logs, session, limit, types)
             if records is None:
-                records = _sorted(logs.log(session).fold(), types)
-                records = records if limit is None else records[max(len(records) - limit, 0) :]
+                records = _chosen(self._records(logs, session, as_of, archived=archived), limit, types)
         return [entry_of(agent, session, record) for record in records]
+
+    def records(
+        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
+    ) -> Sequence[Record]:
+        with self._using(agent) as logs:
+            return self._records(logs, session, as_of, archived=archived) if logs else ()
+
+    def _records(
+        self, logs: AgentLogs, session: str, as_of: datetime | None, *, archived: bool
+    ) -> Sequence[Record]:
+        if as_of is None and not archived:
+            return logs.records(session)
+        return state(logs, session, as_of)
 
     def _newest(
         self, logs: AgentLogs, session: str, limit: int, types: Sequence[str] | None
@@ -230,6 +275,15 @@ class FileStore:
                 return [loaded[row.eid].record for row in rows]
             logs.asking(lambda index: index.reread(session, log))
         return None
+
+    def linked(self, agent: str, entry_id: str) -> list[Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return []
+            logs.look(FRESH)
+            rows = logs.asking(lambda index: index.linked(entry_id))
+            loaded = logs.load(rows)
+            return [entry_of(agent, row.session, loaded[row.eid].record) for row in rows if row.eid in loaded]
 
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         with self._using(agent) as logs:
@@ -256,7 +310,10 @@ class FileStore:
             if logs is None or not keys:
                 return []
             with suppress(UnavailableError):
-                return [Neighbour(*found) for found in logs.asking(lambda index: index.neighbours(keys, reach, scope))]
+                return [
+                    Neighbour(*found)
+                    for found in logs.asking(lambda index: index.neighbours(keys, reach, scope))
+                ]
             return []
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
@@ -315,110 +372,23 @@ class FileStore:
         self._agents.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A record with the line that it becomes."""
-
-    record: Record
-    raw: bytes
-
-
-class _Known:
-    """The live entries of one session, from the index or, where that cannot answer, from the log."""
-
-    def __init__(self, logs: AgentLogs, log: Log, session: str) -> None:
-        self._logs = logs
-        self._log = log
-        self._session = session
-        self._fold: Fold | None = None
-        self._followed = False
-        self._absent: frozenset[str] = frozenset()
-        self.met = False
-        """Whether any entry that was asked for was there."""
-
-    def expect(self, stat: Stat, ids: Sequence[str]) -> None:
-        """Look up in one go which of the ids are there; ``stat`` is the log's state."""
-        with suppress(UnavailableError):
-            present = self._logs.asking(lambda index: index.present(self._session, stat, ids))
-            if present is not None:
-                self._followed = True
-                self._absent = frozenset(ids) - present
-
-    def get(self, entry_id: str) -> Record | None:
-        """Return the record of a live entry, None if there is none."""
-        if entry_id in self._absent:
-            return None
-        found = self._find(entry_id)
-        self.met = self.met or found is not None
-        return None if found is None else found.record
-
-    def _find(self, entry_id: str) -> Folded | None:
-        if not self._followed and self._fold is None:
-            self._followed = self._logs.follow(self._session, self._log, self._log.stat())
-        if self._followed:
-            try:
-                return self._logs.find(entry_id, self._session)
-            except UnavailableError as error:
-                self._logs.lag(error)
-                self._followed = False
-        if self._fold is None:
-            self._fold = self._log.fold()
-        return self._fold.entries.get(entry_id)
-
-
-def _resolve(
-    written: Sequence[_Written], known: _Known, meet: Callable[[Record, Record], Record]
-) -> tuple[list[Record], list[_Written]]:
-    """Return what each record comes to, and those that need writing."""
-    current: dict[str, Record] = {}
-    results, needed = [], []
-    for one in written:
-        entry_id = one.record["id"]
-        there = current.get(entry_id) or known.get(entry_id)
-        known.met = known.met or there is not None
-        result = create(one.record) if there is None else meet(there, one.record)
-        if result is not there:
-            needed.append(one)
-        current[entry_id] = result
-        results.append(result)
-    return results, needed
-
-
-def _refuse_other(there: Record, record: Record) -> Record:
-    """Return the entry that is there if a new record says the same; times do not count."""
-    kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
-    if {**kept, "ts": ""} == {**create(record), "ts": ""}:
-        return there
-    raise EntryExistsError(
-        f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
-    )
-
-
-def _in_batch(raw: Sequence[bytes]) -> list[bytes]:
-    """Return lines marked as one batch, so that readers see all or none; one line needs no mark."""
-    if len(raw) == 1:
-        return list(raw)
-    return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
-
-
-def _folded(written: Sequence[_Written], raw: Sequence[bytes], begin: int) -> list[Folded]:
-    folded, offset = [], begin
-    for one, line in zip(written, raw, strict=True):
-        folded.append(Folded(create(one.record), offset, offset, len(line), pristine=True))
-        offset += len(line)
-    return folded
-
-
-def _sorted(fold: Fold, types: Sequence[str] | None) -> list[Record]:
-    """Return records by (time, place): entries come by place, and sorting keeps that order within one time."""
-    records = [
-        folded.record for folded in fold.entries.values() if types is None or folded.record["type"] in types
+def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] | None) -> Sequence[Record]:
+    """Return copies of the newest records of some types, the oldest first."""
+    chosen = [record for record in records if types is None or record["type"] in types]
+    return [
+        deepcopy(record) for record in (chosen if limit is None else chosen[max(len(chosen) - limit, 0) :])
     ]
-    return sorted(records, key=_moment)
 
 
-def _moment(record: Record) -> datetime:
-    return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
+def _counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[bytes]:
+    """Return the lines that add to the access counts of those records that are there."""
+    counted = []
+    for record in records:
+        if record["id"] in increments:
+            access = record.get("access")
+            total = (access if isinstance(access, int) else 0) + increments[record["id"]]
+            counted.append(dump_read({"id": record["id"], "access": total}))
+    return counted
 
 
 def _no_entry(entry_id: str, session: str) -> EntryNotFoundError:

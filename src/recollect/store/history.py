@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 
+from recollect.fold import Fold
 from recollect.line import apply, create, id_of, is_put, is_tombstone, payload_of, read_time, text_of
 from recollect.model import Record, Version
 from recollect.rewrite import only_counts
 from recollect.scan import Line, Scan
 from recollect.store.agent_logs import AgentLogs
+from recollect.store.snapshot import in_order
 
 
 def versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
@@ -51,3 +55,38 @@ def _version(agent: str, session: str, record: Record, line: Record) -> Version:
         raise ValueError(f"{record['ts']!r} or {line['ts']!r} is no time")
     text, payload = text_of(record), payload_of(record)
     return Version(agent, session, record["id"], made, record["type"], text, payload, record, written)
+
+
+def state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Record]:
+    """Return a session's entries as they were at a time, or are now with the archived ones, by (time, place).
+
+    Where the archive has lines of an entry, those count up to their last, and the
+    folded line, which repeats what they came to, only after it.
+    """
+    fold = Fold()
+    last: dict[str, datetime] = {}
+    for number, (line, archived) in enumerate(_both(logs, session)):
+        entry_id = id_of(line.record or {})
+        written = _written(line)
+        if entry_id is None or written is None:
+            continue
+        if archived:
+            last[entry_id] = written
+        else:
+            # Only the first line after the archive's is the folded one; it must not count before they do.
+            written = max(written, last.pop(entry_id, written))
+        if moment is None or written <= moment:
+            fold.add(replace(line, offset=number))
+    return in_order([folded.record for folded in fold.entries.values()])
+
+
+def _both(logs: AgentLogs, session: str) -> Iterator[tuple[Line, bool]]:
+    for archived in (True, False):
+        log = logs.archive(session) if archived else logs.log(session)
+        with log.reading() as fd:
+            for line in Scan(fd, unfinished=not archived) if fd is not None else ():
+                yield line, archived
+
+
+def _written(line: Line) -> datetime | None:
+    return read_time(line.record["ts"]) if line.record is not None else None

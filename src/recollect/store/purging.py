@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recollect.confine import Folder
 from recollect.layout import LOCK, PURGE
-from recollect.line import dump_read
+from recollect.line import dump_read, parse
 from recollect.lock import Lock
 from recollect.log import Log
 from recollect.model import Record
@@ -25,7 +25,7 @@ class PurgeMarks:
     def add(self, session: str, ids: Sequence[str] | None) -> list[Record]:
         """Record what is about to be purged, synced; return the marks for ``remove``."""
         marks: list[Record] = (
-            [{"session": session}] if ids is None else [{"session": session, "id": id} for id in ids]
+            [{"session": session}] if ids is None else [{"session": session, "id": name} for name in ids]
         )
         with self._log.locked():
             self._log.append([dump_read(mark) for mark in marks])
@@ -45,8 +45,8 @@ class PurgeMarks:
         with self._log.reading() as fd:
             if fd is None:
                 return []
-            records = (line.record for line in Scan(fd) if line.record is not None)
-            return [{key: record[key] for key in ("session", "id") if key in record} for record in records]
+            # Not the lines' records: a reader of logs would give a mark without an id one of its own.
+            return [mark for line in Scan(fd) if (mark := parse(line.raw)) is not None and "session" in mark]
 
     def close(self) -> None:
         """Close the descriptors."""

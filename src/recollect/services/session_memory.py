@@ -1,0 +1,384 @@
+"""Typed memory of a session, whose entries fade with age and grow with use (requirement 3)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any, Literal, Self
+
+from recollect.arguments import Clock, limit_of, name_of, names_of
+from recollect.decay import accesses_of, base_of, priority_of
+from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
+from recollect.home import Agent, Home
+from recollect.home import open as open_home
+from recollect.layout import DEFAULT_AGENT
+from recollect.line import instant, payload_of
+from recollect.model import Record
+
+logger = logging.getLogger("recollect.session_memory")
+
+QUOTA = 10 * 1024 * 1024
+"""Bytes from which on a session's log is compacted."""
+FADED = 0.3
+"""A compaction archives entries of this priority or less."""
+_MINUTE = timedelta(minutes=1)
+
+_Seen = tuple[float, int, Record, str]
+"""The priority that a result shows, its access count, the entry's record, the id of its session."""
+
+
+class SessionMemory:
+    """What one session remembers, most important first.
+
+    The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry a
+    line. Entries are given out as dictionaries of the shape of these lines; their
+    ``priority`` is what the entry is worth at that moment (``recollect.decay``),
+    their ``access`` how often it was given out. Changing one changes no memory.
+
+    Being given out by ``query`` or ``get_context`` is an access. Accesses gather in
+    memory; they are written, without a sync, by the next ``add``, ``delete``,
+    ``link`` or ``compact``, by ``close``, when the interpreter ends, and by a read
+    if a minute went by and no writer is at work: reading never waits.
+
+    Safe to share between threads and processes. Also a context manager, which closes it.
+
+    Args:
+        session_id: Any non-empty string.
+        root: The home's folder.
+        clock: Tells the time, as an aware datetime; the system's by default.
+        quota: Bytes of log that an ``add`` may exceed only until it compacts the log, at
+            the latest when that is twice as long as after its last compaction.
+
+    Raises:
+        InvalidSessionIdError: The session id is empty or too long for a file name.
+
+    Example:
+        >>> memory = SessionMemory("main")
+        >>> memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
+        >>> memory.query(topic="oauth")[0]["priority"]
+        0.97
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        root: str | os.PathLike[str] = ".bmad",
+        *,
+        clock: Clock | None = None,
+        quota: int = QUOTA,
+    ) -> None:
+        """Open the home; nothing is written before the first add."""
+        self._quota = _quota_of(quota)
+        self._clock = clock or _now
+        self._home = open_home(root, layout="bmad", clock=clock)
+        self._agent = self._home.agent(DEFAULT_AGENT)
+        self._session = self._agent.session(session_id)
+        self.session_id = session_id
+        self._compacted = 0
+        self._counts = _Counts(self._agent, self._time())
+        weakref.finalize(self, _close, self._counts, self._home)
+
+    def add(self, type: str, data: Mapping[str, Any]) -> str:  # noqa: A002  The word of the log line.
+        """Remember one thing and return its id. When this returns, the entry is on the disk.
+
+        Args:
+            type: ``"conversation"``, ``"decision"``, ``"finding"``, ``"preference"``, or a type
+                of your own, which fades as a conversation does.
+            data: What to remember: a JSON object.
+
+        Raises:
+            TypeError, ValueError: An argument cannot be stored; nothing was written.
+            LockTimeoutError: Another program kept the session locked for five seconds.
+            StoreError: The disk is full or failed; nothing was written.
+        """
+        if not isinstance(data, Mapping):
+            raise TypeError(f"data must be a mapping, not {data.__class__.__name__}: {data!r:.80}")
+        base = base_of(name_of(type, "type"))
+        added = self._session.add(type, data, priority=base, access=0)
+        self._counts.write(wait=True)
+        self._keep_quota()
+        return added.id
+
+    def query(
+        self,
+        type: str | None = None,  # noqa: A002
+        topic: str | None = None,
+        min_priority: float = 0,
+        *,
+        limit: int | None = None,
+        sessions: Iterable[str] | Literal["*"] | None = None,
+        as_of: datetime | str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the entries that pass all filters, the highest priority first, then the oldest.
+
+        Args:
+            type: Only entries of this type.
+            topic: Only entries with this text, in any case, in a key or a value of their data.
+            min_priority: Only entries that had this priority before this access; 0 for any.
+            limit: The most entries to return; the others are not accessed.
+            sessions: Look into these sessions instead, ``"*"`` for all of the home.
+            as_of: Show what was known at this time, an aware datetime or RFC 3339, with the
+                priorities of then. This is no access.
+
+        Raises:
+            TypeError, ValueError: An argument is of the wrong kind.
+
+        Example:
+            >>> memory.query("finding", topic="mfa", min_priority=0.5, limit=5)
+        """
+        wanted = _Wanted(_text_of(type, "type"), _text_of(topic, "topic"), _number_of(min_priority))
+        most, names = limit_of(limit), self._sessions(sessions)
+        now = self._time() if as_of is None else instant(as_of, "as_of")
+        found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
+        if len(names) > 1:
+            found.sort(key=_age)
+        found.sort(key=itemgetter(0), reverse=True)
+        del found[len(found) if most is None else most :]
+        if as_of is None:
+            self._counts.add((name, record["id"]) for _, _, record, name in found)
+            self._counts.write_if_due(now)
+        return [_shown(record, priority, access) for priority, access, record, _ in found]
+
+    def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
+        """Return the session's most important entries, the highest priority first."""
+        return self.query(limit=limit)
+
+    def delete(self, memory_id: str) -> bool:
+        """Hide an entry for good, with one line appended to the log; False if the session has no such entry."""
+        try:
+            self._session.delete(memory_id)
+        except EntryNotFoundError:
+            return False
+        self._counts.forget(self.session_id, memory_id)
+        self._counts.write(wait=True)
+        return True
+
+    def link(self, a: str, b: str, rel: str) -> dict[str, Any]:
+        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a``.
+
+        Both are entries of this session, or else ids that only one session of the home has.
+
+        Raises:
+            EntryNotFoundError: One of them is not there.
+            AmbiguousIdError: One of them is not in this session, but in several others.
+
+        Example:
+            >>> memory.link(decision, finding, "because")["links"]
+            [{'to': '01980f0e-…', 'rel': 'because'}]
+        """
+        here = self._here()
+        if a in here and b in here:
+            link = {"to": b, "rel": name_of(rel, "rel")}
+            links = [*(other for other in _links(here[a]) if other != link), link]
+            changed = self._session.update(a, links=links)
+        else:
+            changed = self._agent.link(a, b, rel)
+        self._counts.write(wait=True)
+        return self._as_it_is(changed.line)
+
+    def related(self, memory_id: str) -> list[dict[str, Any]]:
+        """Return the entries that are linked with one, in either direction. This is no access.
+
+        Raises:
+            EntryNotFoundError: There is no such entry.
+            AmbiguousIdError: It is not in this session, but in several others.
+        """
+        here = self._here()
+        found = {record["id"]: record for record in _linked(here, memory_id)}
+        try:
+            elsewhere = self._agent.related(memory_id)
+        except AmbiguousIdError:
+            if memory_id not in here:
+                raise
+            elsewhere = []  # Which of the entries of this id others mean, nobody can say.
+        for entry in elsewhere:
+            found.setdefault(entry.id, entry.line)
+        return [self._as_it_is(record) for record in found.values()]
+
+    def compact(self) -> int:
+        """Archive what is deleted, replaced or faded, and return by how many bytes the log became shorter.
+
+        Faded are entries of priority 0.3 or less, unless they are pinned. They are
+        no longer found, except with ``as_of``; the archive beside the logs keeps them.
+        """
+        self._counts.write(wait=True)
+        now = self._time()
+        saved = self._session.compact(lambda record: _is_faded(record, now))
+        info = self._session.info()
+        self._compacted = info.size if info else 0
+        return saved
+
+    def close(self) -> None:
+        """Write the access counts and give back all open files. Using the memory again opens them anew."""
+        _close(self._counts, self._home)
+
+    def __enter__(self) -> Self:
+        """Return the memory itself."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the memory."""
+        self.close()
+
+    def _time(self) -> datetime:
+        return instant(self._clock(), "the clock's time")
+
+    def _sessions(self, sessions: Iterable[str] | None) -> list[str]:
+        if sessions == "*":
+            return sorted(info.id for info in self._agent.sessions())
+        names = names_of(sessions, "sessions")
+        return [self.session_id] if names is None else list(dict.fromkeys(names))
+
+    def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Seen]:
+        """Yield the entries of a session that are wanted, as they are once they are given out."""
+        records = self._agent.session(session).records(as_of=now if past else None)
+        pending: Mapping[str, int] = {} if past else self._counts.of(session)
+        for record in records:
+            access = accesses_of(record) + pending.get(record["id"], 0)
+            if wanted.takes(record, now, access):
+                access += not past
+                yield priority_of(record, now, access), access, record, session
+
+    def _here(self) -> dict[str, Record]:
+        return {record["id"]: record for record in self._session.records()}
+
+    def _as_it_is(self, record: Record) -> dict[str, Any]:
+        access = accesses_of(record) + self._counts.of(self.session_id).get(record["id"], 0)
+        return _shown(record, priority_of(record, self._time(), access), access)
+
+    def _keep_quota(self) -> None:
+        """Compact the log if it is due. The entry just added is safe, whatever comes of that."""
+        info = self._session.info()
+        if info is None or info.size <= self._quota or info.size < 2 * self._compacted:
+            return
+        try:
+            self.compact()
+        except RecollectError as error:
+            logger.warning("session %r is over its quota and could not be compacted: %s", self.session_id, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The filters of a query; empty ones let everything pass."""
+
+    type: str
+    topic: str
+    min_priority: float
+
+    def takes(self, record: Record, now: datetime, access: int) -> bool:
+        if self.type and record["type"] != self.type:
+            return False
+        if self.min_priority and priority_of(record, now, access) < self.min_priority:
+            return False
+        return not self.topic or _speaks_of(payload_of(record), self.topic.casefold())
+
+
+class _Counts:
+    """Accesses that are not in the logs yet, as increments by session and id.
+
+    After a fork the child begins with none: the parent writes them.
+    """
+
+    def __init__(self, agent: Agent, now: datetime) -> None:
+        self._agent = agent
+        self._written = now
+        self.reset()
+        _all.add(self)
+
+    def reset(self) -> None:
+        self._guard = threading.Lock()
+        self._pending: dict[str, Counter[str]] = {}
+
+    def of(self, session: str) -> Mapping[str, int]:
+        return self._pending.get(session, {})
+
+    def add(self, accesses: Iterable[tuple[str, str]], times: int = 1) -> None:
+        with self._guard:
+            for session, entry_id in accesses:
+                self._pending.setdefault(session, Counter())[entry_id] += times
+
+    def forget(self, session: str, entry_id: str) -> None:
+        with self._guard:
+            self._pending.get(session, Counter()).pop(entry_id, None)
+
+    def write_if_due(self, now: datetime) -> None:
+        if now - self._written >= _MINUTE and self.write(wait=False):
+            self._written = now
+
+    def write(self, *, wait: bool) -> bool:
+        """Write what is pending; False if a lock was not free. What could not be written stays pending."""
+        with self._guard:
+            taken, self._pending = self._pending, {}
+        return all([self._write(session, counts, wait=wait) for session, counts in taken.items()])
+
+    def _write(self, session: str, counts: Counter[str], *, wait: bool) -> bool:
+        try:
+            written = self._agent.session(session).count(counts, wait=wait)
+        except RecollectError as error:
+            logger.warning("access counts of session %r are not written yet: %s", session, error)
+        else:
+            if written:
+                return True
+        with self._guard:
+            self._pending.setdefault(session, Counter()).update(counts)
+        return False
+
+
+_all: weakref.WeakSet[_Counts] = weakref.WeakSet()
+
+
+def _reset_all() -> None:
+    for counts in list(_all):
+        counts.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_all)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _close(counts: _Counts, home: Home) -> None:
+    counts.write(wait=True)
+    home.close()
+
+
+def _is_faded(record: Record, now: datetime) -> bool:
+    return record.get("pinned") is not True and priority_of(record, now) <= FADED
+
+
+def _age(seen: _Seen) -> datetime:
+    return instant(seen[2]["ts"])
+
+
+def _shown(record: Record, priority: float, access: int) -> dict[str, Any]:
+    """Return an entry as a dictionary of the caller's own."""
+    return {**_copied(record), "priority": priority, "access": access}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) if isinstance(item, dict | list) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value
+
+
+def _speaks_of(value: Any, topic: str) -> bool:
+    """Tell whether a text is part of a key or of a value, at any depth. Numbers read as they do in the log."""
+    if isinstance(value, str):
+        return topic in value.casefold()
+    if isinstance(value, dict):
+        return any(topic in key.casefold() or _speaks_of(item, topic) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_speaks_of(item, topic) for item in value)
+    return value is not None and topic in str(value).casefold()

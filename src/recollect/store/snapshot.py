@@ -1,0 +1,79 @@
+"""A whole log in memory, kept in step with the file."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from recollect.fold import Fold
+from recollect.line import read_time
+from recollect.log import Log, Stat, stat_of
+from recollect.model import Record
+from recollect.scan import Scan
+
+_CHECKED = 4096
+"""How many bytes before the end of what was read tell whether the log only grew."""
+
+
+class Snapshot:
+    """The live entries of one log. Not for several threads at once."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._begin()
+
+    def _begin(self) -> None:
+        self._stat: Stat | None = None
+        self._fold = Fold()
+        self._seen: Counter[str] = Counter()
+        self._ts: datetime | None = None
+        self._settled = 0
+        self._crc = 0
+        self._provisional = False
+        self._records: Sequence[Record] = ()
+
+    def records(self) -> Sequence[Record]:
+        """Return the entries as they are now, by (time, place): the same objects while the log is unchanged."""
+        stat = self._log.stat()
+        if stat is None:
+            self._begin()
+        elif stat != self._stat:
+            self._read()
+        return self._records
+
+    def _read(self) -> None:
+        with self._log.reading() as fd:
+            if fd is None:
+                return self._begin()
+            stat = stat_of(os.fstat(fd))
+            if not self._only_grew(fd, stat):
+                self._begin()
+            scan = Scan(fd, self._settled, ts=self._ts, seen=self._seen, unfinished=True)
+            self._fold.take(scan)
+            self._stat, self._ts, self._settled = stat, scan.ts, scan.settled
+            self._provisional = bool(scan.rest)
+            self._crc = _crc(fd, self._settled)
+        self._records = in_order([folded.record for folded in self._fold.entries.values()])
+
+    def _only_grew(self, fd: int, stat: Stat) -> bool:
+        old = self._stat
+        if old is None or self._provisional or old.inode != stat.inode or stat.size <= old.size:
+            return False
+        return _crc(fd, self._settled) == self._crc
+
+
+def _crc(fd: int, offset: int) -> int:
+    length = min(offset, _CHECKED)
+    return zlib.crc32(os.pread(fd, length, offset - length))
+
+
+def in_order(records: list[Record]) -> list[Record]:
+    """Return records by (time, place): they come by place, and sorting keeps that order within one time."""
+    return sorted(records, key=_moment)
+
+
+def _moment(record: Record) -> datetime:
+    return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)

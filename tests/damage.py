@@ -1,0 +1,132 @@
+"""A session's files and what may happen to them, as verbs for tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from recollect.confine import Folder
+from recollect.fold import Fold
+from recollect.layout import ARCHIVE
+from recollect.line import dump
+from recollect.lock import Lock
+from recollect.log import Log
+from recollect.model import Record
+from recollect.rewrite import Rewritten, compact, purge
+from recollect.scan import Line, Scan
+
+NAME = "s1.ndjson"
+TS = "2026-01-11T14:31:00.000000Z"
+
+
+def entry(entry_id: str, text: str = "x", **keys: Any) -> Record:
+    """A creating line, or a put if the entry is there."""
+    return {"id": entry_id, "ts": TS, "type": "note", "text": text, **keys}
+
+
+def patch(entry_id: str, **keys: Any) -> Record:
+    """A line that sets reserved keys."""
+    return {"id": entry_id, "ts": TS, **keys}
+
+
+def tombstone(entry_id: str) -> Record:
+    """A line that deletes an entry."""
+    return {"id": entry_id, "deleted": True, "ts": TS}
+
+
+def batch(*records: Record, length: int | None = None) -> list[Record]:
+    """Lines written together; with ``length``, only the first of so many."""
+    return [record | {"batch": [place, length or len(records)]} for place, record in enumerate(records, 1)]
+
+
+def lines(*items: Record | bytes) -> bytes:
+    """The bytes of records and raw lines, each with its newline."""
+    return b"".join(item + b"\n" if isinstance(item, bytes) else dump(item) for item in items)
+
+
+class Damaged:
+    """One session's log and archive in a folder, and what happens to them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path / NAME
+        self.archive_path = path / ARCHIVE / NAME
+        self.folder = Folder(path, create=True)
+        self.log = self._open()
+
+    def _open(self) -> Log:
+        return Log(self.folder, NAME, Lock(self.folder, "s1.lock"))
+
+    @property
+    def archive(self) -> Log:
+        return Log(self.folder, f"{ARCHIVE}/{NAME}", self.log.lock)
+
+    def reopen(self) -> None:
+        """Go on as a process would that starts now."""
+        self.log.close()
+        self.log = self._open()
+
+    def append(self, *records: Record) -> int:
+        """Append as the product does; return where the lines begin."""
+        with self.log.locked():
+            begin, _ = self.log.append([dump(record) for record in records])
+        return begin
+
+    def write(self, *items: Record | bytes) -> None:
+        """Append as a foreign program does."""
+        with self.path.open("ab") as file:
+            file.write(lines(*items))
+
+    def write_raw(self, data: bytes) -> None:
+        """Append bytes as they are."""
+        with self.path.open("ab") as file:
+            file.write(data)
+
+    def cut(self, count: int) -> None:
+        """Take bytes off the end, as a write that was killed."""
+        data = self.path.read_bytes()
+        self.path.write_bytes(data[: max(len(data) - count, 0)])
+
+    def flip(self, position: int) -> None:
+        """Let one byte rot."""
+        data = bytearray(self.path.read_bytes())
+        data[position] ^= 0x80
+        self.path.write_bytes(bytes(data))
+
+    def compact(self) -> Rewritten | None:
+        with self.log.locked():
+            return compact(self.log, self.archive)
+
+    def purge(self, *ids: str) -> None:
+        with self.log.locked():
+            purge(self.archive, ids)
+            purge(self.log, ids)
+
+    def truncate(self) -> None:
+        with self.log.locked():
+            self.log.truncate()
+
+    def fold(self) -> Fold:
+        return self.log.fold()
+
+    def ids(self) -> list[str]:
+        """The live entries, in the order of their places."""
+        return list(self.fold().entries)
+
+    def records(self) -> list[Record]:
+        return [folded.record for folded in self.fold().entries.values()]
+
+    def scan(self) -> list[Line]:
+        """All lines that readers take in."""
+        with self.log.reading() as fd:
+            return [] if fd is None else list(Scan(fd, unfinished=True))
+
+    def raw(self) -> list[Record]:
+        """The log's lines as they stand in the file."""
+        return [json.loads(line) for line in self.path.read_bytes().splitlines()]
+
+    def archived(self) -> list[Record]:
+        """The archive's lines as they stand in the file."""
+        return [json.loads(line) for line in self.archive_path.read_bytes().splitlines()]
+
+    def close(self) -> None:
+        self.log.close()
+        self.folder.close()

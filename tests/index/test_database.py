@@ -1,0 +1,218 @@
+"""The index may be deleted or damaged in any way: the answers stay the same."""
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recollect
+from recollect import Home
+
+QUERIES = ["walnut", "pecan 7", "hazel", "東京", "nothing of it"]
+
+
+def fill(home: Home) -> None:
+    """Two sessions with puts, patches, deletions and lines that another program wrote."""
+    for name in ("s1", "s2"):
+        session = home.agent("a").session(name)
+        texts = [f"walnut {n}" if n % 2 else f"pecan {n} 東京都" for n in range(20)]
+        session.add_many([{"id": f"{name}-{n}", "content": text} for n, text in enumerate(texts)])
+        session.update(f"{name}-3", data={"content": "hazel"})
+        session.update(f"{name}-4", tags=["x"])
+        session.delete(f"{name}-5")
+    with (home.root / "agents/a/memory/sessions/s1.ndjson").open("a") as log:
+        log.write('{"content":"walnut of another program"}\nno line at all\n' + '{"content":"same"}\n' * 2)
+    home.sync()
+
+
+def answers(home: Home) -> list[object]:
+    """What every way of reading says about the home."""
+    agent = home.agent("a")
+    found = [
+        sorted((hit.entry.session, hit.entry.id) for hit in agent.recall(query, limit=99))
+        for query in QUERIES
+    ]
+    newest = [agent.session(name).entries(7) for name in ("s1", "s2", "none")]
+    return [
+        found,
+        newest,
+        agent.recall("walnut", tags=["x"]),
+        agent.get("s1-3"),
+        agent.session("s2").entries(),
+    ]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed home."""
+    root = tmp_path_factory.mktemp("original")
+    with recollect.open(root, durability="os") as home:
+        fill(home)
+        answers(home)
+    return root
+
+
+@pytest.fixture(scope="module")
+def expected(original: Path) -> list[object]:
+    with recollect.open(original) as home:
+        return answers(home)
+
+
+@pytest.fixture
+def root(original: Path, tmp_path: Path) -> Path:
+    """A copy of the home, to damage."""
+    return Path(shutil.copytree(original, tmp_path / "home"))
+
+
+def index_of(root: Path) -> Path:
+    return next(root.glob(".index/a/v*/index.db"))
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(random.Random(7).randbytes(path.stat().st_size))
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    (path / "inside").mkdir(parents=True)
+
+
+def link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.parent / "nowhere")
+
+
+def another_database(path: Path) -> None:
+    import apsw
+
+    path.unlink()
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE meta(key, value); INSERT INTO meta VALUES('tokenizer', 'none')")
+    connection.close()
+
+
+DAMAGES = [delete, truncate, empty, garbage, zeros, folder, link, another_database]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_is_built_anew_at_the_next_open(
+    root: Path, expected: list[object], damage: Callable[[Path], None]
+) -> None:
+    damage(index_of(root))
+    for _ in range(2):
+        with recollect.open(root) as home:
+            assert answers(home) == expected
+
+
+@pytest.mark.parametrize("damage", [empty, garbage, folder])
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_damaged_journal_of_a_killed_process_loses_nothing(
+    root: Path, expected: list[object], damage: Callable[[Path], None], suffix: str
+) -> None:
+    left = Path(f"{index_of(root)}{suffix}")
+    left.write_bytes(bytes(40_000))
+    damage(left)
+    with recollect.open(root) as home:
+        assert answers(home) == expected
+
+
+def test_an_index_deleted_while_the_home_is_open_is_made_again(root: Path, expected: list[object]) -> None:
+    with recollect.open(root) as home:
+        assert answers(home) == expected
+        shutil.rmtree(root / ".index")
+        home.sync()
+        assert answers(home) == expected
+        assert index_of(root).stat().st_size > 0
+
+
+def test_writes_after_the_index_was_deleted_are_found(root: Path) -> None:
+    with recollect.open(root) as home:
+        home.agent("a").recall("walnut")
+        shutil.rmtree(root / ".index")
+        home.agent("a").session("s1").add("note", {"content": "almond"}, id="new")
+        home.agent("a").session("s1").update("s1-3", data={"content": "chestnut"})
+        home.sync()
+        assert [hit.entry.id for hit in home.agent("a").recall("almond", limit=1)] == ["new"]
+        assert [hit.entry.id for hit in home.agent("a").recall("chestnut", limit=1)] == ["s1-3"]
+
+
+def test_pages_that_break_under_an_open_home_are_mended(root: Path, expected: list[object]) -> None:
+    with recollect.open(root) as home:
+        home.agent("a").sessions()
+        path = index_of(root)
+        data = bytearray(path.read_bytes())
+        data[4096:] = bytes(len(data) - 4096)
+        path.write_bytes(data)
+        assert answers(home) == expected
+
+
+@settings(max_examples=30)
+@given(st.randoms(use_true_random=False), st.integers(1, 200))
+def test_flipped_bytes_cause_no_crash_and_no_foreign_text(
+    original: Path, tmp_path_factory: pytest.TempPathFactory, chance: random.Random, flips: int
+) -> None:
+    root = tmp_path_factory.mktemp("flipped") / "home"
+    shutil.copytree(original, root)
+    path = index_of(root)
+    data = bytearray(path.read_bytes())
+    for _ in range(flips):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+    with recollect.open(root) as home:
+        agent = home.agent("a")
+        true = {(name, entry.id): entry for name in ("s1", "s2") for entry in agent.session(name).entries()}
+        for hit in agent.recall("walnut pecan hazel", limit=99):
+            assert true[hit.entry.session, hit.entry.id] == hit.entry
+        assert all(entry in true.values() for entry in agent.session("s1").entries(5))
+
+
+def test_an_index_of_another_version_lies_beside_untouched(root: Path, expected: list[object]) -> None:
+    other = root / ".index/a/v0/index.db"
+    other.parent.mkdir()
+    other.write_bytes(b"of another version")
+    with recollect.open(root) as home:
+        assert answers(home) == expected
+        home.rebuild()
+    assert other.read_bytes() == b"of another version"
+
+
+@pytest.mark.parametrize("place", [".index", ".index/a", ".index/a/v1"])
+def test_a_file_where_a_folder_of_the_index_belongs_costs_no_answer(
+    root: Path, expected: list[object], place: str
+) -> None:
+    shutil.rmtree(root / place)
+    (root / place).write_text("in the way")
+    with recollect.open(root) as home:
+        assert answers(home) == expected
+        home.agent("a").session("s1").delete(home.agent("a").session("s1").add("note", id="new").id)
+        home.agent("a").purge("new")
+    assert (root / place).read_text() == "in the way"
+
+
+def test_rebuilding_gives_the_same_answers_and_tells_its_progress(root: Path, expected: list[object]) -> None:
+    told: list[tuple[int, int]] = []
+    with recollect.open(root) as home:
+        assert home.rebuild(lambda done, of: told.append((done, of))) == 2
+        assert answers(home) == expected
+    assert told == sorted(told)
+    assert told[-1][0] == told[-1][1] == sum(path.stat().st_size for path in root.rglob("s?.ndjson"))
