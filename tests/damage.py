@@ -1,6 +1,9 @@
 """A session's files and what may happen to them, as verbs for tests."""
 
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,15 @@ def batch(*records: Record, length: int | None = None) -> list[Record]:
 def lines(*items: Record | bytes) -> bytes:
     """The bytes of records and raw lines, each with its newline."""
     return b"".join(item + b"\n" if isinstance(item, bytes) else dump(item) for item in items)
+
+
+@contextmanager
+def opened(data: bytes) -> Iterator[int]:
+    """A descriptor of a file that holds these bytes and has no name."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        yield file.fileno()
 
 
 class Damaged:

@@ -1,9 +1,6 @@
 import hashlib
-import io
-import itertools
 import os
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.line import MAX_LINE, dump, format_time
 from recollect.scan import Line, Scan, backwards, batch_of, behind_last_newline, is_torn, split
-from tests.damage import TS, batch, entry, lines, patch
+from tests.damage import TS, batch, entry, lines, opened, patch
 
 Opener = Callable[[bytes], int]
 
@@ -70,11 +67,11 @@ def test_a_whole_batch_is_shown(log_of: Opener) -> None:
     assert shown(log_of(lines(*batch(A, B, C), D))) == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize("kept", [[1], [2], [0, 2], [1, 2], [2, 1, 0]])
+@pytest.mark.parametrize("kept", [[1], [2], [0, 2], [1, 2], [2, 1]])
 def test_any_other_gap_in_a_batch_hides_nothing(log_of: Opener, kept: list[int]) -> None:
     whole = batch(A, B, C)
-    expected = [whole[place]["id"] for place in kept if kept != [2, 1, 0] or place]
-    assert shown(log_of(lines(*(whole[place] for place in kept), D))) == [*expected, "d"]
+    left = [whole[place] for place in kept]
+    assert shown(log_of(lines(*left, D))) == [*(record["id"] for record in left), "d"]
 
 
 @pytest.mark.parametrize("place", [1, 2])
@@ -115,11 +112,9 @@ marks = st.one_of(
 @given(st.lists(marks, max_size=10))
 def test_what_of_batches_is_shown_is_what_a_naive_reader_shows(items: list[Any]) -> None:
     data = lines(*(b"damaged" if item is None else A | ({"batch": item} if item else {}) for item in items))
-    fd = os.memfd_create("log")
-    os.write(fd, data)
-    found = [line.record is not None and (batch_of(line.record) or ()) for line in Scan(fd)]
-    torn = [is_torn(fd, line) for line in split(fd, 0)]
-    os.close(fd)
+    with opened(data) as fd:
+        found = [line.record is not None and (batch_of(line.record) or ()) for line in Scan(fd)]
+        torn = [is_torn(fd, line) for line in split(fd, 0)]
     assert found == [item is not None and item for item in naive(items)]
     assert sum(torn) == len(items) - len(found)
 
@@ -248,14 +243,10 @@ def test_a_stranger_behind_a_torn_batch_is_taken_in(log_of: Opener) -> None:
 def test_backwards_gives_the_same_lines_last_first(parts: list[bytes], cut: int) -> None:
     data = b"".join(parts)
     data = data[: max(len(data) - cut, 0)]
-    fd = os.memfd_create("log")
-    os.write(fd, data)
-    end = behind_last_newline(fd, len(data))
-    forwards = list(split(fd, 0))
-    back = list(backwards(fd, end))
-    os.close(fd)
-    assert end == data.rfind(b"\n") + 1
-    assert back[::-1] == forwards
+    with opened(data) as fd:
+        end = behind_last_newline(fd, len(data))
+        assert end == data.rfind(b"\n") + 1
+        assert list(backwards(fd, end))[::-1] == list(split(fd, 0))
 
 
 def test_a_run_of_patches_is_a_batch_like_any_other(log_of: Opener) -> None:
@@ -266,4 +257,3 @@ def test_a_run_of_patches_is_a_batch_like_any_other(log_of: Opener) -> None:
 def test_lines_longer_than_a_block_are_whole(log_of: Opener) -> None:
     items = [entry(str(number), "x" * 300_000) for number in range(20)]
     assert shown(log_of(lines(*items))) == [item["id"] for item in items]
-    assert Counter(itertools.chain(io.BytesIO(lines(*items))))[dump(items[0])] == 1

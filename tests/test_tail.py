@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from recollect.fold import Fold
 from recollect.line import parse
 from recollect.scan import Scan, derived_id
 from recollect.tail import tail
-from tests.damage import batch, entry, lines, patch, tombstone
+from tests.damage import batch, entry, lines, opened, patch, tombstone
 
 ANONYMOUS = b'{"text":"no id"}'
 NAMED_LATER = derived_id(ANONYMOUS)
@@ -41,26 +40,17 @@ logs = st.lists(st.one_of(single.map(lambda item: [item]), runs), max_size=12).m
 
 def newest(data: bytes, count: int) -> list[Any]:
     """What ``tail`` gives, from bytes."""
-    fd = os.memfd_create("log")
-    try:
-        os.write(fd, data)
+    with opened(data) as fd:
         return tail(fd, count)
-    finally:
-        os.close(fd)
 
 
 def naive(data: bytes, count: int) -> list[Any]:
     """The creating lines of the last live entries, by reading everything forwards."""
-    fd = os.memfd_create("log")
-    try:
-        os.write(fd, data)
-        scan = Scan(fd, unfinished=True)
-        found = list(scan)
-        raw = {line.offset: parse(line.raw) for line in found}
-        places = [folded.place for folded in Fold().take(found).entries.values()]
-        return [raw[place] for place in places[max(len(places) - count, 0) :]]
-    finally:
-        os.close(fd)
+    with opened(data) as fd:
+        found = list(Scan(fd, unfinished=True))
+    raw = {line.offset: parse(line.raw) for line in found}
+    places = [folded.place for folded in Fold().take(found).entries.values()]
+    return [raw[place] for place in places[max(len(places) - count, 0) :]]
 
 
 @given(logs, st.integers(0, 6), st.booleans())

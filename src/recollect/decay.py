@@ -76,13 +76,17 @@ def priority_of(record: Record, now: datetime, accesses: int | None = None) -> f
         0.764
     """
     fading = FADING.get(record["type"], CONVERSATION)
-    base = _stored(record)
-    made = _read_time(record["ts"])
-    days = (now - made).days if made else 0
+    base = record.get("priority")
+    if type(base) is not float:
+        base = _base(base, fading.base)
+    days = (now - _moment(record["ts"])).days
     times = accesses_of(record) if accesses is None else accesses
-    # No product of this counts up to something that is no float: only so many accesses add anything.
-    boost = BOOST * (times if times < MOST_BOOSTS else MOST_BOOSTS)
-    return (fading.base if base is None else base) * _left(fading.rate, days if days > 0 else 0) + boost
+    return base * _left(fading.rate, days) + BOOST * min(times, MOST_BOOSTS)
+
+
+def made_of(record: Record) -> datetime:
+    """Return when an entry was made, as an aware datetime. Entries that come from a log all say so."""
+    return _moment(record["ts"])
 
 
 def accesses_of(record: Record) -> int:
@@ -91,21 +95,24 @@ def accesses_of(record: Record) -> int:
     return count if type(count) is int and count > 0 else 0
 
 
-def _stored(record: Record) -> float | None:
-    value = record.get("priority")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
+def _base(stored: object, default: float) -> float:
+    """Return a stored priority as a float, the default where none is stored or no float can say it."""
+    if isinstance(stored, bool) or not isinstance(stored, int | float):
+        return default
     try:
-        return float(value)
-    except OverflowError:  # A whole number of another program's, beyond what a float can say.
-        return None
+        return float(stored)
+    except OverflowError:
+        return default
 
 
 @lru_cache(maxsize=1 << 16)
-def _read_time(text: str) -> datetime | None:
-    return read_time(text)
+def _moment(text: str) -> datetime:
+    moment = read_time(text)
+    if moment is None:
+        raise ValueError(f"{text!r:.80} is no time")
+    return moment
 
 
 @lru_cache(maxsize=1 << 12)
 def _left(rate: float, days: int) -> float:
-    return math.exp(-rate * days)
+    return math.exp(-rate * max(0, days))

@@ -131,10 +131,10 @@ class Log:
         with self.reading() as fd:
             return [] if fd is None else tail(fd, count)
 
-    def truncate(self) -> None:
-        """Empty the log to zero bytes, if there is one."""
+    def truncate(self, size: int = 0) -> None:
+        """Cut the log to its first ``size`` bytes, if there is one."""
         if self.stat():
-            self._cut(self._current()[0], 0)
+            self._cut(self._current()[0], size)
 
     def replace(self, lines: Iterable[bytes]) -> Stat:
         """Put other lines in the place of all of them; a killed process leaves the old or the new log."""

@@ -144,6 +144,11 @@ class Scope:
     until: datetime | None = None
     """Entries made before this instant."""
 
+    @property
+    def limits_within_a_session(self) -> bool:
+        """Whether it may hold some entries of a session and not others, ``where`` aside."""
+        return any(limit is not None for limit in (self.types, self.tags, self.since, self.until))
+
 
 @dataclass(frozen=True, slots=True)
 class Why:

@@ -9,14 +9,15 @@ those, and the folded line only says what they come to.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recollect.fold import Fold, Folded
-from recollect.line import dump_read, id_of, is_put
+from recollect.line import MAX_LINE, dump_read, id_of, is_put
 from recollect.log import Log, Stat
 from recollect.model import Record
-from recollect.scan import Line, Scan
+from recollect.scan import Line, Scan, backwards, behind_last_newline
 
 COMPACT_FROM = 10 * 1024 * 1024
 """Bytes from which on a log is compacted by itself, once it is twice as long as after its last compaction."""
@@ -41,22 +42,61 @@ def is_due(size: int, compacted: int) -> bool:
 
 
 def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None) -> Rewritten | None:
-    """Leave one line for each live entry; None if there is no log. The caller holds the log's lock.
+    """Leave one line for each live entry. The caller holds the log's lock.
 
     Live entries for which ``aged`` is true go to the archive as well, unless they are pinned.
+    None, and nothing is done, if there is no log, or if patches have made an entry so long
+    that no one line can hold it.
     """
     before = log.stat()
     with log.reading() as fd:
         if fd is None or before is None:
             return None
         plan = _Plan(fd, archive, aged)
-        old = list(plan.archived(fd))
-        if old:
-            archive.append(old)
+        if not plan.fits():
+            return None
+        _archive(list(plan.archived(fd)), archive)
         rewritten = Rewritten(before, gone=sorted(plan.aged))
         rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
+
+
+def _archive(old: Sequence[_Old], archive: Log) -> None:
+    """Append to the archive what is not there yet.
+
+    A compaction that was killed may have appended lines that are still in the
+    log. They are the last in the archive, and perhaps the very last lacks its end.
+    """
+    wanted = Counter(one.raw for one in old)
+    there: Counter[bytes] = Counter()
+    with archive.reading() as fd:
+        size = os.fstat(fd).st_size if fd is not None else 0
+        end = behind_last_newline(fd, size) if fd is not None else 0
+        for line in backwards(fd, end) if fd is not None else ():
+            if there[line.raw] == wanted[line.raw]:
+                break
+            there[line.raw] += 1
+    if end < size:
+        archive.truncate(end)
+    new = [one.raw + b"\n" for one in old if not _taken(there, one.raw) and not one.repeats]
+    if new:
+        archive.append(new)
+    archive.forget()
+
+
+def _taken(there: Counter[bytes], raw: bytes) -> bool:
+    there[raw] -= 1
+    return there[raw] >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """A line that has its place in the archive."""
+
+    raw: bytes
+    repeats: bool
+    """Whether it is a folded line, which only says what the archive's lines came to."""
 
 
 class _Plan:
@@ -69,12 +109,7 @@ class _Plan:
         for line in Scan(fd, unfinished=True):
             self._fold.add(line)
             self._note(line)
-        self._archive = Fold()
-        self._archived_lines: set[bytes] = set()
-        with archive.reading() as old:
-            for line in Scan(old) if old is not None else ():
-                self._archive.add(line)
-                self._archived_lines.add(line.raw.rstrip())
+        self._archive = archive.fold()
         live = self._fold.entries.items()
         self.aged = {
             key for key, folded in live if aged and not folded.record.get("pinned") and aged(folded.record)
@@ -89,28 +124,35 @@ class _Plan:
         if folded is not None and folded.place != line.offset and not only_counts(line):
             self._versions.add(entry_id)
 
-    def archived(self, fd: int) -> Iterator[bytes]:
+    def fits(self) -> bool:
+        """Tell whether each live entry can be written as a line that readers take in."""
+        changed = (folded.record for folded in self._fold.entries.values() if not folded.pristine)
+        return all(len(dump_read(record)) <= MAX_LINE for record in changed)
+
+    def archived(self, fd: int) -> Iterator[_Old]:
         """Yield the lines that go to the archive."""
-        for line in Scan(fd, unfinished=True):
+        for line in _lines(fd):
             if self._is_old(line):
-                raw = explicit(line) if line.raw else os.pread(fd, line.length, line.offset)
-                if raw.rstrip() not in self._archived_lines:
-                    yield raw
+                yield _Old(_raw(fd, line)[:-1], self._repeats(line))
         for entry_id in sorted(self.aged):
             record = self._fold.entries[entry_id].record
             if record.get("access"):
-                yield dump_read({"id": entry_id, "access": record["access"]})
+                yield _Old(dump_read({"id": entry_id, "access": record["access"]})[:-1], repeats=False)
 
     def _is_old(self, line: Line) -> bool:
         entry_id = id_of(line.record) if line.record is not None else None
         if entry_id is None:
             return True
-        if only_counts(line) or (entry_id in self._archive.entries and line.offset == self._first[entry_id]):
-            return False  # A count is folded for good; the first line says what the archive's lines came to.
+        if only_counts(line):
+            return False
         folded = self._fold.entries.get(entry_id)
         if folded is None or line.offset != folded.place:
             return True
         return entry_id in self._versions or entry_id in self.aged
+
+    def _repeats(self, line: Line) -> bool:
+        entry_id = id_of(line.record or {})
+        return entry_id in self._archive.entries and line.offset == self._first[entry_id]
 
     def kept(self) -> Iterator[tuple[Folded, bytes]]:
         """Yield the live entries with their folded lines."""
@@ -127,6 +169,20 @@ def _moving(kept: Iterator[tuple[Folded, bytes]], moved: dict[int, tuple[int, in
         yield raw
 
 
+def _lines(fd: int) -> Iterator[Line]:
+    """Yield what a rewrite may not lose: all lines, and a damaged one even if it lacks its newline."""
+    scan = Scan(fd, unfinished=True)
+    yield from scan
+    if scan.unread:
+        size = os.fstat(fd).st_size
+        end = behind_last_newline(fd, size)
+        yield Line(end, os.pread(fd, size - end, end), size - end, None)
+
+
+def _raw(fd: int, line: Line) -> bytes:
+    return explicit(line) if line.raw else os.pread(fd, line.length, line.offset)
+
+
 def only_counts(line: Line) -> bool:
     """Tell whether a line is a patch of access counts, which are folded for good."""
     record = line.record
@@ -141,19 +197,16 @@ def only_counts(line: Line) -> bool:
 def mentioned(log: Log, ids: Collection[str]) -> set[str]:
     """Return those of the ids that any line of a log speaks of."""
     with log.reading() as fd:
-        lines = Scan(fd, unfinished=True) if fd is not None else ()
-        return {entry_id for line in lines for entry_id in ids if _is_about(line, (entry_id,))}
+        if fd is None:
+            return set()
+        return {entry_id for line in _lines(fd) for entry_id in ids if _is_about(fd, line, (entry_id,))}
 
 
 def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     """Leave out every line of these entries; None if there is nothing to leave out. The caller holds the lock."""
     before = log.stat()
     with log.reading() as fd:
-        if (
-            fd is None
-            or before is None
-            or not any(_is_about(line, ids) for line in Scan(fd, unfinished=True))
-        ):
+        if fd is None or before is None or not any(_is_about(fd, line, ids) for line in _lines(fd)):
             return None
         rewritten = Rewritten(before)
         rewritten.stat = log.replace(_without(fd, ids, rewritten.moved))
@@ -163,19 +216,20 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
 
 def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
     offset = 0
-    for line in Scan(fd, unfinished=True):
-        if not _is_about(line, ids):
-            raw = explicit(line) if line.raw else os.pread(fd, line.length, line.offset)
+    for line in _lines(fd):
+        if not _is_about(fd, line, ids):
+            raw = _raw(fd, line)
             moved[line.offset] = (offset, len(raw))
             offset += len(raw)
             yield raw
 
 
-def _is_about(line: Line, ids: Collection[str]) -> bool:
+def _is_about(fd: int, line: Line, ids: Collection[str]) -> bool:
     """Tell whether a line belongs to one of the entries; a damaged one does if it holds such an id."""
     if line.record is not None:
         return id_of(line.record) in ids
-    return any(entry_id.encode("utf-8", "surrogatepass") in line.raw for entry_id in ids)
+    raw = line.raw or os.pread(fd, line.length, line.offset)
+    return any(entry_id.encode("utf-8", "surrogatepass") in raw for entry_id in ids)
 
 
 def explicit(line: Line) -> bytes:

@@ -160,7 +160,9 @@ def _speaking_of(fd: int, stop: int, ids: set[str]) -> Iterator[Line]:
         # Another program may have written an id with escapes; such a line is parsed to see.
         if any(found in spelled or b"\\" in found for found in _ID.findall(raw)):
             return True
-        return bool(digests) and (derived_id(bytes(raw)) in digests or any(key.encode() in raw for key in digests))
+        return bool(digests) and (
+            derived_id(bytes(raw)) in digests or any(key.encode() in raw for key in digests)
+        )
 
     for line in split(fd, 0, stop, may_speak):
         if line.record is not None and not is_torn(fd, line):

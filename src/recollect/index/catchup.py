@@ -138,9 +138,7 @@ class Index:
         with self._mending() as database, database.writing():
             for entry_id in ids:
                 for row in entries.find(database, entry_id, session):
-                    known = entries.known_of(database, session)
-                    if known is not None:
-                        entries.change(database, known.sid, row.eid, None)
+                    entries.change(database, row.eid, None)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if it is not indexed up to this state of its log."""
@@ -185,9 +183,11 @@ class Index:
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
         with self._mending() as database:
-            pairs = entries.neighbours(database, eids, reach)
-            allowed = entries.in_scope(database, {other for _, other in pairs}, scope)
-        return [(eid, other, distance) for eid, other, distance in _distances(pairs) if other in allowed]
+            found = entries.neighbours(database, eids, reach)
+            if scope.limits_within_a_session:
+                allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
+                found = [near for near in found if near[1] in allowed]
+            return found
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
@@ -239,7 +239,12 @@ class Index:
     def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
         stat = stat_of(os.fstat(fd))
         sid = known.sid or entries.save_known(database, session, known)
-        seen = Counter({digest: count for digest, count in database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,))})
+        seen = Counter(
+            {
+                digest: count
+                for digest, count in database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,))
+            }
+        )
         held = Counter(seen)
         scan = Scan(fd, known.offset, ts=None if known.ts is None else from_microseconds(known.ts), seen=seen)
         taken = 0
@@ -255,16 +260,6 @@ class Index:
         entries.save_known(database, session, _checksummed(state, fd))
         words.flush(database)
         return None if done else scan.settled - known.offset
-
-
-def _distances(pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Add to each pair how many places its rows are apart, from all the pairs on the same side of a row."""
-    sides: dict[tuple[int, bool], list[int]] = {}
-    for eid, other in pairs:
-        sides.setdefault((eid, other > eid), []).append(other)
-    for (eid, after), others in sides.items():
-        for distance, other in enumerate(sorted(others, reverse=not after), 1):
-            yield eid, other, distance
 
 
 class DamagedError(Exception):
@@ -293,7 +288,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
         if folded is not None:
             entries.insert(database, sid, [folded], words.numbers(database)[0] + 1)
     elif folded is None or folded.at != known.at:
-        entries.change(database, sid, row.eid, folded)
+        entries.change(database, row.eid, folded)
     else:
         entries.patch(database, row.eid, folded)
 

@@ -33,14 +33,14 @@ CREATE TABLE session(
 );
 CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
 CREATE TABLE entry(
-    eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, id TEXT NOT NULL,
+    eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL,
     place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
     ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
     head TEXT, access INTEGER, text TEXT NOT NULL
 );
 CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
-CREATE INDEX entry_sid ON entry(sid);
+CREATE UNIQUE INDEX entry_number ON entry(sid, number);
 CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);

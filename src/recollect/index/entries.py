@@ -73,6 +73,11 @@ class Known:
     """The log's length after its last compaction, 0 if there was none."""
 
 
+_COLUMNS = (
+    *("id", "place", "at", "length", "ts", "type", "priority"),
+    *("pinned", "tags", "links", "head", "access", "text"),
+)
+_MARKS = ", ".join("?" * len(_COLUMNS))
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
 _ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
@@ -127,18 +132,20 @@ def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
 
 def insert(database: Database, sid: int, entries: Iterable[Folded], eid: int) -> None:
     """Add rows for new entries of one session, in the order of their places, numbered from ``eid``."""
-    sql = f"INSERT INTO entry VALUES({', '.join('?' * 15)})"
-    values = ((number, sid, *_columns(folded)) for number, folded in enumerate(entries, eid))
+    number = "(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?)"
+    sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, {number}, {_MARKS})"
+    values = ((key, sid, sid, *_columns(folded)) for key, folded in enumerate(entries, eid))
     database.connection.executemany(sql, values)
 
 
-def change(database: Database, sid: int, eid: int, folded: Folded | None) -> None:
+def change(database: Database, eid: int, folded: Folded | None) -> None:
     """Bring one row to a later version of its entry; None takes it out."""
     words.take_out(database, eid)
-    database.execute("DELETE FROM entry WHERE eid=?", (eid,))
-    if folded is not None:
-        values = (eid, sid, *_columns(folded))
-        database.execute(f"INSERT INTO entry VALUES({', '.join('?' * 15)})", values)
+    if folded is None:
+        database.execute("DELETE FROM entry WHERE eid=?", (eid,))
+    else:
+        columns = ", ".join(f"{column}=?" for column in _COLUMNS)
+        database.execute(f"UPDATE entry SET {columns} WHERE eid=?", (*_columns(folded), eid))
         words.put_back(database, eid)
 
 
@@ -246,17 +253,13 @@ def ranked(database: Database, match: str, scope: Scope, limit: int) -> list[tup
     return [(eid, score) for eid, score in database.rows(sql, (match, *bindings, limit))]
 
 
-def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int]]:
-    """Return pairs of a row and another that is at most ``reach`` places before or after it in its session."""
-    before, after = (
-        f"SELECT eid FROM (SELECT eid FROM entry WHERE sid=x.sid AND eid{than}x.eid ORDER BY eid {order} LIMIT {reach:d})"
-        for than, order in (("<", "DESC"), (">", "ASC"))
-    )
+def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+    """Return rows with others at most ``reach`` places before or after them in their session, and the distance."""
     sql = (
-        "SELECT x.eid, e.eid FROM json_each(?) c JOIN entry x ON x.eid=c.value "
-        f"JOIN entry e ON e.eid IN ({before} UNION ALL {after})"
+        "SELECT x.eid, e.eid, abs(e.number-x.number) FROM json_each(?) c JOIN entry x ON x.eid=c.value "
+        "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid"
     )
-    return [(eid, other) for eid, other in database.rows(sql, (json.dumps(list(eids)),))]
+    return database.rows(sql, (json.dumps(list(eids)), reach, reach))  # type: ignore[return-value]
 
 
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:

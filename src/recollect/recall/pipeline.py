@@ -28,8 +28,6 @@ SHARES = (0.4, 0.2)
 _ROUNDS = 3
 """How often more candidates are asked for, each time fourfold, when ``where`` refuses what came."""
 
-_BLOCK = 16
-
 
 def recall(store: Store, query: str, scope: Scope, limit: int) -> Hits:
     """Return the entries in scope that fit the query best, with the reasons."""
@@ -45,45 +43,65 @@ def _hits(store: Store, terms: Sequence[str], scope: Scope, limit: int) -> list[
     for round_number in range(_ROUNDS):
         wanted = max(CANDIDATES, 4 * limit) * 4**round_number
         found = store.search(terms, scope, wanted)
-        hits = list(islice(_fitting(store, terms, scope, found), limit))
+        fitting = _fitting(store, scope, _Scores(store, scope, found), limit)
+        hits = [
+            _hit(entry, terms, score, rank, parts) for entry, score, rank, parts in islice(fitting, limit)
+        ]
         if len(hits) == limit or len(found) < wanted or scope.where is None:
             break
     return hits
 
 
-def _fitting(store: Store, terms: Sequence[str], scope: Scope, found: Sequence[Candidate]) -> Iterator[Hit]:
-    """Yield hits, best first, that ``where`` lets through."""
-    parts = _parts(store, scope, found)
-    ranks = {candidate.key: rank for rank, candidate in enumerate(found, 1)}
-    order = sorted(parts, key=lambda key: (-sum(parts[key].values()), key))
-    for begin in range(0, len(order), _BLOCK):
-        block = order[begin : begin + _BLOCK]
-        entries = store.load(scope.agent, block)
-        for key in block:
+class _Scores:
+    """What gives each entry its score: its own words as a share of the best, and its neighbours."""
+
+    def __init__(self, store: Store, scope: Scope, found: Sequence[Candidate]) -> None:
+        best = found[0].score if found else 1.0
+        self.words = {candidate.key: candidate.score / best for candidate in found}
+        self.neighbours: dict[int, float] = {}
+        self.ranks = {candidate.key: rank for rank, candidate in enumerate(found, 1)}
+        for key, other, distance in store.neighbours(list(self.words), len(SHARES), scope):
+            self.neighbours[other] = self.neighbours.get(other, 0.0) + SHARES[distance - 1] * self.words[key]
+
+    def in_order(self) -> list[tuple[int, float]]:
+        """Return keys with their scores, the best first."""
+        total = dict(self.neighbours)
+        for key, score in self.words.items():
+            total[key] = total.get(key, 0.0) + score
+        return sorted(total.items(), key=lambda item: (-item[1], item[0]))
+
+    def parts(self, key: int) -> dict[str, float]:
+        """Return what an entry's words and its neighbours gave."""
+        lists = {"words": self.words, "neighbours": self.neighbours}
+        return {name: scores[key] for name, scores in lists.items() if key in scores}
+
+
+def _fitting(
+    store: Store, scope: Scope, scores: _Scores, limit: int
+) -> Iterator[tuple[Entry, float, int | None, Mapping[str, float]]]:
+    """Yield entries that ``where`` lets through, best first, with score, rank by words and parts of the score."""
+    order = scores.in_order()
+    for begin in range(0, len(order), limit):
+        block = order[begin : begin + limit]
+        entries = store.load(scope.agent, [key for key, _ in block])
+        for key, score in block:
             if key in entries and _equals(entries[key], scope.where):
-                yield _hit(entries[key], terms, ranks.get(key), parts[key])
+                yield entries[key], score, scores.ranks.get(key), scores.parts(key)
 
 
-def _hit(entry: Entry, terms: Sequence[str], rank: int | None, parts: Mapping[str, float]) -> Hit:
+def _hit(
+    entry: Entry, terms: Sequence[str], score: float, rank: int | None, parts: Mapping[str, float]
+) -> Hit:
     ranks = {} if rank is None else {"words": rank}
-    return Hit(entry, sum(parts.values()), Why(ranks, matched(entry.text, terms), parts))
-
-
-def _parts(store: Store, scope: Scope, found: Sequence[Candidate]) -> dict[int, dict[str, float]]:
-    """Return what gives each entry its score: its own words as a share of the best, and its neighbours."""
-    best = found[0].score if found else 1.0
-    scores = {candidate.key: candidate.score / best for candidate in found}
-    parts = {key: {"words": score} for key, score in scores.items()}
-    for near in store.neighbours(list(scores), len(SHARES), scope):
-        part = parts.setdefault(near.other, {})
-        part["neighbours"] = part.get("neighbours", 0.0) + SHARES[near.distance - 1] * scores[near.key]
-    return parts
+    return Hit(entry, score, Why(ranks, matched(entry.text, terms), parts))
 
 
 def _equals(entry: Entry, where: Mapping[str, Any] | None) -> bool:
     """Tell whether an entry's payload has these values; one and true are not the same."""
+    if where is None:
+        return True
     payload = payload_of(entry.line)
     return all(
         key in payload and payload[key] == value and isinstance(payload[key], bool) == isinstance(value, bool)
-        for key, value in (where or {}).items()
+        for key, value in where.items()
     )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any, Literal, Self
 
 from recollect.arguments import Clock, limit_of, name_of, names_of
-from recollect.decay import accesses_of, base_of, priority_of
+from recollect.decay import accesses_of, base_of, made_of, priority_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
 from recollect.home import Agent, Home
 from recollect.home import open as open_home
@@ -29,6 +30,8 @@ QUOTA = 10 * 1024 * 1024
 FADED = 0.3
 """A compaction archives entries of this priority or less."""
 _MINUTE = timedelta(minutes=1)
+
+_CONTAINERS = frozenset({dict, list})
 
 _Seen = tuple[float, int, Record, str]
 """The priority that a result shows, its access count, the entry's record, the id of its session."""
@@ -53,8 +56,8 @@ class SessionMemory:
         session_id: Any non-empty string.
         root: The home's folder.
         clock: Tells the time, as an aware datetime; the system's by default.
-        quota: Bytes of log that an ``add`` may exceed only until it compacts the log, at
-            the latest when that is twice as long as after its last compaction.
+        quota: Bytes. An ``add`` that leaves a longer log compacts it, unless the log is not yet
+            twice as long as after its last compaction.
 
     Raises:
         InvalidSessionIdError: The session id is empty or too long for a file name.
@@ -133,16 +136,19 @@ class SessionMemory:
         Example:
             >>> memory.query("finding", topic="mfa", min_priority=0.5, limit=5)
         """
-        wanted = _Wanted(_text_of(type, "type"), _text_of(topic, "topic"), _number_of(min_priority))
+        wanted = _Wanted(
+            _text_of(type, "type"), _text_of(topic, "topic").casefold(), _number_of(min_priority)
+        )
         most, names = limit_of(limit), self._sessions(sessions)
         now = self._time() if as_of is None else instant(as_of, "as_of")
         found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
         if len(names) > 1:
             found.sort(key=_age)
         found.sort(key=itemgetter(0), reverse=True)
-        del found[len(found) if most is None else most :]
+        found = found[:most]
         if as_of is None:
-            self._counts.add((name, record["id"]) for _, _, record, name in found)
+            for name in names:
+                self._counts.add(name, [record["id"] for _, _, record, other in found if other == name])
             self._counts.write_if_due(now)
         return [_shown(record, priority, access) for priority, access, record, _ in found]
 
@@ -151,7 +157,7 @@ class SessionMemory:
         return self.query(limit=limit)
 
     def delete(self, memory_id: str) -> bool:
-        """Hide an entry for good, with one line appended to the log; False if the session has no such entry."""
+        """Hide an entry, with one line appended to the log; False if the session has no such entry."""
         try:
             self._session.delete(memory_id)
         except EntryNotFoundError:
@@ -181,10 +187,12 @@ class SessionMemory:
         else:
             changed = self._agent.link(a, b, rel)
         self._counts.write(wait=True)
-        return self._as_it_is(changed.line)
+        return self._as_it_is(changed.line, changed.session)
 
     def related(self, memory_id: str) -> list[dict[str, Any]]:
-        """Return the entries that are linked with one, in either direction. This is no access.
+        """Return the entries that are linked with one, in either direction, the highest priority first.
+
+        This is no access.
 
         Raises:
             EntryNotFoundError: There is no such entry.
@@ -198,9 +206,9 @@ class SessionMemory:
             if memory_id not in here:
                 raise
             elsewhere = []  # Which of the entries of this id others mean, nobody can say.
-        for entry in elsewhere:
-            found.setdefault(entry.id, entry.line)
-        return [self._as_it_is(record) for record in found.values()]
+        shown = [self._as_it_is(record, self.session_id) for record in found.values()]
+        shown += [self._as_it_is(entry.line, entry.session) for entry in elsewhere if entry.id not in found]
+        return sorted(shown, key=itemgetter("priority"), reverse=True)
 
     def compact(self) -> int:
         """Archive what is deleted, replaced or faded, and return by how many bytes the log became shorter.
@@ -249,8 +257,8 @@ class SessionMemory:
     def _here(self) -> dict[str, Record]:
         return {record["id"]: record for record in self._session.records()}
 
-    def _as_it_is(self, record: Record) -> dict[str, Any]:
-        access = accesses_of(record) + self._counts.of(self.session_id).get(record["id"], 0)
+    def _as_it_is(self, record: Record, session: str) -> dict[str, Any]:
+        access = accesses_of(record) + self._counts.of(session).get(record["id"], 0)
         return _shown(record, priority_of(record, self._time(), access), access)
 
     def _keep_quota(self) -> None:
@@ -261,15 +269,18 @@ class SessionMemory:
         try:
             self.compact()
         except RecollectError as error:
-            logger.warning("session %r is over its quota and could not be compacted: %s", self.session_id, error)
+            logger.warning(
+                "session %r is over its quota and could not be compacted: %s", self.session_id, error
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The filters of a query; empty ones let everything pass."""
+    """The filters of a query; what is empty or 0 lets everything pass."""
 
     type: str
     topic: str
+    """In the form that compares without case."""
     min_priority: float
 
     def takes(self, record: Record, now: datetime, access: int) -> bool:
@@ -277,7 +288,7 @@ class _Wanted:
             return False
         if self.min_priority and priority_of(record, now, access) < self.min_priority:
             return False
-        return not self.topic or _speaks_of(payload_of(record), self.topic.casefold())
+        return not self.topic or _speaks_of(payload_of(record), self.topic)
 
 
 class _Counts:
@@ -299,10 +310,9 @@ class _Counts:
     def of(self, session: str) -> Mapping[str, int]:
         return self._pending.get(session, {})
 
-    def add(self, accesses: Iterable[tuple[str, str]], times: int = 1) -> None:
+    def add(self, session: str, ids: Iterable[str] | Mapping[str, int]) -> None:
         with self._guard:
-            for session, entry_id in accesses:
-                self._pending.setdefault(session, Counter())[entry_id] += times
+            self._pending.setdefault(session, Counter()).update(ids)
 
     def forget(self, session: str, entry_id: str) -> None:
         with self._guard:
@@ -316,19 +326,19 @@ class _Counts:
         """Write what is pending; False if a lock was not free. What could not be written stays pending."""
         with self._guard:
             taken, self._pending = self._pending, {}
-        return all([self._write(session, counts, wait=wait) for session, counts in taken.items()])
+        busy = [name for name, counts in taken.items() if not self._write(name, counts, wait=wait)]
+        return not busy
 
     def _write(self, session: str, counts: Counter[str], *, wait: bool) -> bool:
         try:
-            written = self._agent.session(session).count(counts, wait=wait)
+            if self._agent.session(session).count(counts, wait=wait):
+                return True
+            was_free = False
         except RecollectError as error:
             logger.warning("access counts of session %r are not written yet: %s", session, error)
-        else:
-            if written:
-                return True
-        with self._guard:
-            self._pending.setdefault(session, Counter()).update(counts)
-        return False
+            was_free = True
+        self.add(session, counts)
+        return was_free
 
 
 _all: weakref.WeakSet[_Counts] = weakref.WeakSet()
@@ -357,24 +367,32 @@ def _is_faded(record: Record, now: datetime) -> bool:
 
 
 def _age(seen: _Seen) -> datetime:
-    return instant(seen[2]["ts"])
+    return made_of(seen[2])
 
 
 def _shown(record: Record, priority: float, access: int) -> dict[str, Any]:
     """Return an entry as a dictionary of the caller's own."""
-    return {**_copied(record), "priority": priority, "access": access}
+    shown = _copied(record)
+    shown["priority"], shown["access"] = priority, access
+    return shown
 
 
-def _copied(value: Any) -> Any:
+def _copied(record: Record) -> Record:
+    copy = record.copy()
+    for key, value in record.items():
+        if type(value) in _CONTAINERS:
+            copy[key] = _copied_value(value)
+    return copy
+
+
+def _copied_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _copied(item) if isinstance(item, dict | list) else item for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value
+        return _copied(value)
+    return [_copied_value(item) for item in value] if isinstance(value, list) else value
 
 
 def _speaks_of(value: Any, topic: str) -> bool:
-    """Tell whether a text is part of a key or of a value, at any depth. Numbers read as they do in the log."""
+    """Tell whether a text is part of a key or a value, at any depth; numbers read as they do in the log."""
     if isinstance(value, str):
         return topic in value.casefold()
     if isinstance(value, dict):
@@ -382,3 +400,41 @@ def _speaks_of(value: Any, topic: str) -> bool:
     if isinstance(value, list):
         return any(_speaks_of(item, topic) for item in value)
     return value is not None and topic in str(value).casefold()
+
+
+def _links(record: Record) -> list[dict[str, Any]]:
+    links = record.get("links")
+    return [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
+
+
+def _linked(here: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
+    """Yield the entries here that an entry's links name, and those whose links name it."""
+    targets = [link.get("to") for link in _links(here.get(entry_id, {}))]
+    for key, record in here.items():
+        is_target = key in targets or any(link.get("to") == entry_id for link in _links(record))
+        if is_target and key != entry_id:
+            yield record
+
+
+def _quota_of(value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"quota must be a whole number of bytes, not {type(value).__name__}: {value!r:.80}")
+    if value < 0:
+        raise ValueError(f"quota must not be negative: {value}")
+    return value
+
+
+def _text_of(value: str | None, name: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string or None, not {type(value).__name__}: {value!r:.80}")
+    return value
+
+
+def _number_of(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"min_priority must be a number, not {type(value).__name__}: {value!r:.80}")
+    if isinstance(value, float) and math.isnan(value):
+        raise ValueError("min_priority must be a number to compare with, not NaN: 0 lets everything pass")
+    return value

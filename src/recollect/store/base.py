@@ -26,18 +26,6 @@ class Candidate:
     """BM25, higher is better; comparable within one list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An entry near another one in a session."""
-
-    key: int
-    """The entry that was asked about."""
-    other: int
-    """The one near it."""
-    distance: int
-    """How many places they are apart, from 1."""
-
-
 class Files(Protocol):
     """An agent's own text files. Paths are relative, with ``/``, and cannot leave the agent's folder."""
 
@@ -163,8 +151,11 @@ class Store(Protocol):
         ``Scope.where`` is not looked at here: the caller compares what it loads.
         """
 
-    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[Neighbour]:
-        """Return the entries in scope that are at most ``reach`` places from others in their session."""
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return keys with the other entries in scope that lie at most ``reach`` places from them in their session.
+
+        Each item is a key that was asked about, the key of the other, and the distance from 1.
+        """
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that candidates name; those that changed meanwhile are left out."""

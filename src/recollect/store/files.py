@@ -21,7 +21,7 @@ from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.store.agent_logs import AgentLogs, entry_of, info_of
-from recollect.store.base import Candidate, Neighbour
+from recollect.store.base import Candidate
 from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
 from recollect.store.history import state, versions
@@ -303,17 +303,14 @@ class FileStore:
             except UnavailableError as error:
                 logs.lag(error)
                 return []
-            return [Candidate(eid, score) for eid, score in found]
+            return [Candidate(*row) for row in found]
 
-    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[Neighbour]:
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         with self._using(scope.agent) as logs:
             if logs is None or not keys:
                 return []
             with suppress(UnavailableError):
-                return [
-                    Neighbour(*found)
-                    for found in logs.asking(lambda index: index.neighbours(keys, reach, scope))
-                ]
+                return logs.asking(lambda index: index.neighbours(keys, reach, scope))
             return []
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
