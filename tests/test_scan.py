@@ -20,16 +20,16 @@ Opener = Callable[[bytes], int]
 @pytest.fixture
 def log_of(tmp_path: Path) -> Iterator[Opener]:
     """Makes a descriptor of a file with the given bytes."""
-    opened = []
+    fds: list[int] = []
 
     def open_log(data: bytes) -> int:
-        path = tmp_path / f"log{len(opened)}"
+        path = tmp_path / f"log{len(fds)}"
         path.write_bytes(data)
-        opened.append(os.open(path, os.O_RDONLY))
-        return opened[-1]
+        fds.append(os.open(path, os.O_RDONLY))
+        return fds[-1]
 
     yield open_log
-    for fd in opened:
+    for fd in fds:
         os.close(fd)
 
 

@@ -27,8 +27,10 @@ from recollect.errors import (
 from recollect.home import Agent, Home, Session, open  # noqa: A004  The design's name: recollect.open.
 from recollect.layout import Layout
 from recollect.model import Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
+from recollect.notes import MemoryEntry, Notes, SaveResult
 from recollect.services.adapter import MemoryAdapter
 from recollect.services.agent_files import AgentMemoryService, FileResult
+from recollect.services.input_manager import InputManager, MemorySelectorState
 
 __all__ = [
     "AccessDeniedError",
@@ -46,18 +48,23 @@ __all__ = [
     "Hit",
     "Hits",
     "Home",
+    "InputManager",
     "InvalidAgentIdError",
     "InvalidSessionIdError",
     "IsAFolderError",
     "Layout",
     "LockTimeoutError",
     "MemoryAdapter",
+    "MemoryEntry",
     "MemoryFileNotFoundError",
+    "MemorySelectorState",
     "NotTextError",
+    "Notes",
     "Part",
     "PathEscapeError",
     "PurgePendingError",
     "RecollectError",
+    "SaveResult",
     "Session",
     "SessionInfo",
     "StoreError",

@@ -62,37 +62,41 @@ def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
     return FADING.get(type, CONVERSATION).base
 
 
-def priority_of(record: Record, now: datetime, accesses: int | None = None) -> float:
-    """Return the priority that an entry has at a time.
-
-    Args:
-        record: The entry in the shape of its log line.
-        now: An aware datetime.
-        accesses: How often it was accessed, if not as often as the record says.
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What an entry's priority is made of.
 
     Example:
-        >>> now = datetime(2026, 1, 21, tzinfo=UTC)
-        >>> round(priority_of({"type": "decision", "ts": "2026-01-11T00:00:00Z", "access": 3}, now), 3)
+        >>> worth = worth_of({"type": "decision", "ts": "2026-01-11T00:00:00Z", "access": 3})
+        >>> round(worth.at(datetime(2026, 1, 21, tzinfo=UTC)), 3)
         0.764
     """
+
+    base: float
+    rate: float
+    made: datetime
+    """When the entry was made: an aware datetime."""
+    accesses: int
+    """How often it was accessed, as far as its record says."""
+
+    def at(self, now: datetime, more: int = 0) -> float:
+        """Return the priority at a time, an aware datetime, with so many accesses more."""
+        boost = BOOST * min(self.accesses + more, MOST_BOOSTS)
+        return self.base * _left(self.rate, (now - self.made).days) + boost
+
+
+def worth_of(record: Record) -> Worth:
+    """Return what the priority of an entry is made of; the entry is in the shape of its log line.
+
+    A priority or a count that is none, as other programs may write it, is as good as not there.
+    """
     fading = FADING.get(record["type"], CONVERSATION)
-    base = record.get("priority")
-    if type(base) is not float:
-        base = _base(base, fading.base)
-    days = (now - _moment(record["ts"])).days
-    times = accesses_of(record) if accesses is None else accesses
-    return base * _left(fading.rate, days) + BOOST * min(times, MOST_BOOSTS)
-
-
-def made_of(record: Record) -> datetime:
-    """Return when an entry was made, as an aware datetime. Entries that come from a log all say so."""
-    return _moment(record["ts"])
-
-
-def accesses_of(record: Record) -> int:
-    """Return how often an entry was accessed, as far as its record says: 0 where that is no count."""
-    count = record.get("access")
-    return count if type(count) is int and count > 0 else 0
+    made = read_time(record["ts"])
+    if made is None:
+        raise ValueError(f"{record['ts']!r:.80} is no time")
+    access = record.get("access")
+    count = access if type(access) is int and access > 0 else 0
+    return Worth(_base(record.get("priority"), fading.base), fading.rate, made, count)
 
 
 def _base(stored: object, default: float) -> float:
@@ -103,14 +107,6 @@ def _base(stored: object, default: float) -> float:
         return float(stored)
     except OverflowError:
         return default
-
-
-@lru_cache(maxsize=1 << 16)
-def _moment(text: str) -> datetime:
-    moment = read_time(text)
-    if moment is None:
-        raise ValueError(f"{text!r:.80} is no time")
-    return moment
 
 
 @lru_cache(maxsize=1 << 12)

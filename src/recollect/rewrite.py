@@ -109,7 +109,8 @@ class _Plan:
         for line in Scan(fd, unfinished=True):
             self._fold.add(line)
             self._note(line)
-        self._archive = archive.fold()
+        with archive.reading() as old:
+            self._archive = Fold() if old is None else Fold().take(Scan(old))
         live = self._fold.entries.items()
         self.aged = {
             key for key, folded in live if aged and not folded.record.get("pinned") and aged(folded.record)

@@ -161,7 +161,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
 
 
 def split(
-    fd: int, start: int, stop: int | None = None, wanted: Callable[[bytes], object] | None = None
+    fd: int, start: int, stop: int | None = None, wanted: Callable[[bytearray], object] | None = None
 ) -> Generator[Line, None, tuple[int, bytes]]:
     """Yield the lines from ``start`` on that have their newline; return where they end and what follows.
 

@@ -153,15 +153,15 @@ def _alive_before(fd: int, stop: int, ids: set[str]) -> set[str]:
 
 def _speaking_of(fd: int, stop: int, ids: set[str]) -> Iterator[Line]:
     """Yield the lines before ``stop`` that may be about these ids; others are not even parsed."""
-    spelled = {key.encode() for key in ids}
-    digests = {digest for key in ids if (digest := digest_of(key))}
+    spelled = {key.encode("utf-8", "surrogatepass") for key in ids}
+    digests = {digest.encode(): digest for key in ids if (digest := digest_of(key))}
 
-    def may_speak(raw: bytes) -> bool:
+    def may_speak(raw: bytearray) -> bool:
         # Another program may have written an id with escapes; such a line is parsed to see.
         if any(found in spelled or b"\\" in found for found in _ID.findall(raw)):
             return True
         return bool(digests) and (
-            derived_id(bytes(raw)) in digests or any(key.encode() in raw for key in digests)
+            derived_id(bytes(raw)) in digests.values() or any(spelling in raw for spelling in digests)
         )
 
     for line in split(fd, 0, stop, may_speak):

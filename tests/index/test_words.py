@@ -70,7 +70,7 @@ QUERY_PIECES = st.sampled_from(
 def test_no_query_is_a_syntax_error(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
     with recollect.open(tmp_path_factory.getbasetemp() / "queried", durability="os") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
-        assert ("it" in found(home.agent("a"), "".join(["walnut ", *pieces]))) is True
+        assert "it" in found(home.agent("a"), "".join(["walnut ", *pieces]))
         home.agent("a").recall("".join(pieces))
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import logging
 import math
 import os
-import threading
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Literal, Self
 
 from recollect.arguments import Clock, limit_of, name_of, names_of
-from recollect.decay import accesses_of, base_of, made_of, priority_of
+from recollect.decay import Worth, base_of, worth_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
-from recollect.home import Agent, Home
+from recollect.home import Home
 from recollect.home import open as open_home
 from recollect.layout import DEFAULT_AGENT
 from recollect.line import instant, payload_of
 from recollect.model import Record
+from recollect.services.access_counts import AccessCounts
 
 logger = logging.getLogger("recollect.session_memory")
 
@@ -29,12 +28,15 @@ QUOTA = 10 * 1024 * 1024
 """Bytes from which on a session's log is compacted."""
 FADED = 0.3
 """A compaction archives entries of this priority or less."""
-_MINUTE = timedelta(minutes=1)
+_SESSIONS_HELD = 8
+"""Sessions whose entries are kept ready for the next query."""
 
 _CONTAINERS = frozenset({dict, list})
 
-_Seen = tuple[float, int, Record, str]
-"""The priority that a result shows, its access count, the entry's record, the id of its session."""
+_Held = tuple[str, Record, Worth]
+"""An entry with its id in front."""
+_Seen = tuple[float, int, _Held, str]
+"""A result: the priority and the access count that it shows, the entry, the id of its session."""
 
 
 class SessionMemory:
@@ -85,7 +87,8 @@ class SessionMemory:
         self._session = self._agent.session(session_id)
         self.session_id = session_id
         self._compacted = 0
-        self._counts = _Counts(self._agent, self._time())
+        self._held: dict[str, tuple[Sequence[Record], list[_Held]]] = {}
+        self._counts = AccessCounts(self._agent, self._time())
         weakref.finalize(self, _close, self._counts, self._home)
 
     def add(self, type: str, data: Mapping[str, Any]) -> str:  # noqa: A002  The word of the log line.
@@ -147,10 +150,9 @@ class SessionMemory:
         found.sort(key=itemgetter(0), reverse=True)
         found = found[:most]
         if as_of is None:
-            for name in names:
-                self._counts.add(name, [record["id"] for _, _, record, other in found if other == name])
+            self._counts.add(_ids_by_session(found))
             self._counts.write_if_due(now)
-        return [_shown(record, priority, access) for priority, access, record, _ in found]
+        return [_shown(record, priority, access) for priority, access, (_, record, _), _ in found]
 
     def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
         """Return the session's most important entries, the highest priority first."""
@@ -246,20 +248,33 @@ class SessionMemory:
 
     def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Seen]:
         """Yield the entries of a session that are wanted, as they are once they are given out."""
-        records = self._agent.session(session).records(as_of=now if past else None)
         pending: Mapping[str, int] = {} if past else self._counts.of(session)
-        for record in records:
-            access = accesses_of(record) + pending.get(record["id"], 0)
-            if wanted.takes(record, now, access):
-                access += not past
-                yield priority_of(record, now, access), access, record, session
+        for held in self._entries(session, now if past else None):
+            entry_id, record, worth = held
+            more = pending.get(entry_id, 0)
+            if wanted.takes(record, worth, now, more):
+                more += not past
+                yield worth.at(now, more), worth.accesses + more, held, session
+
+    def _entries(self, session: str, as_of: datetime | None) -> list[_Held]:
+        """Return a session's entries; the same list while its log is unchanged."""
+        records = self._agent.session(session).records(as_of=as_of)
+        known, held = self._held.get(session, (None, []))
+        if known is records:
+            return held
+        held = [(record["id"], record, worth_of(record)) for record in records]
+        if as_of is None:
+            if len(self._held) >= _SESSIONS_HELD:
+                self._held.clear()
+            self._held[session] = (records, held)
+        return held
 
     def _here(self) -> dict[str, Record]:
         return {record["id"]: record for record in self._session.records()}
 
     def _as_it_is(self, record: Record, session: str) -> dict[str, Any]:
-        access = accesses_of(record) + self._counts.of(session).get(record["id"], 0)
-        return _shown(record, priority_of(record, self._time(), access), access)
+        worth, more = worth_of(record), self._counts.of(session).get(record["id"], 0)
+        return _shown(record, worth.at(self._time(), more), worth.accesses + more)
 
     def _keep_quota(self) -> None:
         """Compact the log if it is due. The entry just added is safe, whatever comes of that."""
@@ -283,91 +298,36 @@ class _Wanted:
     """In the form that compares without case."""
     min_priority: float
 
-    def takes(self, record: Record, now: datetime, access: int) -> bool:
+    def takes(self, record: Record, worth: Worth, now: datetime, more: int) -> bool:
         if self.type and record["type"] != self.type:
             return False
-        if self.min_priority and priority_of(record, now, access) < self.min_priority:
+        if self.min_priority and worth.at(now, more) < self.min_priority:
             return False
         return not self.topic or _speaks_of(payload_of(record), self.topic)
-
-
-class _Counts:
-    """Accesses that are not in the logs yet, as increments by session and id.
-
-    After a fork the child begins with none: the parent writes them.
-    """
-
-    def __init__(self, agent: Agent, now: datetime) -> None:
-        self._agent = agent
-        self._written = now
-        self.reset()
-        _all.add(self)
-
-    def reset(self) -> None:
-        self._guard = threading.Lock()
-        self._pending: dict[str, Counter[str]] = {}
-
-    def of(self, session: str) -> Mapping[str, int]:
-        return self._pending.get(session, {})
-
-    def add(self, session: str, ids: Iterable[str] | Mapping[str, int]) -> None:
-        with self._guard:
-            self._pending.setdefault(session, Counter()).update(ids)
-
-    def forget(self, session: str, entry_id: str) -> None:
-        with self._guard:
-            self._pending.get(session, Counter()).pop(entry_id, None)
-
-    def write_if_due(self, now: datetime) -> None:
-        if now - self._written >= _MINUTE and self.write(wait=False):
-            self._written = now
-
-    def write(self, *, wait: bool) -> bool:
-        """Write what is pending; False if a lock was not free. What could not be written stays pending."""
-        with self._guard:
-            taken, self._pending = self._pending, {}
-        busy = [name for name, counts in taken.items() if not self._write(name, counts, wait=wait)]
-        return not busy
-
-    def _write(self, session: str, counts: Counter[str], *, wait: bool) -> bool:
-        try:
-            if self._agent.session(session).count(counts, wait=wait):
-                return True
-            was_free = False
-        except RecollectError as error:
-            logger.warning("access counts of session %r are not written yet: %s", session, error)
-            was_free = True
-        self.add(session, counts)
-        return was_free
-
-
-_all: weakref.WeakSet[_Counts] = weakref.WeakSet()
-
-
-def _reset_all() -> None:
-    for counts in list(_all):
-        counts.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_all)
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _close(counts: _Counts, home: Home) -> None:
+def _close(counts: AccessCounts, home: Home) -> None:
     counts.write(wait=True)
     home.close()
 
 
 def _is_faded(record: Record, now: datetime) -> bool:
-    return record.get("pinned") is not True and priority_of(record, now) <= FADED
+    return record.get("pinned") is not True and worth_of(record).at(now) <= FADED
 
 
 def _age(seen: _Seen) -> datetime:
-    return made_of(seen[2])
+    return seen[2][2].made
+
+
+def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = {}
+    for _, _, (entry_id, _, _), session in found:
+        ids.setdefault(session, []).append(entry_id)
+    return ids
 
 
 def _shown(record: Record, priority: float, access: int) -> dict[str, Any]:
@@ -435,6 +395,6 @@ def _text_of(value: str | None, name: str) -> str:
 def _number_of(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"min_priority must be a number, not {type(value).__name__}: {value!r:.80}")
-    if isinstance(value, float) and math.isnan(value):
+    if not -math.inf <= value <= math.inf:
         raise ValueError("min_priority must be a number to compare with, not NaN: 0 lets everything pass")
     return value

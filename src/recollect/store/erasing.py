@@ -49,6 +49,7 @@ class Eraser:
             made = marks.add(session, there)
             self._erase(logs, session, there)
             marks.remove(made)
+        self.finish(logs)
         return len(there)
 
     def _erase(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
