@@ -2,8 +2,8 @@
 
     python bench/lock_wait.py [--json]
 
-Each process opens the home for itself and adds as fast as it can. The figure is the longest time one add took,
-its own write and sync included, over all processes.
+Each process opens the home for itself and adds as fast as it can. The figure is the longest time that one add
+took in any of them, its own write and sync included.
 """
 
 from __future__ import annotations

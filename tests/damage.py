@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,17 +103,19 @@ class Damaged:
         data[position] ^= 0x80
         self.path.write_bytes(bytes(data))
 
-    def compact(self) -> Rewritten | None:
+    def compact(self, aged: Callable[[Record], bool] | None = None) -> Rewritten | None:
         with self.log.locked():
-            return compact(self.log, self.archive)
+            return compact(self.log, self.archive, aged)
 
     def purge(self, *ids: str) -> None:
         with self.log.locked():
             purge(self.archive, ids)
             purge(self.log, ids)
 
-    def truncate(self) -> None:
+    def clear(self) -> None:
+        """Empty the session, its archive included."""
         with self.log.locked():
+            self.archive_path.unlink(missing_ok=True)
             self.log.truncate()
 
     def fold(self) -> Fold:

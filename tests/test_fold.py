@@ -2,9 +2,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.damage import TS, Damaged, entry, lines, patch, tombstone
 
 from recollect.line import dump
-from tests.damage import TS, Damaged, entry, lines, patch, tombstone
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Barrier, Thread
@@ -48,7 +48,8 @@ def test_opening_a_home_and_naming_an_agent_writes_nothing(tmp_path: Path) -> No
         agent.session("s1").entries()
         agent.recall("anything")
         agent.context("anything")
-        assert home.agents() == agent.sessions() == []
+        assert not home.agents()
+        assert not agent.sessions()
     assert not (tmp_path / "home").exists()
 
 
@@ -237,7 +238,8 @@ def test_changing_what_is_not_there_is_refused_and_makes_nothing(home: Home, act
 def test_a_deleted_entry_is_hidden_and_its_line_stays(home: Home, agent: Agent, session: Session) -> None:
     session.add("note", {"content": "walnut"}, id="a")
     session.delete("a")
-    assert session.entries() == agent.recall("walnut") == []
+    assert not session.entries()
+    assert not agent.recall("walnut")
     assert b"walnut" in log_of(home).read_bytes()
     with pytest.raises(recollect.EntryNotFoundError):
         agent.get("a")
@@ -427,6 +429,11 @@ def test_eight_threads_adding_through_one_home_lose_nothing(tmp_path: Path) -> N
         assert [hit.entry.id for hit in agent.recall("word7x49", limit=1)] == ["7-49"]
 
 
+def purge_all(session: Session, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        session.purge(str(number))
+
+
 def test_threads_read_and_recall_while_others_write_and_purge(tmp_path: Path) -> None:
     with recollect.open(tmp_path, durability="os") as home:
         agent = home.agent("coder")
@@ -434,7 +441,7 @@ def test_threads_read_and_recall_while_others_write_and_purge(tmp_path: Path) ->
         session.add_many([{"id": str(n), "content": f"walnut {n}"} for n in range(40)])
         run_together(
             [
-                lambda: [session.purge(str(n)) for n in range(20)],
+                lambda: purge_all(session, range(20)),
                 lambda: [session.update(str(n), data={"content": f"pecan {n}"}) for n in range(20, 40)],
                 lambda: [agent.recall("walnut pecan", limit=50) for _ in range(20)],
                 lambda: [session.entries(10) for _ in range(40)],

@@ -32,12 +32,14 @@ from recollect.line import (
 
 TS = "2026-01-11T14:31:00.000000Z"
 LATER = "2026-02-02T00:00:00.000000Z"
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
 values = st.recursive(
     scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
 )
 records = st.dictionaries(st.text(), values)
-moments = st.datetimes(timezones=st.just(UTC))
+moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001
 
 
 def nested(depth: int) -> Any:
@@ -71,8 +73,8 @@ def test_what_was_read_is_written_as_it_would_be_given(record: dict[str, Any]) -
 
 @pytest.mark.parametrize(
     "raw",
-    [b"", b" ", b"[]", b"1", b'"a"', b"null", b"{", b'{"a":1} {}', b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":1e999}',
-     b"\xff\xfe", b'{"a":"\xff"}', b"\0{}", b'{"a":"\x01"}'],
+    [b"", b" ", b"[]", b"1", b'"a"', b"null", b"{", b'{"a":1} {}', b'{"a":NaN}', b'{"a":-Infinity}',
+     b'{"a":1e999}', b"\xff\xfe", b'{"a":"\xff"}', b"\0{}", b'{"a":"\x01"}'],
 )  # fmt: skip
 def test_a_line_that_is_no_json_object_is_unreadable(raw: bytes) -> None:
     assert parse(raw) is None
@@ -284,6 +286,5 @@ def test_a_written_time_is_read_back_equal(moment: datetime) -> None:
 
 @given(moments, st.timedeltas(min_value=timedelta(hours=-23), max_value=timedelta(hours=23)))
 def test_written_times_sort_like_the_times(moment: datetime, span: timedelta) -> None:
-    if datetime.min.replace(tzinfo=UTC) + timedelta(days=1) < moment < datetime.max.replace(tzinfo=UTC) - timedelta(1):
-        other = moment + span
-        assert (format_time(moment) <= format_time(other)) == (moment <= other)
+    other = moment + span
+    assert (format_time(moment) <= format_time(other)) == (moment <= other)

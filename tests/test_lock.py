@@ -1,14 +1,18 @@
+import os
 import subprocess
 import sys
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from filelock import FileLock, Timeout
 
+import recollect
 from recollect.confine import Folder
 from recollect.errors import LockTimeoutError
 from recollect.lock import Lock
@@ -164,6 +168,20 @@ def test_a_mark_outlives_a_killed_holder_and_can_be_taken_back(lock: Lock, folde
     other.close()
 
 
+def test_who_saw_another_wait_keeps_back_before_taking_the_lock_again(
+    lock: Lock, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    for _ in range(3):
+        take(lock)
+    assert slept == []
+    os.utime(folder.path / NAME, ns=(1, 1))
+    take(lock)
+    take(lock)
+    assert len(slept) == 1
+
+
 def test_an_idle_lock_is_closed_and_a_held_one_is_not(lock: Lock) -> None:
     done: list[str] = []
     with lock.hold():
@@ -177,3 +195,29 @@ def test_a_closed_lock_opens_again_at_its_next_use(lock: Lock) -> None:
     lock.close()
     with lock.hold(timeout=0):
         pass
+
+
+ADD = """
+import sys
+import recollect
+with recollect.open(sys.argv[1]) as home:
+    session = home.agent("coder").session("s1")
+    print("open", flush=True)
+    sys.stdin.readline()
+    for number in range(30):
+        session.add("note", {"writer": sys.argv[2], "number": number})
+"""
+
+
+def test_of_sixteen_processes_that_add_at_once_none_loses_an_entry_or_adds_it_twice(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        writers = [stack.enter_context(process(ADD, tmp_path, writer)) for writer in range(16)]
+        for writer in writers:
+            assert writer.stdin
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+    assert [writer.returncode for writer in writers] == [0] * 16
+    with recollect.open(tmp_path) as home:
+        entries = home.agent("coder").session("s1").entries()
+    written = Counter((entry.data["writer"], entry.data["number"]) for entry in entries)
+    assert written == Counter((str(writer), number) for writer in range(16) for number in range(30))

@@ -1,18 +1,18 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.damage import NAME, Damaged, batch, entry, lines
 
 from recollect import log as log_module
 from recollect.confine import Folder, sync_file
 from recollect.errors import AccessDeniedError, CorruptLogError, PathEscapeError, StoreError
 from recollect.line import dump
 from recollect.log import Log
-from tests.damage import NAME, Damaged, batch, entry, lines
 
 A, B, C = (entry(letter) for letter in "abc")
 
@@ -99,7 +99,7 @@ def test_a_write_cut_short_leaves_the_log_as_long_as_before(
 def test_a_failed_sync_takes_the_lines_back(
     session: Damaged, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    def fail_once(fd: int) -> None:
+    def fail_once(_: int) -> None:
         monkeypatch.setattr(log_module, "sync_file", sync_file)
         raise error("a file: input/output error")
 
@@ -167,8 +167,12 @@ def test_a_log_that_was_removed_is_made_again(session: Damaged) -> None:
 def test_what_is_no_regular_file_is_refused(session: Damaged, kind: str) -> None:
     outside = session.path.parent.parent / "outside"
     outside.write_bytes(lines(A))
-    make = {"link": partial(os.symlink, outside), "folder": os.mkdir, "fifo": os.mkfifo}[kind]
-    make(session.path)
+    makers: dict[str, Callable[[Path], None]] = {
+        "link": partial(os.symlink, outside),
+        "folder": os.mkdir,
+        "fifo": os.mkfifo,
+    }
+    makers[kind](session.path)
     for act in (session.fold, lambda: session.append(B), session.log.stat):
         with pytest.raises(CorruptLogError, match="is a folder, link or device: move it away"):
             act()
@@ -236,10 +240,10 @@ def test_a_replaced_log_holds_the_new_lines_and_is_synced(session: Damaged, call
 
 
 def test_a_truncated_log_is_empty_and_stays(session: Damaged) -> None:
-    session.truncate()
+    session.clear()
     assert session.log.stat() is None
     session.append(A)
-    session.truncate()
+    session.clear()
     assert session.path.read_bytes() == b""
     session.append(B)
     assert session.ids() == ["b"]

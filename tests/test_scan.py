@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.damage import TS, batch, entry, lines, opened, patch
 
 from recollect.line import MAX_LINE, dump, format_time
 from recollect.scan import Line, Scan, backwards, batch_of, behind_last_newline, is_torn, split
-from tests.damage import TS, batch, entry, lines, opened, patch
 
 Opener = Callable[[bytes], int]
 
@@ -166,7 +166,11 @@ def test_a_line_without_an_id_gets_one_from_its_bytes(log_of: Opener) -> None:
 def test_a_line_is_not_given_an_id_that_a_rewrite_gave_to_another(log_of: Opener) -> None:
     raw = b'{"k":1}'
     digest = hashlib.sha256(raw).hexdigest()[:32]
-    assert shown(log_of(lines(entry(digest), entry(f"{digest}-7"), raw))) == [digest, f"{digest}-7", f"{digest}-8"]
+    assert shown(log_of(lines(entry(digest), entry(f"{digest}-7"), raw))) == [
+        digest,
+        f"{digest}-7",
+        f"{digest}-8",
+    ]
 
 
 @pytest.mark.parametrize("value", [b"5", b"null", b'""', b"{}"])

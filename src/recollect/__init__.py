@@ -11,9 +11,12 @@ from recollect.errors import (
     AgentNotFoundError,
     AmbiguousIdError,
     CorruptLogError,
+    EmbedderUnavailableError,
+    EmbeddingDimMismatchError,
     EntryExistsError,
     EntryNotFoundError,
     InvalidAgentIdError,
+    InvalidEmbeddingError,
     InvalidSessionIdError,
     IsAFolderError,
     LockTimeoutError,
@@ -22,6 +25,7 @@ from recollect.errors import (
     PathEscapeError,
     PurgePendingError,
     RecollectError,
+    SpaceMismatchError,
     StoreError,
 )
 from recollect.home import Agent, Home, Session, open  # noqa: A004  The design's name: recollect.open.
@@ -31,6 +35,7 @@ from recollect.notes import MemoryEntry, Notes, SaveResult
 from recollect.services.adapter import MemoryAdapter
 from recollect.services.agent_files import AgentMemoryService, FileResult
 from recollect.services.input_manager import InputManager, MemorySelectorState
+from recollect.services.memory_service import Memory, MemoryRepository, MemoryService
 
 __all__ = [
     "AccessDeniedError",
@@ -40,6 +45,8 @@ __all__ = [
     "AmbiguousIdError",
     "Context",
     "CorruptLogError",
+    "EmbedderUnavailableError",
+    "EmbeddingDimMismatchError",
     "Entry",
     "EntryExistsError",
     "EntryNotFoundError",
@@ -50,14 +57,18 @@ __all__ = [
     "Home",
     "InputManager",
     "InvalidAgentIdError",
+    "InvalidEmbeddingError",
     "InvalidSessionIdError",
     "IsAFolderError",
     "Layout",
     "LockTimeoutError",
+    "Memory",
     "MemoryAdapter",
     "MemoryEntry",
     "MemoryFileNotFoundError",
+    "MemoryRepository",
     "MemorySelectorState",
+    "MemoryService",
     "NotTextError",
     "Notes",
     "Part",
@@ -67,6 +78,7 @@ __all__ = [
     "SaveResult",
     "Session",
     "SessionInfo",
+    "SpaceMismatchError",
     "StoreError",
     "Version",
     "Why",

@@ -15,6 +15,7 @@ from uuid_utils import uuid7
 
 from recollect.line import DEFAULT_TYPE, format_time, instant, plain
 from recollect.model import Record
+from recollect.vector import embedding_of
 
 Clock = Callable[[], datetime]
 """Tells the time, as an aware datetime. Tests give their own."""
@@ -25,7 +26,6 @@ _HIGHEST_LIMIT = 2**31
 _FOR_THE_LOG = {
     "deleted": "delete the entry instead",
     "batch": "add_many makes batches",
-    "embedding": "this version keeps no vectors",
 }
 
 
@@ -44,7 +44,7 @@ def now(clock: Clock) -> str:
 
 
 def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
-    """Return a new entry's record from a mapping with the keys of a log line; id and time are made if missing."""
+    """Return a new entry's record from a mapping with a log line's keys; id and time are made if missing."""
     given = dict(_mapping(item, "an item"))
     entry_id, ts, kind = given.pop("id", None), given.pop("ts", None), given.pop("type", None)
     head = {
@@ -57,7 +57,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
 
 
 def change_of(keys: Mapping[str, Any]) -> Record:
-    """Return the keys of a put or a patch; None removes a reserved key, and is refused for ``data`` and ``text``."""
+    """Return the keys of a put or a patch; None removes a reserved key, but not ``data`` or ``text``."""
     if not keys:
         raise ValueError("say what to update, such as text='…' or pinned=True")
     for key in ("id", "ts"):
@@ -92,7 +92,7 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return _of(value, str, "text")
+    return str(_of(value, str, "text"))
 
 
 def _of(value: Any, kind: type, name: str) -> Any:
@@ -141,6 +141,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "valid_from": _time,
     "valid_to": _time,
     "expires": _time,
+    "embedding": embedding_of,
 }
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from recollect.line import read_time
 from recollect.model import Record
@@ -62,8 +63,7 @@ def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
     return FADING.get(type, CONVERSATION).base
 
 
-@dataclass(frozen=True, slots=True)
-class Worth:
+class Worth(NamedTuple):
     """What an entry's priority is made of.
 
     Example:
@@ -91,12 +91,12 @@ def worth_of(record: Record) -> Worth:
     A priority or a count that is none, as other programs may write it, is as good as not there.
     """
     fading = FADING.get(record["type"], CONVERSATION)
-    made = read_time(record["ts"])
+    base, access, made = record.get("priority"), record.get("access"), read_time(record["ts"])
     if made is None:
         raise ValueError(f"{record['ts']!r:.80} is no time")
-    access = record.get("access")
-    count = access if type(access) is int and access > 0 else 0
-    return Worth(_base(record.get("priority"), fading.base), fading.rate, made, count)
+    if type(base) is not float:
+        base = _base(base, fading.base)
+    return Worth(base, fading.rate, made, access if type(access) is int and access > 0 else 0)
 
 
 def _base(stored: object, default: float) -> float:

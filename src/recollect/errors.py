@@ -14,6 +14,10 @@
     ├── NotTextError(ValueError)                a file that is not UTF-8 text
     ├── LockTimeoutError(TimeoutError)          another writer keeps the lock
     ├── PurgePendingError(TimeoutError)         purged, but a reader still keeps bytes
+    ├── EmbeddingDimMismatchError(ValueError)   a vector of another dimension than its space
+    ├── InvalidEmbeddingError(ValueError)       a vector of NaN, infinity, zeros, or no vector at all
+    ├── SpaceMismatchError(ValueError)          another embedder than the one in use here
+    ├── EmbedderUnavailableError(RuntimeError)  no embedder, or one that failed
     ├── CorruptLogError                         a log that cannot be read at all
     └── StoreError                              the disk or database failed
 
@@ -79,6 +83,22 @@ class PurgePendingError(RecollectError, TimeoutError):
 
     The purge is recorded and the next open, or the next purge, finishes it.
     """
+
+
+class EmbeddingDimMismatchError(RecollectError, ValueError):
+    """A vector has another dimension than the space it would be compared in. Nothing was written."""
+
+
+class InvalidEmbeddingError(RecollectError, ValueError):
+    """A vector is empty, holds NaN or infinity, or only zeros, or is no vector. Nothing was written."""
+
+
+class SpaceMismatchError(RecollectError, ValueError):
+    """The agent keeps vectors of another embedder, and vectors of two embedders are never compared."""
+
+
+class EmbedderUnavailableError(RecollectError, RuntimeError):
+    """A text has to be embedded, and there is no embedder, or it failed. Nothing was written."""
 
 
 class CorruptLogError(RecollectError):

@@ -9,8 +9,6 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, Literal, Self
 
-from recollect.context import build
-from recollect.errors import AccessDeniedError, AmbiguousIdError, EntryNotFoundError
 from recollect.arguments import (
     Clock,
     change_of,
@@ -23,11 +21,17 @@ from recollect.arguments import (
     record_of,
     where_of,
 )
+from recollect.context import build
+from recollect.embed import Embedder
+from recollect.errors import AccessDeniedError, AmbiguousIdError, EntryNotFoundError
 from recollect.layout import Layout, layout_of
 from recollect.line import ENVELOPE, RESERVED, instant
 from recollect.model import Context, Entry, Finding, Hits, Record, Scope, SessionInfo, Version
+from recollect.notes import Notes
 from recollect.recall import recall
+from recollect.recall.vectors import Vectors, space_of_given
 from recollect.store.base import Files, Store
+from recollect.vector import settle
 
 _CONTEXT_HITS = 8
 _CONTEXT_NEWEST = 6
@@ -329,14 +333,41 @@ class Agent:
         )
         return recall(self._store, query, scope, most)
 
-    def context(self, query: str | None = None) -> Context:
-        """Return a block for a system prompt: what a query recalls, and the newest entries of the latest session."""
-        hits = self.recall(query, limit=_CONTEXT_HITS) if query is not None else Hits([])
-        sessions = self.sessions()[:1]
-        newest = [
-            entry for info in sessions for entry in self.session(info.id).entries(limit=_CONTEXT_NEWEST)
-        ]
-        return build([hit.entry for hit in hits], newest)
+    def entry_counts(self) -> dict[str, int]:
+        """Return how many entries each session has; sessions without any are left out."""
+        return self._store.entry_counts(self.slug)
+
+    def vectors(self, embedder: Embedder | None = None, dim: int | None = None) -> Vectors:
+        """Return what compares the agent's vectors: those of an embedder, or without one those that were given.
+
+        Args:
+            embedder: Makes the vectors of entries that have none.
+            dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
+        """
+        return Vectors(self._store, self.slug, embedder, dim)
+
+    def context(self, query: str | None = None, *, budget: int = 2000, notes: Notes | None = None) -> Context:
+        """Return a block for a system prompt: notes, pinned entries, what a query recalls, the newest entries.
+
+        Args:
+            query: What the agent is asked; without it nothing is recalled.
+            budget: The most tokens the block may have, at three bytes of UTF-8 a token.
+            notes: The notes of a project and its user, such as ``Notes(".")``.
+
+        Example:
+            >>> agent.context("How do we sign in?", budget=1000, notes=Notes(".")).text
+        """
+        if not isinstance(notes, Notes | None):
+            raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}")
+        recalled = self.recall(query, limit=_CONTEXT_HITS) if query is not None else ()
+        latest = self.sessions()[:1]
+        newest = [entry for info in latest for entry in self.session(info.id).entries(limit=_CONTEXT_NEWEST)]
+        entries = {
+            "pinned": self._store.pinned(self.slug),
+            "recalled": [hit.entry for hit in recalled],
+            "newest": newest,
+        }
+        return build(entries, limit_of(budget) or 0, notes, query)
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)
@@ -363,6 +394,7 @@ class Session:
         id: str | None = None,  # noqa: A002
         text: str | None = None,
         ts: datetime | str | None = None,
+        embedding: Any = None,
         **keys: Any,
     ) -> Entry:
         """Remember one thing. When this returns, the entry is on the disk.
@@ -374,11 +406,15 @@ class Session:
                 same content with the same id again changes nothing.
             text: The text to index, where the payload's own strings are not it.
             ts: When it happened; now if not given.
+            embedding: The vector of the text: a sequence or array of numbers. It is kept as float32 of unit
+                length. The first one given decides of which dimension the agent's vectors are.
             keys: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``summary``, and payload
                 keys to store beside the envelope.
 
         Raises:
             EntryExistsError: An entry with this id has other content.
+            EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
+            InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
             TypeError, ValueError: An argument cannot be stored; nothing was written.
             LockTimeoutError: Another program kept the session locked for five seconds.
             StoreError: The disk is full or failed; nothing was written.
@@ -386,13 +422,12 @@ class Session:
         Example:
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).id
         """
-        given = {"id": id, "ts": ts, "text": text, "data": data}
-        item = (
-            {"type": name_of(type, "type")}
-            | {key: value for key, value in given.items() if value is not None}
-            | keys
-        )
-        return self._store.append(self.agent, self.id, [record_of(item, self._clock)])[0]
+        # The vector comes last in the line, where it is least in the way of people who read it.
+        given = {"id": id, "ts": ts, "text": text, "data": data, **keys, "embedding": embedding}
+        item = {"type": name_of(type, "type")} | {
+            key: value for key, value in given.items() if value is not None or key in keys
+        }
+        return self._store.append(self.agent, self.id, self._records([item]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Remember many things with one write and one sync: all of them, or none.
@@ -401,14 +436,14 @@ class Session:
         """
         if isinstance(items, Mapping | str | bytes) or not isinstance(items, Iterable):
             raise TypeError(f"items must be an iterable of mappings, not {items.__class__.__name__}")
-        return self._store.append(self.agent, self.id, [record_of(item, self._clock) for item in items])
+        return self._store.append(self.agent, self.id, self._records(items))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the one with the item's id.
 
         The item is a mapping with the keys of a log line.
         """
-        return self._store.put(self.agent, self.id, [record_of(item, self._clock)])[0]
+        return self._store.put(self.agent, self.id, self._records([item]))[0]
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session, None if it is missing."""
@@ -454,7 +489,8 @@ class Session:
         """Change an entry and return it.
 
         Reserved keys alone (``priority``, ``tags``, ``pinned`` …) are set, None removes one. A new
-        ``data``, ``text`` or payload key replaces text and payload whole.
+        ``data``, ``text`` or payload key replaces text and payload whole. If that changes the
+        text, a vector given with the old one goes too, unless a new ``embedding`` comes along.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -466,6 +502,7 @@ class Session:
         if "type" in keys and keys.keys() <= {"type", *RESERVED}:
             # A line with a type is a put, and a put without a payload would leave none.
             record |= self._body(id)
+        self._settle([record])
         return self._store.amend(self.agent, self.id, record)
 
     def delete(self, id: str) -> None:  # noqa: A002
@@ -503,6 +540,26 @@ class Session:
     def remove(self) -> bool:
         """Remove the session and every byte of it; False if it is missing."""
         return self._store.remove(self.agent, self.id)
+
+    def drop(self) -> int:
+        """Remove the session as ``remove`` does, mark it as dropped, and return how many entries it had.
+
+        A missing session has none, and is not marked. What is added later begins anew.
+        """
+        return self._store.drop(self.agent, self.id, now(self._clock))
+
+    def entry_count(self) -> int:
+        """Return how many entries the session has; 0 if it is missing."""
+        return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
+
+    def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
+        records = [record_of(item, self._clock) for item in items]
+        self._settle(records)
+        return records
+
+    def _settle(self, records: Sequence[Record]) -> None:
+        if any(record.get("embedding") for record in records):
+            settle(records, space_of_given(self._store.spaces(self.agent)))
 
     def _body(self, id: str) -> Record:  # noqa: A002
         found = self._store.find(self.agent, id, self.id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import lru_cache
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -29,6 +30,7 @@ _MAX_DEPTH = 200
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
 _ROOM = 64 * 1024
 """Bytes of a line that writers leave free, so that a batch mark and later patches fit into it."""
+_JSON_SPACE = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -46,7 +48,7 @@ def _finite(digits: str) -> float:
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).decode
+_decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
@@ -58,10 +60,11 @@ def parse(raw: bytes) -> Record | None:
     if len(raw) > MAX_LINE:
         return None
     try:
-        record = _decode(without_bom(raw).decode())
+        text = without_bom(raw).decode().strip(_JSON_SPACE)
+        record, end = _decode(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or _is_too_deep(raw, record):
+    if end != len(text) or not isinstance(record, dict) or _is_too_deep(raw, record):
         return None
     return record
 
@@ -174,8 +177,10 @@ def is_tombstone(record: Record) -> bool:
 
 def create(record: Record) -> Record:
     """Return the entry that a creating line makes, envelope first."""
-    head = {"id": record["id"], "ts": record["ts"], "type": type_of(record) or DEFAULT_TYPE}
-    return head | {key: value for key, value in record.items() if key not in ENVELOPE and key != "batch"}
+    entry = {"id": "", "ts": "", "type": ""} | record
+    entry["type"] = type_of(record) or DEFAULT_TYPE
+    entry.pop("batch", None)
+    return entry
 
 
 def apply(entry: Record, later: Record) -> Record:
@@ -235,13 +240,23 @@ def read_time(value: object) -> datetime | None:
 
     A time without a zone, which many programs write, is read as UTC.
     """
-    if not isinstance(value, str):
-        return None
+    return _read_time(value) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=1 << 16)
+def _read_time(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(_LEAP_SECOND.sub(":59", value.upper()))
+        moment = _from_iso(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def _from_iso(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:  # Small letters and leap seconds, which RFC 3339 allows, are seldom.
+        return datetime.fromisoformat(_LEAP_SECOND.sub(":59", text.upper()))
 
 
 def instant(value: datetime | str, name: str = "ts") -> datetime:

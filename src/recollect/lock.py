@@ -3,6 +3,10 @@
 A ``FileLock`` on the same file, in any program, contends with it. The
 descriptor stays open between uses: opening and closing it would cost more than
 the rest of an append together (docs/decisions/0003).
+
+Who waits asks again every 1 to 10 ms, and touches the lock file. A holder that
+sees the touch keeps back for a moment before it takes the lock again: otherwise
+a process that adds without pause would shut the others out.
 """
 
 from __future__ import annotations
@@ -23,6 +27,11 @@ TIMEOUT = 5.0
 """Seconds to wait for a lock before ``LockTimeoutError``."""
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.01
+_PATIENCE = 0.1
+"""Seconds of waiting from which on polls come quicker again."""
+
+_YIELD = 0.01
+"""Seconds at most for which the last holder keeps back if it saw that somebody waits."""
 
 
 class Lock:
@@ -34,6 +43,9 @@ class Lock:
         self._queue = threading.Lock()
         self._fd = -1
         self._unwanted = False
+        self._wanted = False
+        self._touched = 0
+        self._given_back = 0.0
 
     @contextmanager
     def hold(self, timeout: float = TIMEOUT) -> Iterator[bool]:
@@ -55,8 +67,9 @@ class Lock:
             self._queue.release()
 
     def mark(self, *, on: bool) -> None:
-        """While holding, say that files beside the log may be left behind if this process dies, or no longer."""
+        """While holding, say that a death may leave files beside the log, or no longer may."""
         truncate(self._fd, 1 if on else 0)
+        self._touched = os.fstat(self._fd).st_mtime_ns
 
     def remove(self) -> None:
         """While holding, say that the lock file is to be removed when the lock is given back.
@@ -84,6 +97,7 @@ class Lock:
 
     def _give_back(self) -> None:
         try:
+            self._given_back = time.monotonic()
             if self._unwanted:
                 with suppress(FileNotFoundError):
                     self._folder.unlink(self._name)
@@ -94,23 +108,48 @@ class Lock:
                 self.close()
 
     def _take(self, deadline: float, timeout: float) -> bool:
-        pause = _SHORTEST_POLL
+        if self._wanted:
+            self._let_others_go_first()
+        began = time.monotonic()
         while True:
             if self._fd < 0:
                 self._fd = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
+                self._touched = os.fstat(self._fd).st_mtime_ns
             if lock_descriptor(self._fd, blocking=False):
                 status = os.fstat(self._fd)
                 if status.st_nlink:
+                    self._wanted = status.st_mtime_ns != self._touched
+                    self._touched = status.st_mtime_ns
                     return status.st_size > 0
                 self.close()
                 continue
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if now >= deadline:
                 raise self._timed_out(timeout)
-            time.sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(pause * 1.5, _LONGEST_POLL)
+            _touch(self._fd)
+            time.sleep(_pause(now - began))
+
+    def _let_others_go_first(self) -> None:
+        """Give those who wait, and only ask now and then, a chance to take what was just given back."""
+        left = self._given_back + _YIELD * random.uniform(0.5, 1.0) - time.monotonic()
+        if left > 0:
+            time.sleep(left)
 
     def _timed_out(self, timeout: float) -> LockTimeoutError:
         return LockTimeoutError(
             f"{self._folder.path / self._name} is held by another writer for over {timeout:g} s; "
             "nothing was written: try again, or end the process that hangs"
         )
+
+
+def _pause(waited: float) -> float:
+    """Return how long to sleep before asking again: who has waited for long asks more often than others."""
+    longer = _SHORTEST_POLL + waited / 4
+    shorter = _LONGEST_POLL * _PATIENCE / max(waited, _PATIENCE)
+    return max(_SHORTEST_POLL, min(longer, shorter)) * random.uniform(0.5, 1.0)
+
+
+def _touch(fd: int) -> None:
+    """Show the holder that somebody waits."""
+    if os.utime in os.supports_fd:
+        os.utime(fd, ns=(time.time_ns(),) * 2)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from recollect.vector import Vector, decode
+
 T = TypeVar("T")
 
 Record = dict[str, Any]
@@ -100,6 +102,12 @@ class Entry:
     def expires(self) -> str | None:
         """When the entry may be forgotten (RFC 3339), or None."""
         return _of_type(self.line.get("expires"), str)
+
+    @property
+    def embedding(self) -> Vector | None:
+        """The vector that a caller gave with the entry: float32 of unit length, a copy; None without one."""
+        found = decode(self.line.get("embedding"))
+        return None if found is None else found[1]
 
 
 def _of_type(value: object, kind: type[T]) -> T | None:
@@ -209,7 +217,7 @@ class Part:
     """One piece of a context block."""
 
     kind: str
-    """``"recalled"`` for entries that a query found, ``"newest"`` for the latest ones."""
+    """``"notes"``, ``"pinned"``, ``"recalled"`` or ``"newest"``."""
     text: str
     entries: tuple[Entry, ...] = ()
 

@@ -9,7 +9,6 @@ those, and the folded line only says what they come to.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -63,31 +62,33 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
 
 
 def _archive(old: Sequence[_Old], archive: Log) -> None:
-    """Append to the archive what is not there yet.
-
-    A compaction that was killed may have appended lines that are still in the
-    log. They are the last in the archive, and perhaps the very last lacks its end.
-    """
-    wanted = Counter(one.raw for one in old)
-    there: Counter[bytes] = Counter()
+    """Append to the archive what is not there yet."""
     with archive.reading() as fd:
         size = os.fstat(fd).st_size if fd is not None else 0
         end = behind_last_newline(fd, size) if fd is not None else 0
-        for line in backwards(fd, end) if fd is not None else ():
-            if there[line.raw] == wanted[line.raw]:
-                break
-            there[line.raw] += 1
+        there = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
     if end < size:
         archive.truncate(end)
-    new = [one.raw + b"\n" for one in old if not _taken(there, one.raw) and not one.repeats]
+    new = [one.raw + b"\n" for number, one in enumerate(old) if number not in there and not one.repeats]
     if new:
         archive.append(new)
     archive.forget()
 
 
-def _taken(there: Counter[bytes], raw: bytes) -> bool:
-    there[raw] -= 1
-    return there[raw] >= 0
+def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
+    """Return the numbers of the lines that a compaction archived before it was killed.
+
+    They are still in the log, and they are the last in the archive, in the same
+    order: ``archived`` gives its lines last first.
+    """
+    numbers = iter(range(len(old) - 1, -1, -1))
+    there: set[int] = set()
+    for line in archived:
+        found = next((number for number in numbers if old[number].raw == line.raw), None)
+        if found is None:
+            break
+        there.add(found)
+    return there
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,9 @@ class _Plan:
             return
         self._first.setdefault(entry_id, line.offset)
         folded = self._fold.entries.get(entry_id)
-        if folded is not None and folded.place != line.offset and not only_counts(line):
+        if folded is None:
+            self._versions.discard(entry_id)
+        elif folded.place != line.offset and not only_counts(line):
             self._versions.add(entry_id)
 
     def fits(self) -> bool:
@@ -152,8 +155,12 @@ class _Plan:
         return entry_id in self._versions or entry_id in self.aged
 
     def _repeats(self, line: Line) -> bool:
-        entry_id = id_of(line.record or {})
-        return entry_id in self._archive.entries and line.offset == self._first[entry_id]
+        record = line.record or {}
+        archived = self._archive.entries.get(id_of(record) or "")
+        if archived is None or line.offset != self._first[record["id"]]:
+            return False
+        # An entry of another time is another one: the archived one was moved there for its age.
+        return bool(archived.record["ts"] == record["ts"])
 
     def kept(self) -> Iterator[tuple[Folded, bytes]]:
         """Yield the live entries with their folded lines."""
@@ -204,7 +211,7 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
 
 
 def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
-    """Leave out every line of these entries; None if there is nothing to leave out. The caller holds the lock."""
+    """Leave out every line of these entries; None if there is none. The caller holds the lock."""
     before = log.stat()
     with log.reading() as fd:
         if fd is None or before is None or not any(_is_about(fd, line, ids) for line in _lines(fd)):

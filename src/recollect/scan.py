@@ -198,7 +198,9 @@ def _line(offset: int, raw: bytes, length: int) -> Line | None:
 
 def batch_of(record: Record | None) -> tuple[int, int] | None:
     """Return the place and the length of the batch that a line says it is part of."""
-    match record and record.get("batch"):
+    if record is None or "batch" not in record:
+        return None
+    match record["batch"]:
         case [int(place), int(length)] if 1 <= place <= length:
             return place, length
     return None
@@ -221,11 +223,13 @@ class Run:
     """Whether the lines so far are 1, 2, 3 …: a gap or a damaged line means a later edit."""
 
     def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
+        """Tell whether a line belongs to this run: a later one of the batch, or a damaged one."""
         if line.record is None:
             return True
         return batch is not None and batch[1] == self.length and batch[0] > self.place
 
     def add(self, line: Line, batch: tuple[int, int] | None) -> None:
+        """Take in a line and its place in the batch, None for a damaged one."""
         self.lines.append(line)
         place, self.length = batch or (self.place, self.length)
         self.untouched = self.untouched and place == self.place + 1
@@ -233,6 +237,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
+        """Whether the last line of the batch is there."""
         return self.place == self.length
 
     @property
@@ -242,7 +247,7 @@ class Run:
 
 
 def backwards(fd: int, end: int) -> Iterator[Line]:
-    """Yield the lines before ``end``, which stands behind a newline, the last one first and blank ones left out."""
+    """Yield the lines before ``end``, the last one first, without blank ones; ``end`` is behind a newline."""
     stop, tail, excess = end - 1, b"", 0
     at = stop
     while at > 0:

@@ -138,17 +138,16 @@ _ID = re.compile(rb'"id"\s*:\s*"((?:[^"\\]|\\.)*)"')
 def _alive_before(fd: int, stop: int, ids: set[str]) -> set[str]:
     """Return those ids that already have a live entry before ``stop``."""
     seen: Counter[str] = Counter()
-    alive = set()
+    alive: set[str] = set()
     for line in _speaking_of(fd, stop, ids):
         give_id(line, seen)
-        key = id_of(line.record or {})
-        if key not in ids or key is None or line.record is None:
-            continue
-        if is_tombstone(line.record):
+        record = line.record or {}
+        key = id_of(record)
+        if key is not None and is_tombstone(record):
             alive.discard(key)
-        elif is_put(line.record):
+        elif key is not None and is_put(record):
             alive.add(key)
-    return alive
+    return alive & ids
 
 
 def _speaking_of(fd: int, stop: int, ids: set[str]) -> Iterator[Line]:

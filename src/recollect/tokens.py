@@ -9,18 +9,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import apsw
+    import apsw  # noqa: TID251  See below.
 
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """How the full-text tables cut and stem words: SQLite's tokenizer and its arguments."""
 
 STOP_WORDS = frozenset(
     """
-    a about after again all also am an and any are as at be because been before being but by can could did do does
-    doing done for from had has have having he her here hers him his how i if in into is it its just let may me might
-    more most must my no nor not of off on once only or other our out over own same shall she should so some such
-    than that the their them then there these they this those through to too under until up us very was we were what
-    when where which while who whom whose why will with would yes you your
+    a about after again all also am an and any are as at be because been before being but by can could did
+    do does doing done for from had has have having he her here hers him his how i if in into is it its just
+    let may me might more most must my no nor not of off on once only or other our out over own same shall
+    she should so some such than that the their them then there these they this those through to too under
+    until up us very was we were what when where which while who whom whose why will with would yes you your
     s t d ll m re ve don didn doesn isn wasn aren weren won couldn wouldn shouldn hasn haven hadn
     """.split()
 )
@@ -65,18 +65,19 @@ _guard = threading.Lock()
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """Return what a word has in common with its other forms, as the index sees it."""
-    import apsw  # Only an index needs SQLite, so that importing recollect stays fast.
+    # The index's own tokenizer, asked from here; and late, so that importing recollect stays fast.
+    import apsw  # noqa: TID251
 
     with _guard:
         tokenizer = _connection().fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
         tokens = tokenizer(
             word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False
         )
-    return " ".join(token for names in tokens for token in names[:1])
+    return " ".join(str(token) for names in tokens for token in names[:1])
 
 
 @lru_cache(maxsize=1)
 def _connection() -> apsw.Connection:
-    import apsw
+    import apsw  # noqa: TID251
 
     return apsw.Connection(":memory:")

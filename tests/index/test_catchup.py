@@ -166,7 +166,6 @@ def test_a_compaction_leaves_every_answer_as_it_was(agent: Agent) -> None:
     assert [session.entries(), session.entries(3), found(agent, "walnut"), found(agent, "chestnut")] == before
 
 
-@pytest.mark.xfail(reason="catch_up does not look, inside its transaction, whether its file was replaced")
 def test_a_reader_that_still_has_the_old_file_brings_nothing_back(tmp_path: Path) -> None:
     with Folder(tmp_path) as folder, Folder(tmp_path) as again:
         log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))

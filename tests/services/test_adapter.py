@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from recollect import MemoryAdapter
 
-requirement = pytest.mark.requirement
-
 
 @pytest.fixture
 def adapter(tmp_path: Path) -> MemoryAdapter:
@@ -31,7 +29,7 @@ def lines_of(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@requirement("log.adapter.events-go-to-the-sessions-file")
+@pytest.mark.requirement("log.adapter.events-go-to-the-sessions-file")
 def test_events_lie_in_the_ndjson_file_of_agent_and_session(adapter: MemoryAdapter, tmp_path: Path) -> None:
     adapter.save({"role": "user", "content": "Hi"}, "s-1")
 
@@ -39,7 +37,7 @@ def test_events_lie_in_the_ndjson_file_of_agent_and_session(adapter: MemoryAdapt
     assert (line["role"], line["content"]) == ("user", "Hi")
 
 
-@requirement("log.adapter.save-appends-with-time")
+@pytest.mark.requirement("log.adapter.save-appends-with-time")
 def test_a_save_appends_one_line_with_a_timestamp(adapter: MemoryAdapter, tmp_path: Path) -> None:
     session = adapter.new_session()
     adapter.save({"content": "one"})
@@ -54,7 +52,7 @@ def test_a_save_appends_one_line_with_a_timestamp(adapter: MemoryAdapter, tmp_pa
     assert datetime.now(UTC) - datetime.fromisoformat(line["ts"]) < timedelta(minutes=5)
 
 
-@requirement("log.adapter.load-is-chronological")
+@pytest.mark.requirement("log.adapter.load-is-chronological")
 def test_load_gives_events_in_the_order_of_their_time(adapter: MemoryAdapter) -> None:
     for hour in (3, 1, 2):
         adapter.save({"hour": hour, "ts": f"2026-01-11T0{hour}:00:00Z"}, "s")
@@ -62,7 +60,7 @@ def test_load_gives_events_in_the_order_of_their_time(adapter: MemoryAdapter) ->
     assert [event["hour"] for event in adapter.load("s")] == [1, 2, 3]
 
 
-@requirement("log.adapter.new-session-makes-a-file")
+@pytest.mark.requirement("log.adapter.new-session-makes-a-file")
 def test_a_new_session_has_an_id_and_a_file_of_its_own(adapter: MemoryAdapter, tmp_path: Path) -> None:
     ids = {adapter.new_session() for _ in range(20)}
 
@@ -70,7 +68,7 @@ def test_a_new_session_has_an_id_and_a_file_of_its_own(adapter: MemoryAdapter, t
     assert {path.stem for path in folder_of(tmp_path).glob("*.ndjson")} == ids
 
 
-@requirement("log.sessions.are-listed-with-time-and-size", "log.interface.list-gives-metadata")
+@pytest.mark.requirement("log.sessions.are-listed-with-time-and-size", "log.interface.list-gives-metadata")
 def test_the_list_has_id_time_and_size_of_each_session_of_the_agent(
     adapter: MemoryAdapter, tmp_path: Path
 ) -> None:
@@ -88,7 +86,7 @@ def test_the_list_has_id_time_and_size_of_each_session_of_the_agent(
         assert info.modified.tzinfo is not None
 
 
-@requirement("log.sessions.clear-empties-and-reports", "log.interface.clear-confirms")
+@pytest.mark.requirement("log.sessions.clear-empties-and-reports", "log.interface.clear-confirms")
 def test_clear_leaves_zero_bytes_confirms_and_tells_the_debugger(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -137,7 +135,7 @@ def test_a_cleared_session_goes_on_with_what_is_saved_next(adapter: MemoryAdapte
     assert [event["content"] for event in adapter.load("s")] == ["after"]
 
 
-@requirement("log.sessions.delete-removes-file-and-listing")
+@pytest.mark.requirement("log.sessions.delete-removes-file-and-listing")
 def test_a_deleted_session_is_neither_on_disk_nor_in_the_list(adapter: MemoryAdapter, tmp_path: Path) -> None:
     adapter.save({"content": "x"}, "gone")
     adapter.save({"content": "y"}, "stays")
@@ -158,7 +156,7 @@ def test_a_save_after_the_current_session_was_deleted_begins_another(adapter: Me
     assert info.id != first
 
 
-@requirement("log.agents.switch-isolates")
+@pytest.mark.requirement("log.agents.switch-isolates")
 def test_after_a_switch_the_other_agents_sessions_cannot_be_read(
     adapter: MemoryAdapter, tmp_path: Path
 ) -> None:
@@ -195,7 +193,7 @@ def _in_processes(root: Path, sessions: list[str]) -> None:
         assert process.exitcode == 0
 
 
-@requirement("log.agents.concurrent-sessions-do-not-mix")
+@pytest.mark.requirement("log.agents.concurrent-sessions-do-not-mix")
 def test_sessions_written_by_several_processes_do_not_mix(tmp_path: Path) -> None:
     _in_processes(tmp_path, ["s0", "s1", "s2"])
 
@@ -205,7 +203,7 @@ def test_sessions_written_by_several_processes_do_not_mix(tmp_path: Path) -> Non
         assert [(event["writer"], event["number"]) for event in events] == [(writer, n) for n in range(40)]
 
 
-@requirement("log.interface.save-is-atomic")
+@pytest.mark.requirement("log.interface.save-is-atomic")
 def test_saves_of_several_processes_into_one_session_stay_whole_lines(tmp_path: Path) -> None:
     _in_processes(tmp_path, ["one"] * 3)
 
@@ -215,7 +213,7 @@ def test_saves_of_several_processes_into_one_session_stay_whole_lines(tmp_path: 
     ]
 
 
-@requirement("log.interface.load-takes-a-limit")
+@pytest.mark.requirement("log.interface.load-takes-a-limit")
 @pytest.mark.parametrize(
     ("limit", "expected"), [(0, []), (2, [3, 4]), (9, [0, 1, 2, 3, 4]), (None, [0, 1, 2, 3, 4])]
 )

@@ -117,7 +117,6 @@ def test_purging_an_agent_leaves_no_byte_of_it_behind(home: Home) -> None:
     assert [path for path in home.root.rglob("*") if WORD in path.name] == []
 
 
-@pytest.mark.xfail(reason="Index.forget leaves the row of the line's digest in the table seen")
 def test_a_purged_line_without_an_id_leaves_no_digest_of_itself(home: Home) -> None:
     home.agent("a").session("s").add("note", {"content": "other"}, id="other")
     log = home.root / "agents/a/memory/sessions/s.ndjson"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import agents, demo, entries, files, recall, sessions, upkeep
+from recollect.cli import agents, demo, entries, files, notes, recall, sessions, upkeep
 from recollect.cli.failures import reported
 
 
@@ -48,7 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog="Example: recollect demo",
 )
-for group in (demo, entries, recall, sessions, files, agents, upkeep):
+for group in (demo, entries, recall, sessions, files, notes, agents, upkeep):
     app.add_typer(group.app)
 
 
@@ -72,7 +72,8 @@ def recollect(
 ) -> None:
     """Memory for AI agents, in files that you can read.
 
-    Give a command --home (where memory lives), --agent (whose it is) and --json
-    (one JSON document instead of text) after its name. Exit status: 0 done,
-    1 not found, 2 bad input, 3 the store or the system failed.
+    After its name give a command --home (where memory lives) and --agent (whose
+    it is), a notes command --dir (the project's folder), and each of them --json
+    (one JSON document instead of text). Exit status: 0 done, 1 not found,
+    2 bad input, 3 the store or the system failed.
     """

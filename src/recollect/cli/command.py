@@ -1,4 +1,4 @@
-"""How a function becomes a command: it gets a home or an agent and gives an answer.
+"""How a function becomes a command: it gets a home, an agent or notes and gives an answer.
 
 A command does not open homes, print or translate errors; what stands here does.
 
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
@@ -21,7 +22,16 @@ from rich.console import RenderableType
 
 from recollect.cli.documents import Document, print_document
 from recollect.cli.failures import DeclinedError, unread_is_fine
-from recollect.cli.options import AgentOption, HomeOption, JsonOption, LayoutOption, Place
+from recollect.cli.options import (
+    AgentOption,
+    FolderOption,
+    HomeOption,
+    JsonOption,
+    LayoutOption,
+    NotesPlace,
+    Place,
+    UserFileOption,
+)
 from recollect.cli.screen import console, harmless
 
 
@@ -50,7 +60,7 @@ def agent_command(app: typer.Typer, example: str, name: str | None = None) -> Ca
             with place.open() as home:
                 return function(home.agent(place.agent), **given)
 
-        _register(app, function, answer, _AGENT_OPTIONS, name=name, example=example)
+        _register(app, function, answer, Place, _AGENT_OPTIONS, name=name, example=example)
         return function
 
     return register
@@ -64,7 +74,20 @@ def home_command(app: typer.Typer, example: str, name: str | None = None) -> Cal
             with place.open() as home:
                 return function(home, **given)
 
-        _register(app, function, answer, _HOME_OPTIONS, name=name, example=example)
+        _register(app, function, answer, Place, _HOME_OPTIONS, name=name, example=example)
+        return function
+
+    return register
+
+
+def notes_command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a function whose first argument is a Notes, with ``--dir --user-file --json``."""
+
+    def register(function: Command) -> Command:
+        def answer(place: NotesPlace, **given: Any) -> Answer:
+            return function(place.open(), **given)
+
+        _register(app, function, answer, NotesPlace, _NOTES_OPTIONS, name=name, example=example)
         return function
 
     return register
@@ -80,17 +103,23 @@ _HOME_OPTIONS = (
     _option("json", JsonOption, default=False),
 )
 _AGENT_OPTIONS = (*_HOME_OPTIONS[:2], _option("agent", AgentOption, "default"), _HOME_OPTIONS[2])
+_NOTES_OPTIONS = (
+    _option("folder", FolderOption, Path()),
+    _option("user_file", UserFileOption, None),
+    _HOME_OPTIONS[2],
+)
 
 
 def _register(
     app: typer.Typer,
     function: Callable[..., Answer],
     answer: Callable[..., Answer],
+    make_place: type[Place | NotesPlace],
     options: tuple[Parameter, ...],
     **settings: str | None,
 ) -> None:
     def run(**given: Any) -> None:
-        place = Place(**{option.name: given.pop(option.name) for option in options})
+        place = make_place(**{option.name: given.pop(option.name) for option in options})
         show(answer(place, **given), as_json=place.json)
 
     run.__doc__ = function.__doc__

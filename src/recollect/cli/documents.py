@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.line import format_time
 from recollect.model import Context, Entry, Finding, Hit, Hits, Record, SessionInfo, Version, Why
+from recollect.notes import MemoryEntry, SaveResult
 
 Document = dict[str, Any]
 """A JSON object on its way out."""
@@ -91,4 +92,19 @@ def finding_document(finding: Finding) -> Document:
         "subject": finding.subject,
         "message": finding.message,
         "remedy": finding.remedy,
+    }
+
+
+def note_document(note: MemoryEntry) -> Document:
+    """Return a note, with the file and the line that hold it."""
+    return {"content": note.content, "type": note.type, "source": note.source, "line": note.line}
+
+
+def saved_document(result: SaveResult) -> Document:
+    """Return what became of a note that was to be saved."""
+    twin = result.duplicate_of
+    return {
+        "saved": result.saved,
+        "note": note_document(result.entry),
+        "duplicate_of": None if twin is None else note_document(twin),
     }

@@ -38,6 +38,13 @@ class SessionNotFoundError(LookupError):
         super().__init__(f"agent {agent!r} has no session {session!r}: see recollect sessions list")
 
 
+class NoteNotFoundError(LookupError):
+    """Neither file has this note. List them with ``recollect notes list``."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__(f"no note {note!r:.80}: see recollect notes list")
+
+
 class DeclinedError(Exception):
     """The user answered a question with no. Nothing was changed."""
 
@@ -47,6 +54,7 @@ _MISSING = (
     AgentNotFoundError,
     MemoryFileNotFoundError,
     SessionNotFoundError,
+    NoteNotFoundError,
     DeclinedError,
 )
 _WRONG = (ValueError, TypeError, PathEscapeError, IsAFolderError, NotADirectoryError)
@@ -69,7 +77,7 @@ def code_of(error: BaseException) -> str:
     """
     if isinstance(error, typer.TyperException):
         return "usage"
-    if isinstance(error, (RecollectError, SessionNotFoundError, DeclinedError)):
+    if isinstance(error, (RecollectError, SessionNotFoundError, NoteNotFoundError, DeclinedError)):
         name = type(error).__name__.removesuffix("Error")
         return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     return "invalid_argument" if isinstance(error, _WRONG) else "system"

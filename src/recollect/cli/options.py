@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from recollect.errors import RecollectError
 
 if TYPE_CHECKING:
     from recollect.home import Home
+    from recollect.notes import Notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,21 @@ class Place:
 
         with recollect.open(self.home, layout=self.layout) as home:
             yield home
+
+
+@dataclass(frozen=True, slots=True)
+class NotesPlace:
+    """Where a command finds notes: the shared options, as they were given."""
+
+    folder: Path = Path()
+    user_file: str | None = None
+    json: bool = False
+
+    def open(self) -> Notes:
+        """Return the notes of the project and of its user; nothing is read or written yet."""
+        import recollect
+
+        return recollect.Notes(self.folder, self.user_file)
 
 
 def _completed(context: typer.Context) -> Place:
@@ -105,6 +122,26 @@ AgentOption = Annotated[
         metavar="SLUG",
         help="Whose memory.",
         autocompletion=complete_agents,
+        rich_help_panel="Place",
+    ),
+]
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--dir",
+        metavar="DIR",
+        help="The project's folder, which holds AGENTS.md.",
+        exists=True,
+        file_okay=False,
+        rich_help_panel="Place",
+    ),
+]
+UserFileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--user-file",
+        metavar="FILE",
+        help="The user's notes; without it $RECOLLECT_USER_MEMORY, else ~/.wave/memory.md.",
         rich_help_panel="Place",
     ),
 ]

@@ -1,5 +1,6 @@
 """``recollect recall`` and ``context``: finding what was remembered."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,9 +10,10 @@ from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command
 from recollect.cli.documents import context_document, hits_document
-from recollect.cli.options import TypesOption, complete_sessions
+from recollect.cli.options import FolderOption, TypesOption, complete_sessions
 from recollect.cli.screen import clipped, harmless, moment, one_line
 from recollect.model import Hit, Hits
+from recollect.notes import Notes
 
 if TYPE_CHECKING:
     from recollect.home import Agent
@@ -47,6 +49,7 @@ SinceOption = Annotated[
 UntilOption = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
 ]
+BudgetOption = Annotated[int, typer.Option("--budget", metavar="TOKENS", help="The most tokens it may have.")]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Say why each hit was found.")]
 
 
@@ -105,10 +108,12 @@ def _reason(hit: Hit) -> str:
 
 
 @agent_command(app, "recollect context 'the retry policy of payments' > prompt.txt")
-def context(agent: "Agent", query: TopicArgument = None) -> Answer:
-    """Print the block of memory that goes into a system prompt.
+def context(
+    agent: "Agent", query: TopicArgument = None, budget: BudgetOption = 2000, folder: FolderOption = Path()
+) -> Answer:
+    """Print the block of memory that goes into a system prompt: notes first, then entries.
 
     Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
     """
-    block = agent.context(query)
+    block = agent.context(query, budget=budget, notes=Notes(folder))
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))

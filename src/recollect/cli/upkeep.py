@@ -1,5 +1,6 @@
 """``recollect doctor``, ``index`` and ``compact``: looking after a home."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,9 @@ from recollect.cli.documents import finding_document
 from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
 from recollect.cli.screen import counted, progress, size, table
-from recollect.model import Finding
+from recollect.decay import worth_of
+from recollect.model import Finding, Record
+from recollect.services.session_memory import FADED
 
 if TYPE_CHECKING:
     from recollect.home import Agent, Home
@@ -73,18 +76,44 @@ def _rebuild(home: "Home") -> int:
         return home.rebuild(lambda done, total: bar.update(task, completed=done, total=total))
 
 
-@agent_command(app, "recollect compact --session main")
-def compact(agent: "Agent", session: OnlyOption = None) -> Answer:
-    """Shorten the agent's logs: old versions and deleted entries move to the archive."""
+ArchiveOption = Annotated[
+    bool, typer.Option("--archive", help="Archive faded entries, too: of priority 0.3 or less, not pinned.")
+]
+
+
+@agent_command(app, "recollect compact --session main --archive")
+def compact(agent: "Agent", session: OnlyOption = None, archive: ArchiveOption = False) -> Answer:
+    """Shorten the agent's logs: old versions and deleted entries move to the archive.
+
+    Entries fade with age and grow with use, each type at its own rate. Archived ones are not recalled.
+    """
     known = [info.id for info in agent.sessions()]
     if session is not None and session not in known:
         raise SessionNotFoundError(agent.slug, session)
     chosen = known if session is None else [session]
-    saved = _compact(agent, chosen)
+    faded = Faded(datetime.now(UTC)) if archive else None
+    saved = _compact(agent, chosen, faded)
     words = f"compacted {counted(len(chosen), 'session')}, saved {size(saved)}"
-    return Answer({"sessions": len(chosen), "saved_bytes": saved}, Text(words))
+    archived = faded.count if faded else 0
+    words += f", archived {counted(archived, 'entry')}" if archive else ""
+    return Answer({"sessions": len(chosen), "saved_bytes": saved, "archived": archived}, Text(words))
 
 
-def _compact(agent: "Agent", sessions: list[str]) -> int:
+class Faded:
+    """Tells whether an entry has faded by a certain time, and counts those that have."""
+
+    def __init__(self, now: datetime) -> None:
+        self.count = 0
+        self._now = now
+
+    def __call__(self, record: Record) -> bool:
+        """Tell it of a live entry that is not pinned, in the shape of its log line."""
+        faded = worth_of(record).at(self._now) <= FADED
+        self.count += faded
+        return faded
+
+
+def _compact(agent: "Agent", sessions: list[str], faded: Faded | None) -> int:
     with progress("compacting") as bar:
-        return sum(agent.session(name).compact() for name in bar.track(sessions, task_id=bar.task_ids[0]))
+        names = bar.track(sessions, task_id=bar.task_ids[0])
+        return sum(agent.session(name).compact(faded) for name in names)

@@ -11,7 +11,7 @@ import itertools
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,14 +19,15 @@ from pathlib import Path
 import apsw
 
 from recollect.fold import Folded, step
-from recollect.index import entries, words
-from recollect.index.database import UNUSABLE, Database, is_damage
+from recollect.index import entries, vectors, words
+from recollect.index.database import DAMAGE, UNUSABLE, Database
 from recollect.index.entries import Known, Row
 from recollect.line import from_microseconds, id_of, microseconds, read_time
 from recollect.log import Log, Stat, stat_of
-from recollect.model import Scope
+from recollect.model import Entry, Scope
 from recollect.rewrite import only_counts
 from recollect.scan import Line, Scan
+from recollect.vector import Space, Vector
 
 _CHECKED = 4096
 """How many bytes before the offset tell whether a log only grew."""
@@ -48,6 +49,7 @@ class Index:
 
     def __init__(self, path: Path | None) -> None:
         self._database = Database(path)
+        self._matrices = vectors.Matrices()
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
@@ -65,14 +67,16 @@ class Index:
 
         ``progress`` is told how many more bytes were read.
         """
-        with log.reading() as fd:
-            if fd is None:
-                self.drop(session)
-                return False
-            while (read := self._read_on(session, log.name, fd)) is not None:
-                if progress:
-                    progress(read)
-            return True
+        while True:
+            with log.reading() as fd:
+                if fd is None:
+                    self.drop(session)
+                    return False
+                read = self._read_on(session, log, fd)
+            if read is None:
+                return True
+            if progress:
+                progress(read)
 
     def reread(self, session: str, log: Log) -> bool:
         """Take in a session's log from its start; False if there is no such log."""
@@ -93,6 +97,7 @@ class Index:
             sid = entries.save_known(database, session, _advanced(known, after, tail, last))
             highest, waiting = words.numbers(database)
             entries.insert(database, sid, lines, highest + 1)
+            vectors.insert(database, lines, highest + 1)
             if waiting > _WAITING_AT_MOST:
                 words.flush(database)
             return True
@@ -139,6 +144,7 @@ class Index:
             for entry_id in ids:
                 for row in entries.find(database, entry_id, session):
                     entries.change(database, row.eid, None)
+                entries.forget_digest(database, session, entry_id)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if it is not indexed up to this state of its log."""
@@ -157,6 +163,11 @@ class Index:
         """Return where the entries stand that link to an id."""
         with self._mending() as database:
             return entries.linked(database, entry_id)
+
+    def pinned(self) -> list[Row]:
+        """Return where pinned entries stand, by time."""
+        with self._mending() as database:
+            return entries.pinned(database)
 
     def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
         """Return where a session's newest entries stand, by time and place, the oldest first.
@@ -189,6 +200,36 @@ class Index:
                 found = [near for near in found if near[1] in allowed]
             return found
 
+    def counts(self, session: str | None = None) -> dict[str, int | None]:
+        """Return how many live entries sessions have; None where the index does not hold all of the log."""
+        with self._mending() as database:
+            return entries.counts(database, session)
+
+    def spaces(self) -> list[Space]:
+        """Return the spaces that any vector is of, by their ids."""
+        with self._mending() as database:
+            return vectors.spaces(database)
+
+    def nearest(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
+        """Return the rows in scope whose vectors are nearest by cosine, best first."""
+        with self._mending() as database:
+            return vectors.nearest(self._matrices.blocks(database, space, len(vector), scope), vector, limit)
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the rows in scope that have text and no vector of a space, the oldest first."""
+        with self._mending() as database:
+            return vectors.pending(database, space, scope)
+
+    def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors of a session's entries, without those that have none."""
+        with self._mending() as database:
+            return vectors.of(database, session, space, ids)
+
+    def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
+        """Keep vectors of entries that are still there with the same text; return how many were kept."""
+        with self._mending() as database, database.writing():
+            return sum(vectors.keep(database, space, entry, vector) for entry, vector in made)
+
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
         with self._mending() as database:
@@ -219,22 +260,25 @@ class Index:
             try:
                 yield self._database
             except (apsw.Error, OSError) as error:
-                if isinstance(error, apsw.Error) and is_damage(error):
+                if isinstance(error, DAMAGE):
                     self._database.discard()
                     raise DamagedError(str(error)) from error
                 if isinstance(error, (apsw.BusyError, *UNUSABLE)):
                     raise UnavailableError(str(error)) from error
                 raise
 
-    def _read_on(self, session: str, file: str, fd: int) -> int | None:
+    def _read_on(self, session: str, log: Log, fd: int) -> int | None:
         """Take in the next lines; return how many bytes, None once the log's end is reached."""
         with self._mending() as database:
             known = entries.known_of(database, session)
             if known is not None and known.stat == stat_of(os.fstat(fd)):
                 return None
             with database.writing():
+                now = log.stat()
+                if now is None or now.inode != os.fstat(fd).st_ino:
+                    return 0  # A rewrite put another file in its place: what it purged must not come back.
                 known = entries.known_of(database, session)
-                return self._take_in(database, session, _usable(database, known, file, fd), fd)
+                return self._take_in(database, session, _usable(database, known, log.name, fd), fd)
 
     def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
         stat = stat_of(os.fstat(fd))
@@ -286,11 +330,16 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
     folded = step(known, line)
     if row is None or known is None:
         if folded is not None:
-            entries.insert(database, sid, [folded], words.numbers(database)[0] + 1)
-    elif folded is None or folded.at != known.at:
+            eid = words.numbers(database)[0] + 1
+            entries.insert(database, sid, [folded], eid)
+            vectors.insert(database, [folded], eid)
+        return
+    if folded is None or folded.at != known.at:
         entries.change(database, row.eid, folded)
     else:
         entries.patch(database, row.eid, folded)
+    if folded is not None and "embedding" in (line.record or {}):
+        vectors.renew(database, row.eid, folded)
 
 
 def _usable(database: Database, known: Known | None, file: str, fd: int) -> Known:

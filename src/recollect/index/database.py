@@ -41,14 +41,29 @@ CREATE TABLE entry(
 CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE UNIQUE INDEX entry_number ON entry(sid, number);
+CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
 CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
+CREATE TABLE vector(
+    eid INTEGER NOT NULL, space TEXT NOT NULL, f32 BLOB NOT NULL, PRIMARY KEY(eid, space)
+);
+CREATE INDEX vector_space ON vector(space);
+CREATE TRIGGER vector_gone AFTER DELETE ON entry BEGIN DELETE FROM vector WHERE eid=OLD.eid; END;
+CREATE TRIGGER vector_old AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
+    BEGIN DELETE FROM vector WHERE eid=OLD.eid; END;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
 INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0);
 """
 
-DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError, apsw.ConstraintError)
-"""What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
+DAMAGE = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.FormatError,
+    apsw.MismatchError,
+    apsw.ConstraintError,
+    apsw.SQLError,
+)
+"""What SQLite raises for a file that is not, or is no longer, one of ours."""
 
 UNUSABLE = (
     apsw.CantOpenError,
@@ -59,14 +74,6 @@ UNUSABLE = (
     OSError,
 )
 """What it raises where the disk does not let it work."""
-
-
-def is_damage(error: apsw.Error) -> bool:
-    """Tell whether an error means that the file is damaged, rather than that it cannot be used now."""
-    missing = isinstance(error, apsw.SQLError) and str(error).startswith(
-        ("no such table", "no such column", "vtable")
-    )
-    return missing or isinstance(error, DAMAGE)
 
 
 class Database:
@@ -141,7 +148,7 @@ class Database:
         try:
             return _connect(self.path)
         except apsw.Error as error:
-            if self.path is None or not is_damage(error):
+            if self.path is None or not isinstance(error, DAMAGE):
                 raise
             remove_files(self.path)
             return _connect(self.path)

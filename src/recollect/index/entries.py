@@ -178,12 +178,17 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         _listed(record.get("links")),
         None if folded.pristine else dump_read(head_of(record)).decode(),
         None,
-        _storable(spread(text_of(record))),
+        indexed(text_of(record)),
     )
 
 
 def _listed(value: object) -> str | None:
     return json.dumps(value) if isinstance(value, list) else None
+
+
+def indexed(text: str) -> str:
+    """Return an entry's text as its row keeps it."""
+    return _storable(spread(text))
 
 
 def _storable(text: str) -> str:
@@ -212,6 +217,14 @@ def drop_rows(database: Database, sid: int) -> None:
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))
 
 
+def forget_digest(database: Database, session: str, entry_id: str) -> None:
+    """Forget that a line without an id was seen, whose bytes the id of its entry begins with."""
+    sid = "(SELECT sid FROM session WHERE name=?)"
+    database.execute(
+        f"DELETE FROM seen WHERE sid={sid} AND digest=substr(?, 1, length(digest))", (session, entry_id)
+    )
+
+
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
     """Return the rows with an id, in one session or in all."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
@@ -222,6 +235,11 @@ def linked(database: Database, entry_id: str) -> list[Row]:
     """Return the rows of entries that link to an id."""
     condition = "EXISTS (SELECT 1 FROM json_each(e.links) WHERE json_extract(value, '$.to')=?)"
     return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition}", (entry_id,))
+
+
+def pinned(database: Database) -> list[Row]:
+    """Return the rows of pinned entries, by time."""
+    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid", ())
 
 
 def newest(database: Database, session: str, limit: int, types: Sequence[str] | None) -> list[Row]:
@@ -287,9 +305,21 @@ def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
             parts.append(f"e.ts {operator} ?")
             bindings.append(microseconds(moment))
     for tag in scope.tags or ():
-        parts.append("e.tags IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(e.tags) WHERE value=?)")
-        bindings.append(tag)
+        wanted = "EXISTS (SELECT value FROM json_each(e.tags) INTERSECT SELECT value FROM json_each(?))"
+        parts.append(f"e.tags IS NOT NULL AND {wanted}")
+        bindings.append(json.dumps([tag]))
     return " AND ".join(parts) or "1", tuple(bindings)
+
+
+def counts(database: Database, session: str | None = None) -> dict[str, int | None]:
+    """Return how many live entries sessions have; None where the index does not hold all of the log."""
+    sql = (
+        "SELECT s.name, CASE WHEN s.offset=s.size THEN "
+        "(SELECT count(*) FROM entry e WHERE e.sid=s.sid) END FROM session s"
+    )
+    if session is None:
+        return dict(database.rows(sql))
+    return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
 
 
 def _rows(database: Database, sql: str, bindings: tuple[object, ...]) -> list[Row]:

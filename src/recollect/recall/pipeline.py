@@ -25,9 +25,6 @@ CANDIDATES = 100
 SHARES = (0.4, 0.2)
 """What part of its score an entry gives to those one and two places away."""
 
-_ROUNDS = 3
-"""How often more candidates are asked for, each time fourfold, when ``where`` refuses what came."""
-
 
 def recall(store: Store, query: str, scope: Scope, limit: int) -> Hits:
     """Return the entries in scope that fit the query best, with the reasons."""
@@ -39,17 +36,16 @@ def recall(store: Store, query: str, scope: Scope, limit: int) -> Hits:
 
 
 def _hits(store: Store, terms: Sequence[str], scope: Scope, limit: int) -> list[Hit]:
-    hits: list[Hit] = []
-    for round_number in range(_ROUNDS):
-        wanted = max(CANDIDATES, 4 * limit) * 4**round_number
+    wanted = max(CANDIDATES, 4 * limit)
+    while True:
         found = store.search(terms, scope, wanted)
         fitting = _fitting(store, scope, _Scores(store, scope, found), limit)
         hits = [
             _hit(entry, terms, score, rank, parts) for entry, score, rank, parts in islice(fitting, limit)
         ]
         if len(hits) == limit or len(found) < wanted or scope.where is None:
-            break
-    return hits
+            return hits
+        wanted *= 4  # What ``where`` refuses makes place for candidates further down.
 
 
 class _Scores:

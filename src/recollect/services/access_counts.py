@@ -19,7 +19,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 class AccessCounts:
-    """Accesses that are not in the logs yet, as increments by session and id.
+    """Accesses that are not in the logs yet, as increments by session and id. Any thread may call.
 
     After a fork the child begins with none: the parent writes them.
     """
@@ -31,10 +31,12 @@ class AccessCounts:
         _all.add(self)
 
     def reset(self) -> None:
+        """Begin with none."""
         self._guard = threading.Lock()
         self._pending: dict[str, Counter[str]] = {}
 
     def of(self, session: str) -> Mapping[str, int]:
+        """Return what is pending for a session: to read only, by id."""
         return self._pending.get(session, {})
 
     def add(self, accesses: Mapping[str, Iterable[str] | Mapping[str, int]]) -> None:
@@ -44,10 +46,12 @@ class AccessCounts:
                 self._pending.setdefault(session, Counter()).update(ids)
 
     def forget(self, session: str, entry_id: str) -> None:
+        """Drop what is pending for an entry that is no more."""
         with self._guard:
             self._pending.get(session, Counter()).pop(entry_id, None)
 
     def write_if_due(self, now: datetime) -> None:
+        """Write what is pending if the last time is a minute ago and no writer is at work; never wait."""
         if now - self._written >= _MINUTE and self.write(wait=False):
             self._written = now
 

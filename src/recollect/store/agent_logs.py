@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -28,9 +28,6 @@ from recollect.store.snapshot import Snapshot
 
 T = TypeVar("T")
 
-LOGS_OPEN = 64
-"""Logs of one agent that keep their descriptors, two each."""
-
 SNAPSHOTS = 4
 """Sessions of one agent that are kept in memory whole, once they were read whole."""
 
@@ -45,11 +42,21 @@ class AgentLogs:
     The index guards itself, each log is guarded by its lock.
     """
 
-    def __init__(self, root: Path, layout: Layout, agent: str, *, durable: bool, create: bool) -> None:
+    def __init__(
+        self,
+        root: Path,
+        layout: Layout,
+        agent: str,
+        *,
+        durable: bool,
+        create: bool,
+        most_logs: Callable[[], int],
+    ) -> None:
         self.agent = agent
         self._root = root
         self._layout = layout
         self._durable = durable
+        self._most_logs = most_logs
         self.folder = Folder(layout.sessions_folder(root, agent), root=root, create=create)
         self._guard = threading.RLock()
         self._logs: OrderedDict[str, Log] = OrderedDict()
@@ -68,9 +75,9 @@ class AgentLogs:
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                log = self._logs[session] = Log(self.folder, name, lock, durable=self._durable)
-                self._close_some()
+                log = self._logs[session] = _Log(self.folder, name, lock, durable=self._durable)
             self._logs.move_to_end(session)
+            self.close_some()
             return log
 
     def archive(self, session: str) -> Log:
@@ -110,11 +117,13 @@ class AgentLogs:
             return False
         return True
 
-    def _close_some(self) -> None:
-        for session in list(self._logs)[: max(len(self._logs) - LOGS_OPEN, 0)]:
-            if self._logs[session].close_if_idle():
-                del self._logs[session]
-                self._snapshots.pop(session, None)
+    def close_some(self) -> None:
+        """Close the logs used longest ago that are more than may be open now."""
+        with self._guard:
+            for session in list(self._logs)[: max(len(self._logs) - self._most_logs(), 0)]:
+                if self._logs[session].close_if_idle():
+                    del self._logs[session]
+                    self._snapshots.pop(session, None)
 
     # Sessions
 
@@ -240,7 +249,7 @@ class AgentLogs:
     # Entries
 
     def load(self, rows: Sequence[Row]) -> dict[int, Folded]:
-        """Return what rows stand for, read from the logs; those that stand for nothing any more are left out."""
+        """Return what rows stand for, read from the logs, without those that stand for nothing any more."""
         loaded: dict[int, Folded] = {}
         by_session: dict[str, list[Row]] = {}
         for row in rows:
@@ -297,6 +306,13 @@ def info_of(session: str, stat: Stat) -> SessionInfo:
     seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
     modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
     return SessionInfo(session, modified, stat.size)
+
+
+class _Log(Log):
+    """A log that gives its files back when it is forgotten: a thread may still use one just closed."""
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Protocol
 
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
+from recollect.vector import Space, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Candidate:
     key: int
     """Names the entry in this store until it changes; ``Store.load`` takes it."""
     score: float
-    """BM25, higher is better; comparable within one list."""
+    """BM25 or cosine, higher is better; comparable within one list."""
 
 
 class Files(Protocol):
@@ -82,10 +83,10 @@ class Store(Protocol):
         """
 
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
-        """Like ``append``, but a record whose id is taken is a put: it replaces that entry's type and payload."""
+        """Like ``append``, but a record whose id is taken replaces that entry's type and payload."""
 
     def amend(self, agent: str, session: str, record: Record) -> Entry:
-        """Write a put or patch for one live entry and return it as it is then; EntryNotFoundError if there is none."""
+        """Write a put or patch for one live entry and return it; EntryNotFoundError if there is none."""
 
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of these entries, deleted ones included; return how many there were.
@@ -108,10 +109,17 @@ class Store(Protocol):
         """
 
     def clear(self, agent: str, session: str) -> int | None:
-        """Remove all entries, archived ones too, and keep the session; return its size before, None if missing."""
+        """Remove all entries, archived ones too; return the session's size before, None if it is missing."""
 
     def remove(self, agent: str, session: str) -> bool:
         """Purge the whole session; False if it is missing."""
+
+    def drop(self, agent: str, session: str, ts: str) -> int:
+        """Purge the whole session and keep a mark that it was dropped at this time (RFC 3339).
+
+        Returns how many live entries it had; 0, and no mark, if it is missing. A drop that is
+        killed half-way is finished by whoever opens the home next.
+        """
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent; AgentNotFoundError if it has none."""
@@ -129,7 +137,7 @@ class Store(Protocol):
         as_of: datetime | None = None,
         archived: bool = False,
     ) -> list[Entry]:
-        """Return a session's live entries by (time, place), oldest first; a limit keeps the newest. Missing: none.
+        """Return a session's live entries by (time, place), oldest first; a limit keeps the newest.
 
         With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
         """
@@ -142,8 +150,11 @@ class Store(Protocol):
     def linked(self, agent: str, entry_id: str) -> list[Entry]:
         """Return the live entries whose links name an id."""
 
+    def pinned(self, agent: str) -> list[Entry]:
+        """Return the live entries that are pinned, by time."""
+
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
-        """Return all versions of an entry, oldest first, deletions included; none if it never was or is purged."""
+        """Return all versions of an entry, oldest first, with deletions; none if purged or never there."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
         """Return entries in scope that hold any of the words, best first.
@@ -152,13 +163,51 @@ class Store(Protocol):
         """
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return keys with the other entries in scope that lie at most ``reach`` places from them in their session.
+        """Return keys with the other entries in scope at most ``reach`` places from them in their session.
 
         Each item is a key that was asked about, the key of the other, and the distance from 1.
         """
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that candidates name; those that changed meanwhile are left out."""
+
+    def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
+        """Return how many live entries each session has, or only one; those without any are left out."""
+
+    def spaces(self, agent: str) -> list[Space]:
+        """Return the spaces that the agent has vectors of, given or made."""
+
+    def similar(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[Candidate]:
+        """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
+
+        The vector has unit length. Scope comes before the comparison, so it never costs recall.
+        ``Scope.where`` is not looked at. The vector of an entry that was purged, deleted, or has
+        another text now is never compared.
+
+        Raises:
+            StoreError: Vectors cannot be compared now.
+        """
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
+
+    def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors that a session's entries have in a space, by id; those without one are left out.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
+
+    def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
+        """Keep vectors made of entries' texts; return how many were kept. They can be made again.
+
+        One whose entry has gone meanwhile, or has another text, is thrown away: a vector that
+        comes late brings nothing back. Where the store cannot keep them now, none is kept.
+        """
 
     def stale(self, agent: str) -> bool:
         """Tell whether searches may miss entries because the store could not take them in."""
@@ -167,7 +216,7 @@ class Store(Protocol):
         """Take in what others wrote, for every agent in use."""
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        """Make everything derived anew; return how many sessions were read. ``progress`` gets done and all bytes."""
+        """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
 
     def doctor(self) -> list[Finding]:
         """Look at everything and change nothing."""

@@ -15,12 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from recollect import rewrite
-from recollect.errors import AccessDeniedError, LockTimeoutError, PurgePendingError, StoreError
+from recollect.errors import PurgePendingError, RecollectError
 from recollect.index import UnavailableError
 from recollect.layout import DEFAULT_AGENT, INDEX, Layout
 from recollect.log import Log
 from recollect.model import Record
 from recollect.store.agent_logs import AgentLogs
+from recollect.store.dropped import mark_dropped
 from recollect.store.purging import PurgeMarks
 
 TIMEOUT = 5.0
@@ -70,7 +71,7 @@ class Eraser:
             raise _pending(session)
 
     def clear(self, logs: AgentLogs, session: str) -> int | None:
-        """Empty a session to zero bytes, its archive included; return its size before, None if it is missing."""
+        """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""
         log = logs.log(session)
         if log.stat() is None:
             return None
@@ -85,18 +86,28 @@ class Eraser:
 
     def remove(self, logs: AgentLogs, session: str) -> bool:
         """Remove a session with archive and lock file; False if it is missing."""
+        return self._take_away(logs, session, None) is not None
+
+    def drop(self, logs: AgentLogs, session: str, ts: str) -> int:
+        """Remove a session, marked as dropped at this time; return how many live entries it had."""
+        return self._take_away(logs, session, ts) or 0
+
+    def _take_away(self, logs: AgentLogs, session: str, dropped: str | None) -> int | None:
         log = logs.log(session)
         if log.stat() is None:
-            return False
+            return None
         marks = PurgeMarks(logs.folder)
         with log.locked():
-            made = marks.add(session, None)
-            self._remove(logs, session, log)
+            count = len(logs.records(session)) if dropped else 0
+            made = marks.add(session, None, dropped)
+            self._remove(logs, session, log, dropped)
             marks.remove(made)
         logs.forget_log(session)
-        return True
+        return count
 
-    def _remove(self, logs: AgentLogs, session: str, log: Log) -> None:
+    def _remove(self, logs: AgentLogs, session: str, log: Log, dropped: str | None) -> None:
+        if dropped:
+            mark_dropped(logs.folder, session, dropped)
         self._remove_archive(logs, session)
         log.remove()
         try:
@@ -116,7 +127,7 @@ class Eraser:
         for mark in marks.pending():
             try:
                 self._finish(logs, marks, mark)
-            except (LockTimeoutError, AccessDeniedError, StoreError, PurgePendingError) as error:
+            except RecollectError as error:
                 logger.warning(
                     "a purge of agent %s is still to be finished: %s", logs.agent, type(error).__name__
                 )
@@ -130,7 +141,7 @@ class Eraser:
             if "id" in mark:
                 self._erase(logs, session, [str(mark["id"])])
             else:
-                self._remove(logs, session, log)
+                self._remove(logs, session, log, str(mark.get("dropped", "")))
             marks.remove([mark])
 
     def purge_agent(self, agent: str) -> None:
@@ -147,8 +158,13 @@ class Eraser:
             for folder in parent.glob(".purge.*") if parent.is_dir() else ():
                 dying = _DYING.fullmatch(folder.name)
                 if dying and folder.is_dir() and not folder.is_symlink():
-                    self._remove_index(self._agent_of(dying[1]))
-                    shutil.rmtree(folder, ignore_errors=False)
+                    try:
+                        self._remove_index(self._agent_of(dying[1]))
+                        shutil.rmtree(folder)
+                    except OSError as error:
+                        logger.warning(
+                            "a purge of agent %s is still to be finished: %s", dying[1], type(error).__name__
+                        )
 
     def _agent_of(self, folder_name: str) -> str:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
@@ -161,6 +177,6 @@ class Eraser:
 
 def _pending(session: str) -> PurgePendingError:
     return PurgePendingError(
-        f"purged from session {session!r:.80}, but a reader in another process still keeps old bytes of the index: "
+        f"purged from session {session!r:.80}, but a reader elsewhere still keeps old bytes of the index: "
         "end it, then open the home again, which finishes the purge"
     )

@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager, suppress
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from recollect import rewrite
-from recollect.errors import AgentNotFoundError, EntryNotFoundError, LockTimeoutError
+from recollect.errors import AgentNotFoundError, EntryNotFoundError, LockTimeoutError, StoreError
 from recollect.files import AgentFiles
-from recollect.index import UnavailableError
+from recollect.index import Index, Row, UnavailableError
 from recollect.layout import Layout
 from recollect.line import apply, dump, dump_read
 from recollect.lock import TIMEOUT
@@ -26,7 +27,18 @@ from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
 from recollect.store.history import state, versions
 from recollect.store.open_agents import OpenAgents
-from recollect.store.writing import Known, Written, folded_of, in_batch, refuse_other, resolve
+from recollect.store.writing import (
+    Known,
+    Written,
+    folded_of,
+    in_batch,
+    refuse_other,
+    resolve,
+    without_old_vector,
+)
+from recollect.vector import Space, Vector
+
+T = TypeVar("T")
 
 FRESH = 1.0
 """Seconds within which a search sees what a foreign program appended."""
@@ -43,8 +55,15 @@ class FileStore:
         self._eraser = Eraser(root, layout)
         self._eraser.finish_agents()
 
-    def _open(self, agent: str, create: bool) -> AgentLogs:
-        logs = AgentLogs(self.root, self._layout, agent, durable=self._durable, create=create)
+    def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
+        logs = AgentLogs(
+            self.root,
+            self._layout,
+            agent,
+            durable=self._durable,
+            create=create,
+            most_logs=self._agents.logs_each,
+        )
         self._eraser.finish(logs)
         return logs
 
@@ -139,7 +158,8 @@ class FileStore:
                 found = Known(logs, log, session).get(record["id"])
                 if found is None:
                     raise _no_entry(record["id"], session)
-                changed = apply(found, record)
+                written = without_old_vector(found, written)
+                changed = apply(found, written.record)
                 dump(changed)  # A compaction will have to write all of it as one line.
                 self._append(logs, session, log, log.create(), [written], new=False)
         return entry_of(agent, session, changed)
@@ -191,6 +211,10 @@ class FileStore:
     def remove(self, agent: str, session: str) -> bool:
         with self._using(agent) as logs:
             return self._eraser.remove(logs, session) if logs else False
+
+    def drop(self, agent: str, session: str, ts: str) -> int:
+        with self._using(agent) as logs:
+            return self._eraser.drop(logs, session, ts) if logs else 0
 
     def purge_agent(self, agent: str) -> None:
         if agent not in self.agents():
@@ -277,11 +301,18 @@ class FileStore:
         return None
 
     def linked(self, agent: str, entry_id: str) -> list[Entry]:
+        return self._where(agent, lambda index: index.linked(entry_id))
+
+    def pinned(self, agent: str) -> list[Entry]:
+        return self._where(agent, lambda index: index.pinned())
+
+    def _where(self, agent: str, question: Callable[[Index], list[Row]]) -> list[Entry]:
+        """Return the entries of an agent that its index answers a question with."""
         with self._using(agent) as logs:
             if logs is None:
                 return []
             logs.look(FRESH)
-            rows = logs.asking(lambda index: index.linked(entry_id))
+            rows = logs.asking(question)
             loaded = logs.load(rows)
             return [entry_of(agent, row.session, loaded[row.eid].record) for row in rows if row.eid in loaded]
 
@@ -322,6 +353,60 @@ class FileStore:
             for eid in rows.keys() - loaded.keys():
                 logs.asking(lambda index, row=rows[eid]: index.reread(row.session, logs.log(row.session)))  # type: ignore[misc]
             return {eid: entry_of(agent, rows[eid].session, folded.record) for eid, folded in loaded.items()}
+
+    def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return {}
+            names = [name for name, _, _ in logs.files()] if session is None else [session]
+            known = _counted_by_index(logs, session)
+            counts = {name: known.get(name) for name in names}
+            exact = {name: len(logs.records(name)) if n is None else n for name, n in counts.items()}
+            return {name: count for name, count in exact.items() if count}
+
+    # Vectors
+
+    def spaces(self, agent: str) -> list[Space]:
+        return self._ask(agent, (), Index.spaces) or self._ask(agent, None, Index.spaces) or []
+
+    def similar(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[Candidate]:
+        if not limit:
+            return []
+        found = self._ask(
+            scope.agent, scope.sessions, lambda index: index.nearest(vector, space, scope, limit)
+        )
+        return [Candidate(eid, score) for eid, score in found or ()]
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        return self._ask(scope.agent, scope.sessions, lambda index: index.pending(space, scope)) or []
+
+    def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+        return self._ask(agent, (session,), lambda index: index.vectors(session, space, ids)) or {}
+
+    def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
+        with self._using(agent) as logs:
+            if logs is None:
+                return 0
+            try:
+                return logs.asking(lambda index: index.keep(space, made))
+            except UnavailableError as error:
+                logs.lag(error)
+                return 0
+
+    def _ask(self, agent: str, sessions: Sequence[str] | None, question: Callable[[Index], T]) -> T | None:
+        """Ask the index once it holds what some sessions' logs do, or all; None if there is no such agent."""
+        with self._using(agent) as logs:
+            if logs is None:
+                return None
+            _reach(logs, sessions)
+            try:
+                return logs.asking(question)
+            except UnavailableError as error:
+                logs.lag(error)
+                raise StoreError(
+                    f"the index of agent {agent!r} cannot be used now ({error}): "
+                    "end what keeps it busy, or free disk space, and try again"
+                ) from error
 
     def stale(self, agent: str) -> bool:
         with self._using(agent) as logs:
@@ -367,6 +452,27 @@ class FileStore:
 
     def close(self) -> None:
         self._agents.close()
+
+
+def _reach(logs: AgentLogs, sessions: Sequence[str] | None) -> None:
+    """Bring the index to where the logs of some sessions are, or all of them as they were a moment ago."""
+    if sessions is None or logs.index.replaced():
+        logs.look(FRESH)
+    for session in sessions or ():
+        log = logs.log(session)
+        logs.follow(session, log, log.stat())
+
+
+def _counted_by_index(logs: AgentLogs, session: str | None) -> dict[str, int | None]:
+    """Return what the index says of the number of entries; nothing where it is behind the logs."""
+    _reach(logs, None if session is None else (session,))
+    if logs.stale:
+        return {}
+    try:
+        return logs.asking(lambda index: index.counts(session))
+    except UnavailableError as error:
+        logs.lag(error)
+        return {}
 
 
 def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] | None) -> Sequence[Record]:

@@ -14,8 +14,13 @@ from recollect.store.agent_logs import AgentLogs
 MOST_OPEN = 64
 """Agents that are held open at a time, fewer where the system allows few open files."""
 
-_FILES_EACH = 8
-"""Open files that an agent takes at least: the index's three, its folder, some logs."""
+MOST_LOGS = 64
+"""Logs of one agent that keep their two files open, fewer where many agents are open."""
+
+_FIXED = 4
+"""Open files of an agent without its logs: the index's three and the folder."""
+_FILES_EACH = _FIXED + 2 * 2
+"""Open files that an agent takes at least, with two logs."""
 
 
 class OpenAgents:
@@ -30,7 +35,7 @@ class OpenAgents:
         _all.add(self)
 
     def reset(self) -> None:
-        """Forget all agents without closing them: what a parent process had open is not a child's to close."""
+        """Forget all agents without closing them: what a parent process opened is not a child's to close."""
         self._inherited = getattr(self, "_open", None)
         self._guard = threading.Lock()
         self._open: OrderedDict[str, AgentLogs] = OrderedDict()
@@ -61,6 +66,8 @@ class OpenAgents:
             except FileNotFoundError:
                 return None
             self._close_some()
+            for other in self._open.values():
+                other.close_some()
         self._open.move_to_end(agent)
         return logs
 
@@ -68,6 +75,13 @@ class OpenAgents:
         unused = [agent for agent in self._open if agent not in self._users]
         for agent in unused[: max(len(self._open) - most_open(), 0)]:
             self._open.pop(agent).close()
+
+    def logs_each(self) -> int:
+        """Return how many logs each open agent may keep open; together half of the files allowed."""
+        allowed, count = _files_allowed(), max(len(self._open), 1)
+        if allowed is None:
+            return MOST_LOGS
+        return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
 
     def open_now(self) -> list[str]:
         """Return the slugs of the agents that are open."""
@@ -89,12 +103,18 @@ class OpenAgents:
 
 def most_open() -> int:
     """Return how many agents may be open, given how many files this process may open."""
+    allowed = _files_allowed()
+    return MOST_OPEN if allowed is None else max(1, min(MOST_OPEN, allowed // (2 * _FILES_EACH)))
+
+
+def _files_allowed() -> int | None:
+    """Return how many files this process may have open, None if the system does not say."""
     try:
         import resource
     except ImportError:
-        return MOST_OPEN
+        return None
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_OPEN if allowed < 0 else max(1, min(MOST_OPEN, allowed // (2 * _FILES_EACH)))
+    return None if allowed < 0 else allowed
 
 
 _all: weakref.WeakSet[OpenAgents] = weakref.WeakSet()

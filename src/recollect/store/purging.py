@@ -22,11 +22,13 @@ class PurgeMarks:
     def __init__(self, folder: Folder) -> None:
         self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
 
-    def add(self, session: str, ids: Sequence[str] | None) -> list[Record]:
-        """Record what is about to be purged, synced; return the marks for ``remove``."""
-        marks: list[Record] = (
-            [{"session": session}] if ids is None else [{"session": session, "id": name} for name in ids]
-        )
+    def add(self, session: str, ids: Sequence[str] | None, dropped: str | None = None) -> list[Record]:
+        """Record what is about to be purged, synced; return the marks for ``remove``.
+
+        ``dropped`` is when a whole session was dropped, which whoever finishes the purge marks.
+        """
+        whole: Record = {"session": session} | ({"dropped": dropped} if dropped else {})
+        marks: list[Record] = [whole] if ids is None else [{"session": session, "id": name} for name in ids]
         with self._log.locked():
             self._log.append([dump_read(mark) for mark in marks])
         return marks
@@ -46,8 +48,12 @@ class PurgeMarks:
             if fd is None:
                 return []
             # Not the lines' records: a reader of logs would give a mark without an id one of its own.
-            return [mark for line in Scan(fd) if (mark := parse(line.raw)) is not None and "session" in mark]
+            return [mark for line in Scan(fd) if (mark := parse(line.raw)) is not None and _is_mark(mark)]
 
     def close(self) -> None:
         """Close the descriptors."""
         self._log.close()
+
+
+def _is_mark(line: Record) -> bool:
+    return isinstance(line.get("session"), str) and isinstance(line.get("id", ""), str)

@@ -36,7 +36,7 @@ class Snapshot:
         self._records: Sequence[Record] = ()
 
     def records(self) -> Sequence[Record]:
-        """Return the entries as they are now, by (time, place): the same objects while the log is unchanged."""
+        """Return the entries as they are now, by (time, place); the same objects until the log changes."""
         stat = self._log.stat()
         if stat is None:
             self._begin()
@@ -47,7 +47,8 @@ class Snapshot:
     def _read(self) -> None:
         with self._log.reading() as fd:
             if fd is None:
-                return self._begin()
+                self._begin()
+                return
             stat = stat_of(os.fstat(fd))
             if not self._only_grew(fd, stat):
                 self._begin()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from recollect.errors import EntryExistsError
 from recollect.fold import Fold, Folded
 from recollect.index import UnavailableError
-from recollect.line import RESERVED, create
+from recollect.line import RESERVED, apply, create, dump, text_of
 from recollect.log import Log, Stat
 from recollect.model import Record
 from recollect.store.agent_logs import AgentLogs
@@ -76,12 +76,31 @@ def resolve(
         entry_id = one.record["id"]
         there = current.get(entry_id) or known.get(entry_id)
         known.met = known.met or there is not None
-        result = create(one.record) if there is None else meet(there, one.record)
+        new = one if there is None else without_old_vector(there, one)
+        result = create(new.record) if there is None else meet(there, new.record)
         if result is not there:
-            needed.append(one)
+            needed.append(new)
+            if there is not None:
+                dump(result)  # A compaction will have to write all of it as one line.
         current[entry_id] = result
         results.append(result)
     return results, needed
+
+
+def without_old_vector(there: Record, later: Written) -> Written:
+    """Return a later line of an entry so that no vector answers for a text that it was not given for.
+
+    A put leaves the reserved keys that it does not name. So one that changes the text and
+    brings no vector names ``embedding``, as null: then the log itself says that the old one
+    is over, whoever folds or compacts it. Puts of other programs may leave the key in the
+    line; the index does not use it then.
+    """
+    if "embedding" not in there or "embedding" in later.record:
+        return later
+    if text_of(apply(there, later.record)) == text_of(there):
+        return later
+    record = later.record | {"embedding": None}
+    return Written(record, dump(record))
 
 
 def refuse_other(there: Record, record: Record) -> Record:
@@ -102,6 +121,7 @@ def in_batch(raw: Sequence[bytes]) -> list[bytes]:
 
 
 def folded_of(written: Sequence[Written], raw: Sequence[bytes], begin: int) -> list[Folded]:
+    """Return the entries that lines, appended from the offset ``begin`` on, make."""
     folded, offset = [], begin
     for one, line in zip(written, raw, strict=True):
         folded.append(Folded(create(one.record), offset, offset, len(line), pristine=True))

@@ -1,0 +1,41 @@
+"""Single keys, without Enter, from the person at the terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+import typer
+
+_MOST = 32
+"""Bytes that are read at once."""
+_KEY = re.compile(r"\x1b(?:[\[O][\d;]*[A-Za-z~])?|.", re.DOTALL)
+"""A character, Escape alone, or what an arrow or function key sends: Escape and more."""
+
+
+def read_keys() -> list[str]:
+    """Wait until a key is pressed, and return what was typed: at least one key, ``""`` for the end of input.
+
+    What was typed before the call counts. Ctrl-C interrupts, as ever.
+    """
+    if sys.platform == "win32":
+        return [_read_key_of_windows()]
+    import termios
+    import tty
+
+    keyboard = sys.stdin.fileno()
+    lines = termios.tcgetattr(keyboard)
+    try:
+        tty.setcbreak(keyboard, termios.TCSADRAIN)
+        typed = os.read(keyboard, _MOST).decode("utf-8", "replace")
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, lines)
+    return _KEY.findall(typed) or [""]
+
+
+def _read_key_of_windows() -> str:
+    try:
+        return typer.getchar()
+    except EOFError:
+        return ""

@@ -1,0 +1,185 @@
+"""``recollect notes``: what people want an agent to remember, in AGENTS.md and in the user's file."""
+
+import sys
+from collections.abc import Sequence
+from itertools import count, groupby
+from operator import attrgetter
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recollect.bullets import sameness
+from recollect.cli.command import Answer, argument_or_input, confirm, notes_command
+from recollect.cli.documents import note_document, saved_document
+from recollect.cli.failures import DeclinedError, NoteNotFoundError
+from recollect.cli.keyboard import read_keys
+from recollect.cli.options import YesOption
+from recollect.cli.screen import clipped, counted, harmless, one_line
+from recollect.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
+from recollect.services.input_manager import InputManager
+
+app = typer.Typer(
+    name="notes",
+    help="List, add and remove notes: bullets in AGENTS.md and in the user's file.",
+    no_args_is_help=True,
+    epilog="Example: recollect notes list",
+)
+
+Choice = Literal["project", "user"]
+
+_CHOICES: dict[str, Choice] = {"p": "project", "u": "user"}
+_CANCELLING = ("\x1b", "\r", "\n", "\x04", "q", "")
+"""Escape, Enter, Ctrl-D, q, and the end of the input."""
+
+TextArgument = Annotated[
+    str, typer.Argument(metavar="TEXT", help="The note; - reads standard input.", show_default=False)
+]
+NoteArgument = Annotated[
+    str, typer.Argument(metavar="NOTE", help="Its exact text, or its line: Project:12.", show_default=False)
+]
+QueryArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="QUERY", help="Notes with these words first, where not all fit.", show_default=False
+    ),
+]
+ProjectOption = Annotated[bool, typer.Option("--project", help="The project's notes, in AGENTS.md.")]
+UserOption = Annotated[bool, typer.Option("--user", help="The user's notes, for all projects.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and keep it.")]
+BudgetOption = Annotated[
+    int | None, typer.Option("--budget", metavar="TOKENS", help="The most tokens it may have.")
+]
+
+
+@notes_command(app, "recollect notes list --project", name="list")
+def list_notes(notes: Notes, project: ProjectOption = False, user: UserOption = False) -> Answer:
+    """List the notes, the project's and then the user's, each with its line."""
+    found = notes.entries(_type_of(project=project, user=user))
+    document = {"notes": [note_document(note) for note in found]}
+    return Answer(document, _listing(found) if found else Text("no notes yet"))
+
+
+@notes_command(app, "recollect notes add '# Use pnpm instead of npm' --project")
+def add(
+    notes: Notes, text: TextArgument, *, project: ProjectOption = False, user: UserOption = False
+) -> Answer:
+    """Save a note of the project or of the user. Leading # are not part of it.
+
+    Without --project and --user you are asked. A note that says what its file already says is not written.
+    """
+    message = argument_or_input(text)
+    manager = InputManager(notes)
+    if manager.submit(message if message.startswith("#") else f"# {message}") == "message":
+        raise ValueError(f"a note must have text, not {message[:80]!r}")
+    result = manager.select(_choice(project=project, user=user))
+    return Answer(saved_document(result), Text(harmless(_told(result))))
+
+
+@notes_command(app, "recollect notes remove Project:12 --yes")
+def remove(notes: Notes, note: NoteArgument, yes: YesOption = False) -> Answer:
+    """Remove a note, with its continuation lines and nothing else."""
+    named = _named(notes, note)
+    words = f"{_label(named)}  {one_line(clipped(named.content, 80))}"
+    confirm(f"Remove {words}?", yes=yes)
+    if not notes.remove(named):
+        raise NoteNotFoundError(note)
+    return Answer({"removed": True, "note": note_document(named)}, Text(f"removed {words}"))
+
+
+@notes_command(app, "recollect notes dedupe --dry-run")
+def dedupe(
+    notes: Notes, *, project: ProjectOption = False, user: UserOption = False, dry_run: DryRunOption = False
+) -> Answer:
+    """Remove notes that say the same as an earlier one of their file.
+
+    Case, white space and one final full stop make no difference.
+    """
+    kind = _type_of(project=project, user=user)
+    found = _repeated(notes.entries(kind)) if dry_run else notes.deduplicate(kind)
+    document = {"dry_run": dry_run, "notes": [note_document(note) for note in found]}
+    if not found:
+        return Answer(document, Text("no note is there twice"))
+    verb = "would remove" if dry_run else "removed"
+    return Answer(document, Group(Text(f"{verb} {counted(len(found), 'note')}"), _listing(found)))
+
+
+@notes_command(app, "recollect notes show --budget 500 'release steps'")
+def show(notes: Notes, query: QueryArgument = None, budget: BudgetOption = None) -> Answer:
+    """Print the block that brings the notes into a system prompt.
+
+    It holds both files whole, or within a budget as many of their notes as fit.
+    Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
+    """
+    text = notes.prompt(budget, query)
+    view = Text(harmless(text.removesuffix("\n")) or "no notes to show")
+    return Answer({"text": text}, view, exact=text.encode("utf-8"))
+
+
+def _type_of(*, project: bool, user: bool) -> str | None:
+    return None if project == user else PROJECT if project else USER
+
+
+def _choice(*, project: bool, user: bool) -> Choice:
+    if project and user:
+        raise ValueError("a note has one file: give --project or --user, not both")
+    if project or user:
+        return "project" if project else "user"
+    if not sys.stdin.isatty():
+        raise ValueError("whose note is it? Nobody can answer here: add --project or --user")
+    return _asked()
+
+
+def _asked() -> Choice:
+    typer.echo("Keep it for the [P]roject or for the [U]ser? Esc cancels: ", nl=False, err=True)
+    keys = (key.lower() for _ in count() for key in read_keys())
+    choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)
+    typer.echo(choice or "", err=True)
+    if choice is None:
+        raise DeclinedError("nothing was saved")
+    return choice
+
+
+def _told(result: SaveResult) -> str:
+    if not result.saved:
+        return f"nothing written: {_place(result.entry)} already says so"
+    also = f"; {_place(result.duplicate_of)} says the same" if result.duplicate_of else ""
+    return f"saved {result.entry.type} note: {_place(result.entry)}{also}"
+
+
+def _place(note: MemoryEntry) -> str:
+    return f"{note.source}:{note.line}"
+
+
+def _label(note: MemoryEntry) -> str:
+    return f"{note.type}:{note.line}"
+
+
+def _named(notes: Notes, name: str) -> MemoryEntry:
+    known = notes.entries()
+    found = [note for note in known if note.content == name.strip()]
+    found = found or [note for note in known if _label(note).casefold() == name.strip().casefold()]
+    if not found:
+        raise NoteNotFoundError(name)
+    if len(found) > 1:
+        labels = ", ".join(map(_label, found))
+        raise ValueError(f"{len(found)} notes say {name!r:.80}: name one by its line, of {labels}")
+    return found[0]
+
+
+def _repeated(notes: Sequence[MemoryEntry]) -> list[MemoryEntry]:
+    first: dict[tuple[str, str], MemoryEntry] = {}
+    return [note for note in notes if first.setdefault((note.type, sameness(note.content)), note) is not note]
+
+
+def _listing(notes: Sequence[MemoryEntry]) -> RenderableType:
+    """Return notes under the names of their files."""
+    parts: list[RenderableType] = []
+    for source, of_file in groupby(notes, attrgetter("source")):
+        grid = Table.grid(padding=(0, 2))
+        for note in of_file:
+            grid.add_row("", Text(_label(note), "dim"), Text(one_line(clipped(note.content))))
+        parts += [Text(one_line(source), "bold"), grid]
+    return Group(*parts)

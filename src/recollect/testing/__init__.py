@@ -1,0 +1,115 @@
+"""The conformance suite of a store, and a clock that tests set.
+
+Every ``Store`` keeps one contract (``recollect.store.base``), and these checks
+say what it means. Ours pass them, and so does a store of somebody else's:
+
+Example:
+    >>> @pytest.mark.parametrize("check", recollect.testing.CHECKS)
+    ... def test_my_store_keeps_the_contract(check, tmp_path):
+    ...     check(lambda: closing(MyStore(tmp_path)))
+
+A check takes a factory: each call of it gives a context manager over an empty
+store, which need not hold more agents than ``default``, except in the checks of
+``CHECKS_OF_TWO_AGENTS``. A check that fails raises ``AssertionError``.
+"""
+
+from __future__ import annotations
+
+from recollect.testing.clock import START, ManualClock
+from recollect.testing.erasing import (
+    check_clear_and_remove,
+    check_isolation,
+    check_purge,
+    check_purge_of_an_agent,
+)
+from recollect.testing.finding import (
+    check_counts_and_links,
+    check_history,
+    check_neighbours,
+    check_rebuild_and_doctor,
+    check_search,
+    check_search_follows_changes,
+    check_search_in_scope,
+    check_time_travel_and_archive,
+)
+from recollect.testing.making import Check, Factory
+from recollect.testing.writing import (
+    check_append_and_entries,
+    check_append_is_all_or_nothing,
+    check_append_of_a_known_id,
+    check_delete,
+    check_files,
+    check_missing_things,
+    check_order_and_limits,
+    check_put_makes_or_replaces,
+    check_puts_and_patches,
+    check_sessions,
+    check_threads,
+)
+
+__all__ = [
+    "CHECKS",
+    "CHECKS_OF_TWO_AGENTS",
+    "START",
+    "Check",
+    "Factory",
+    "ManualClock",
+    "check_append_and_entries",
+    "check_append_is_all_or_nothing",
+    "check_append_of_a_known_id",
+    "check_clear_and_remove",
+    "check_counts_and_links",
+    "check_delete",
+    "check_files",
+    "check_history",
+    "check_isolation",
+    "check_missing_things",
+    "check_neighbours",
+    "check_order_and_limits",
+    "check_purge",
+    "check_purge_of_an_agent",
+    "check_put_makes_or_replaces",
+    "check_puts_and_patches",
+    "check_rebuild_and_doctor",
+    "check_search",
+    "check_search_follows_changes",
+    "check_search_in_scope",
+    "check_sessions",
+    "check_store",
+    "check_threads",
+    "check_time_travel_and_archive",
+]
+
+CHECKS: tuple[Check, ...] = (
+    check_append_and_entries,
+    check_append_is_all_or_nothing,
+    check_append_of_a_known_id,
+    check_puts_and_patches,
+    check_put_makes_or_replaces,
+    check_delete,
+    check_order_and_limits,
+    check_missing_things,
+    check_sessions,
+    check_files,
+    check_threads,
+    check_search,
+    check_search_in_scope,
+    check_search_follows_changes,
+    check_neighbours,
+    check_counts_and_links,
+    check_history,
+    check_time_travel_and_archive,
+    check_rebuild_and_doctor,
+    check_purge,
+    check_clear_and_remove,
+)
+"""The checks that a store with room for one agent, ``default``, must pass."""
+
+CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (check_isolation, check_purge_of_an_agent)
+"""The checks that need a second agent."""
+
+
+def check_store(factory: Factory, *, several_agents: bool = True) -> None:
+    """Run every check; without ``several_agents`` those that one agent can show."""
+    for check in CHECKS + (CHECKS_OF_TWO_AGENTS if several_agents else ()):
+        check(factory)

@@ -1,0 +1,118 @@
+"""Checks of what is found: by words, by neighbours, by links, and as it was."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from recollect.model import Scope
+from recollect.testing.clock import START
+from recollect.testing.making import AGENT, Factory, ids_of, load, record, same, search, time_at, tombstone
+
+
+def check_search(factory: Factory) -> None:
+    """Words find entries, best first."""
+    texts = ["apple pie", "banana bread", "apple apple apple", "cherries"]
+    with factory() as store:
+        store.append(AGENT, "s1", [record(str(at), text, minute=at) for at, text in enumerate(texts)])
+        same(sorted(search(store, ["apple"])), ["0", "2"], "both entries with the word")
+        same(search(store, ["apple"], limit=1), ["2"], "the best one first")
+        same(sorted(search(store, ["banana", "cherries"])), ["1", "3"], "any of the words")
+        same(search(store, ["durian"]), [], "a word that nobody used")
+
+
+def check_search_in_scope(factory: Factory) -> None:
+    """Sessions, types, tags and times limit a search; an empty choice finds nothing."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "apple"), record("b", "apple", minute=5, tags=["x", "y"])])
+        store.append(AGENT, "s2", [record("c", "apple", minute=9, kind="decision")])
+        five = START + timedelta(minutes=5)
+        scopes: list[tuple[dict[str, Any], list[str]]] = [
+            ({"sessions": ("s2",)}, ["c"]),
+            ({"types": ("note",)}, ["a", "b"]),
+            ({"tags": ("y", "x")}, ["b"]),
+            ({"since": five}, ["b", "c"]),
+            ({"until": five}, ["a"]),
+            ({"sessions": ()}, []),
+            ({"types": ()}, []),
+        ]
+        for limits, expected in scopes:
+            same(sorted(search(store, ["apple"], **limits)), expected, f"a search in {limits}")
+
+
+def check_search_follows_changes(factory: Factory) -> None:
+    """A replaced text is no longer found, and the entries around it are."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abc")])
+        store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "data": {"content": "pecan"}})
+        same(search(store, ["bwalnut"]), [], "the old words are gone")
+        same((search(store, ["pecan"]), search(store, ["awalnut"])), (["b"], ["a"]), "the rest is found")
+
+
+def check_neighbours(factory: Factory) -> None:
+    """Entries know those around them in their session, as far as the scope allows."""
+    with factory() as store:
+        for name in "abcde":
+            store.append(AGENT, "s1", [record(name, f"{name}walnut")])
+            store.append(AGENT, "s2", [record(name, "pecan", kind="fact")])
+        [key] = [found.key for found in store.search(["bwalnut"], Scope(AGENT), 5)]
+        for types, expected in ((None, [("a", 1), ("c", 1), ("d", 2)]), (("fact",), [])):
+            found = store.neighbours([key], 2, Scope(AGENT, types=types))
+            near = [(load(store, AGENT, [other])[0], distance) for _, other, distance in found]
+            same(sorted(near), expected, f"neighbours of types {types}")
+
+
+def check_counts_and_links(factory: Factory) -> None:
+    """Counts of access add up, links lead back, and neither makes an entry."""
+    with factory() as store:
+        link = {"to": "b", "rel": "because"}
+        store.append(AGENT, "s1", [record("a", "one", links=[link]), record("b", "two", access=2)])
+        same(store.count(AGENT, "s1", {"b": 3, "none": 1}, wait=True), True, "counted")  # noqa: FBT003
+        found = store.entries(AGENT, "s1", None, None)
+        same([(entry.id, entry.access) for entry in found], [("a", 0), ("b", 5)], "counts add up")
+        same((ids_of(store.linked(AGENT, "b")), store.linked(AGENT, "a")), (["a"], []), "links lead back")
+
+
+def check_history(factory: Factory) -> None:
+    """Every version of an entry is kept, deletions too, also by a compaction."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        store.amend(AGENT, "s1", tombstone("a"))
+        for _ in range(2):
+            versions = store.history(AGENT, "a", None)
+            expected = [("one", False), ("changed", False), ("changed", True)]
+            same([(version.text, version.deleted) for version in versions], expected, "all versions in order")
+            same(versions[1].written - versions[0].written, timedelta(minutes=2), "versions know their time")
+            store.compact(AGENT, "s1")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "compaction keeps the live entries")
+
+
+def check_time_travel_and_archive(factory: Factory) -> None:
+    """Entries can be read as they were, also after a compaction, and archived ones on request."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
+        same([entry.text for entry in then], ["one", "two", "three"], "entries as they were")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "c"], "the live entries")
+        kept = store.entries(AGENT, "s1", None, None, archived=True)
+        same([entry.text for entry in kept], ["changed", "two", "three"], "archived and live entries")
+        same(
+            store.records(AGENT, "s1", archived=True),
+            [entry.as_dict() for entry in kept],
+            "the same as records",
+        )
+
+
+def check_rebuild_and_doctor(factory: Factory) -> None:
+    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut")])
+        told: list[tuple[int, int]] = []
+        same(store.rebuild(lambda done, of: told.append((done, of))), 1, "one session was read")
+        same(told[-1:], [told[-1][::-1]], "progress ends at the end")
+        store.sync()
+        same(search(store, ["walnut"]), ["a"], "what was found is found again")
+        same({finding.level for finding in store.doctor()}, {"ok"}, "all is well")

@@ -1,0 +1,145 @@
+"""Session files of any name that people and other programs make."""
+
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import Agent, Home
+
+LINE = '{"id":"it","ts":"2026-01-11T14:31:00Z","type":"note","content":"walnut"}\n'
+
+
+def sessions_of(root: Path) -> Path:
+    folder = root / "agents/a/memory/sessions"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+
+
+@pytest.mark.parametrize(
+    ("name", "session"),
+    [
+        ("my notes.ndjson", "my notes"),
+        ("caf%c3%a9.ndjson", "café"),
+        ("café.ndjson", "café"),
+        ("100%.ndjson", "100%"),
+        ("%61.ndjson", "a"),
+        ("a%2Fb.ndjson", "a/b"),
+    ],
+)
+def test_a_file_named_by_hand_goes_on_being_used(tmp_path: Path, name: str, session: str) -> None:
+    (sessions_of(tmp_path) / name).write_text(LINE)
+    with recollect.open(tmp_path) as home:
+        home.agent("a").session(session).add("note", {"content": "pecan"})
+        assert [info.id for info in home.agent("a").sessions()] == [session]
+        assert [entry.text for entry in home.agent("a").session(session).entries()] == ["walnut", "pecan"]
+        assert {hit.entry.session for hit in home.agent("a").recall("walnut")} == {session}
+    assert names_in(sessions_of(tmp_path)) == [name]
+
+
+def test_a_file_named_by_hand_while_the_home_is_open_is_used(tmp_path: Path) -> None:
+    with recollect.open(tmp_path) as home:
+        home.agent("a").session("other").add("note")
+        (sessions_of(tmp_path) / "my notes.ndjson").write_text(LINE)
+        home.agent("a").session("my notes").add("note", {"content": "pecan"})
+    assert names_in(sessions_of(tmp_path)) == ["my notes.ndjson", "other.ndjson"]
+
+
+def test_of_two_files_for_one_session_the_canonical_one_wins(tmp_path: Path) -> None:
+    (sessions_of(tmp_path) / "caf%C3%A9.ndjson").write_text(LINE)
+    (sessions_of(tmp_path) / "café.ndjson").write_text(LINE.replace("walnut", "pecan"))
+    with recollect.open(tmp_path) as home:
+        assert [entry.text for entry in home.agent("a").session("café").entries()] == ["walnut"]
+        assert home.agent("a").recall("pecan") == []
+        [finding] = [finding for finding in home.doctor() if finding.level == "error"]
+        assert finding.subject == "a/café.ndjson"
+
+
+@pytest.mark.parametrize(
+    "name", [".hidden.ndjson", "s.jsonl", "s.ndjson.tmp", "s.lock", ".ndjson", "x/s.ndjson"]
+)
+def test_other_files_and_folders_are_no_sessions(tmp_path: Path, name: str) -> None:
+    path = sessions_of(tmp_path) / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(LINE)
+    with recollect.open(tmp_path) as home:
+        assert home.agent("a").sessions() == []
+        assert home.agent("a").recall("walnut") == []
+        assert home.agent("a").session("x/s").entries() == []
+
+
+def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text(LINE)
+    (sessions_of(tmp_path / "home") / "s.ndjson").symlink_to(outside)
+    with recollect.open(tmp_path / "home") as home:
+        assert home.agent("a").sessions() == []
+        for act in (lambda: home.agent("a").session("s").add("note"), home.agent("a").session("s").entries):
+            with pytest.raises(recollect.CorruptLogError, match="move it away"):
+                act()
+    assert outside.read_text() == LINE
+
+
+def test_a_home_may_itself_be_a_link_to_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with recollect.open(tmp_path / "link") as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+        assert len(home.agent("a").recall("walnut")) == 1
+
+
+def test_files_and_folders_of_a_home_are_its_owners_alone(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+        home.agent("a").recall("walnut")
+        home.agent("a").session("s").update(home.agent("a").session("s").entries()[0].id, text="pecan")
+        home.agent("a").session("s").compact()
+        modes = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "home").rglob("*")}
+    assert {mode for path, mode in modes.items() if path.suffix} == {0o600}
+    assert {mode for path, mode in modes.items() if path.suffix in ("", ".archive")} <= {0o700, 0o600}
+
+
+def added(agent: Agent, names: list[str]) -> None:
+    for name in names:
+        agent.session(name).add("note", {"content": f"in {name}"})
+
+
+def test_a_session_can_have_any_id_and_stays_in_its_folder(tmp_path: Path) -> None:
+    names = [
+        "../../x",
+        "/etc/passwd",
+        "a\0b",
+        "..",
+        ".",
+        "con",
+        "ä" * 33,
+        "\n",
+        "s.lock",
+        ".purge",
+        "a\\b",
+        "😀",
+    ]
+    with recollect.open(tmp_path / "home") as home:
+        added(home.agent("a"), names)
+        assert sorted(info.id for info in home.agent("a").sessions()) == sorted(names)
+        for name in names:
+            assert [entry.text for entry in home.agent("a").session(name).entries()] == [f"in {name}"]
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+    assert all(path.is_file() for path in sessions_of(tmp_path / "home").iterdir())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return recollect.open(tmp_path)
+
+
+def test_many_sessions_are_opened_again_after_they_were_closed(home: Home) -> None:
+    names = [f"s{n}" for n in range(150)]
+    with home:
+        added(home.agent("a"), names)
+        added(home.agent("a"), names)
+        assert {len(home.agent("a").session(name).entries()) for name in names} == {2}

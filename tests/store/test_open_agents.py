@@ -1,0 +1,151 @@
+"""However many agents and sessions there are, few files are open, and nothing is lost over it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import recollect
+from recollect.store.open_agents import MOST_OPEN, most_open
+
+
+def open_files() -> list[str]:
+    return [str(path.resolve()) for path in Path("/proc/self/fd").iterdir()]
+
+
+def run(program: str, *arguments: str) -> str:
+    """Run a program in a process of its own and return what it prints."""
+    command = [sys.executable, "-W", "error", "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(), reason="the system does not list open files"
+)
+
+
+@needs_proc
+def test_no_more_than_64_indexes_are_open_at_a_time(tmp_path: Path) -> None:
+    before = len(open_files())
+    with recollect.open(tmp_path, durability="os") as home:
+        for n in range(200):
+            home.agent(f"a{n}").session("s").add("note", {"content": f"walnut {n}"})
+        assert sum(name.endswith("index.db") for name in open_files()) <= MOST_OPEN
+        assert home.agent("a0").recall("walnut")[0].entry.text == "walnut 0"
+    assert len(open_files()) == before
+
+
+MANY = """
+import resource, sys, recollect
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+agents, sessions = int(sys.argv[2]), int(sys.argv[3])
+with recollect.open(sys.argv[1], durability="os") as home:
+    for turn in range(2):
+        for a in range(agents):
+            for s in range(sessions):
+                home.agent(f"a{a}").session(f"s{s}").add("note", {"content": f"walnut {turn}"})
+    all = [home.agent(f"a{a}").session(f"s{s}") for a in range(agents) for s in range(sessions)]
+    print(sum(len(session.entries()) for session in all))
+    print(sum(len(home.agent(f"a{a}").recall("walnut", limit=5000)) for a in range(agents)))
+"""
+
+
+@pytest.mark.parametrize(("agents", "sessions"), [(300, 1), (1, 300), (20, 20)])
+def test_128_open_files_are_enough_for_any_number(tmp_path: Path, agents: int, sessions: int) -> None:
+    total = 2 * agents * sessions
+    assert run(MANY, str(tmp_path), str(agents), str(sessions)).split() == [str(total)] * 2
+
+
+THREADS = """
+import resource, sys, threading, recollect
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+def work(n):
+    for turn in range(10):
+        for s in range(8):
+            home.agent(f"a{(n + s) % 8}").session(f"s{s}").add("note", {"n": n})
+with recollect.open(sys.argv[1], durability="os") as home:
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    print(sum(len(home.agent(f"a{a}").session(f"s{s}").entries()) for a in range(8) for s in range(8)))
+"""
+
+
+def test_threads_under_few_open_files_lose_nothing(tmp_path: Path) -> None:
+    assert run(THREADS, str(tmp_path)).split() == ["640"]
+
+
+def test_the_number_of_agents_held_open_follows_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    for allowed, expected in ((1 << 20, MOST_OPEN), (resource.RLIM_INFINITY, MOST_OPEN), (128, 8), (10, 1)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, allowed=allowed: (allowed, allowed))
+        assert most_open() == expected
+
+
+FORK = """
+import os, sys, recollect
+home = recollect.open(sys.argv[1])
+session = home.agent("a").session("s")
+session.add_many({"id": f"before{n}", "content": "walnut"} for n in range(20))
+home.agent("a").recall("walnut")
+child = os.fork()
+name = "parent" if child else "child"
+for n in range(30):
+    session.add("note", {"content": f"walnut {name}"}, id=f"{name}{n}")
+    home.agent("a").session(name).add("note", {"content": "pecan"}, id=f"{name}{n}")
+    home.agent("a").recall("walnut", limit=3)
+home.close()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    print(len(session.entries()), len(home.agent("a").recall("walnut", limit=500)), len(home.doctor()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="the system has no fork")
+def test_parent_and_child_of_a_fork_both_add_and_nothing_is_lost(tmp_path: Path) -> None:
+    entries, _, findings = run(FORK, str(tmp_path)).split()
+    assert (entries, findings) == ("80", "1")
+    with recollect.open(tmp_path) as home:
+        assert len({hit.entry.id for hit in home.agent("a").recall("walnut", limit=500)}) == 80
+
+
+READ_ONLY = """
+import os, sys, recollect
+recollect.open(sys.argv[2]).agent("a").session("s").add("note", {"content": "walnut"})
+recollect.open(sys.argv[2]).agent("a").recall("walnut")
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+home = recollect.open(sys.argv[1])
+agent = home.agent("a")
+print(*[hit.entry.id for hit in agent.recall("walnut")])
+print(*[entry.id for entry in agent.session("s").entries(1)])
+try:
+    agent.session("s").add("note", {"content": "refused"})
+except recollect.AccessDeniedError:
+    print("refused")
+"""
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_home_that_may_only_be_read_is_still_recalled(indexed: bool) -> None:  # noqa: FBT001
+    with TemporaryDirectory() as folder, TemporaryDirectory() as warm:
+        root = Path(folder) / "home"
+        with recollect.open(root) as home:
+            home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
+            home.agent("a").recall("walnut")
+        if not indexed:
+            shutil.rmtree(root / ".index")
+        for path in [Path(folder), *Path(folder).rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        try:
+            assert run(READ_ONLY, str(root), warm).split() == ["it", "it", "refused"]
+        finally:
+            for path in [Path(folder), *Path(folder).rglob("*")]:
+                path.chmod(0o755)

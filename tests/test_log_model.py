@@ -1,0 +1,144 @@
+"""A log against a dictionary, through everything that may happen to both."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.damage import Damaged, batch, entry, lines, patch, tombstone
+
+from recollect.model import Record
+
+ids = st.sampled_from(["id-a", "id-b", "id-c"])
+changes = st.sampled_from([{"access": 1}, {"access": 2}, {"pinned": True}, {"pinned": None}, {"tags": ["t"]}])
+
+
+def replay(entries: dict[str, Record], line: Record) -> None:
+    """Let one line change a dictionary of entries, by the words of the format page."""
+    there = entries.get(line["id"])
+    if line.get("deleted"):
+        entries.pop(line["id"], None)
+    elif "type" in line:
+        kept = {key: value for key, value in (there or {}).items() if key in ("access", "pinned", "tags")}
+        entries[line["id"]] = kept | line | {"ts": (there or line)["ts"]}
+    elif there:
+        merged = there | {key: line[key] for key in line if key not in ("id", "ts")}
+        entries[line["id"]] = {key: value for key, value in merged.items() if value is not None}
+
+
+class LogModel(RuleBasedStateMachine):
+    """What is in the log as groups of lines written together, and which texts are on the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+        self.session = Damaged(self.root / "sessions")
+        self.groups: list[list[Record]] = []
+        self.texts: dict[str, str] = {}
+        self.count = 0
+        self.finished = True
+
+    def teardown(self) -> None:
+        self.session.close()
+        shutil.rmtree(self.root)
+
+    def entries(self) -> dict[str, Record]:
+        entries: dict[str, Record] = {}
+        for group in self.groups:
+            for line in group:
+                replay(entries, line)
+        return entries
+
+    def write(self, *records: Record) -> None:
+        self.session.append(*(records if len(records) == 1 else batch(*records)))
+        self.groups.append(list(records))
+        self.finished = True
+
+    def new(self, entry_id: str) -> Record:
+        self.count += 1
+        text = f"text number {self.count}."
+        self.texts[text] = entry_id
+        return entry(entry_id, text, ts=f"2026-01-11T14:31:00.{self.count:06}Z")
+
+    @rule(entry_id=ids)
+    def put(self, entry_id: str) -> None:
+        self.write(self.new(entry_id))
+
+    @rule(entry_id=ids, keys=changes)
+    def patch(self, entry_id: str, keys: dict[str, Any]) -> None:
+        self.write(patch(entry_id, **keys))
+
+    @rule(entry_id=ids)
+    def delete(self, entry_id: str) -> None:
+        self.write(tombstone(entry_id))
+
+    @rule(some=st.lists(ids, min_size=2, max_size=4))
+    def put_many(self, some: list[str]) -> None:
+        self.write(*(self.new(entry_id) for entry_id in some))
+
+    @rule()
+    def compact(self) -> None:
+        if self.session.compact():
+            self.groups = [[record] for record in self.entries().values()]
+            self.finished = True
+
+    @rule(entry_id=ids)
+    def purge(self, entry_id: str) -> None:
+        before = self.session.log.stat()
+        self.session.purge(entry_id)
+        if self.session.log.stat() != before:
+            self.groups = [[line] for group in self.groups for line in group if line["id"] != entry_id]
+        purged = [text for text, owner in self.texts.items() if owner == entry_id]
+        assert not [text for text in purged if text in self.on_disk()]
+        for text in purged:
+            del self.texts[text]
+
+    @rule()
+    def clear(self) -> None:
+        self.session.clear()
+        self.groups, self.texts, self.finished = [], {}, True
+
+    @precondition(lambda self: self.finished and self.groups)
+    @rule(part=st.floats(0, 1))
+    def cut_the_tail(self, part: float) -> None:
+        group = self.groups[-1]
+        written = group if len(group) == 1 else batch(*group)
+        length = len(lines(written[-1]))
+        count = 1 + round(part * (length - 1))
+        self.session.cut(count)
+        self.finished = False
+        if count > 1 or len(group) > 1:
+            self.groups.pop()
+            self.texts = {text: owner for text, owner in self.texts.items() if not self.is_in(group, text)}
+
+    def is_in(self, group: list[Record], text: str) -> bool:
+        return any(line.get("text") == text for line in group)
+
+    @rule()
+    def reopen(self) -> None:
+        self.session.reopen()
+
+    def on_disk(self) -> str:
+        paths = (self.session.path, self.session.archive_path)
+        return "".join(path.read_text() for path in paths if path.exists())
+
+    @invariant()
+    def the_log_holds_what_the_dictionary_holds(self) -> None:
+        assert self.session.records() == list(self.entries().values())
+
+    @invariant()
+    def the_tail_is_the_end_of_it(self) -> None:
+        tail = [record["id"] for record in self.session.log.tail(2)]
+        assert tail == list(self.entries())[-2:]
+
+    @invariant()
+    def no_version_is_lost(self) -> None:
+        on_disk = self.on_disk()
+        assert not [text for text in self.texts if text not in on_disk]
+
+
+LogModel.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+test_a_log_does_what_a_dictionary_does_through_every_damage = LogModel.TestCase
