@@ -21,8 +21,14 @@ def run(*words: str) -> Result:
 def logs(root: Path) -> dict[str, list[dict[str, Any]]]:
     return {
         path.stem: [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        for path in root.rglob("*.ndjson")
+        for path in sorted(root.rglob("*.ndjson"))
     }
+
+
+def truth(root: Path) -> dict[Path, bytes]:
+    """Return everything but the index."""
+    files = [path for path in root.rglob("*") if path.is_file() and ".index" not in path.parts]
+    return {path: path.read_bytes() for path in files}
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +59,7 @@ def test_the_sample_has_decisions_findings_and_preferences() -> None:
 
 def test_the_demo_writes_sessions_and_a_file_that_can_be_read(somewhere: Path) -> None:
     assert run().exit_code == 0
-    assert set(logs(somewhere)) == set(sample.SESSIONS)
+    assert set(logs(somewhere)) == {*sample.SESSIONS, sample.CALLS}
     assert next(somewhere.rglob("runbook.md")).read_text("utf-8") == sample.file_text()
 
 
@@ -66,8 +72,57 @@ def test_the_demo_shows_what_answers_each_question() -> None:
 
 def test_the_demo_shows_reasons_context_places_and_next_steps() -> None:
     shown = run().stdout
-    for words in (*demo.QUESTIONS, "found by", "payments.ndjson", "runbook.md", "RECOLLECT_HOME", "doctor"):
+    for words in (*sample.QUESTIONS, sample.TOPIC, "found by", "RECOLLECT_HOME", "doctor"):
         assert words in shown
+
+
+def test_the_demo_names_the_files_of_all_five_memories(somewhere: Path) -> None:
+    shown = run().stdout
+    for path in (
+        "agents/default/memory/sessions/kickoff.ndjson",
+        "agents/default/files/runbook.md",
+        "project/AGENTS.md",
+        "user/memory.md",
+        ".bmad/sessions/storm-week.jsonl",
+        "agents/harbour-desk/memory/sessions/calls.ndjson",
+    ):
+        assert (path in shown, (somewhere / path).is_file()) == (True, True)
+
+
+def test_the_notes_of_the_demo_stay_in_its_folder(somewhere: Path, user_folder: Path) -> None:
+    document = json.loads(run("--json").stdout)
+    assert {Path(note["source"]) for note in document["notes"]} == {
+        somewhere / "project" / "AGENTS.md",
+        somewhere / "user" / "memory.md",
+    }
+    assert [path for path in user_folder.rglob("*") if path.suffix == ".md"] == []
+
+
+def test_the_demo_writes_no_note_twice(somewhere: Path) -> None:
+    document = json.loads(run("--json").stdout)
+    assert len(document["notes"]) == len(sample.TYPED_MESSAGES) - 1
+    assert (somewhere / "project" / "AGENTS.md").read_text("utf-8").casefold().count("fridays") == 1
+    assert "project/AGENTS.md:8 has it already" in run().stdout
+
+
+def test_entries_of_the_demo_fade_and_what_is_asked_for_stays() -> None:
+    fading = json.loads(run("--json").stdout)["fading"]
+    worth = {entry["type"]: entry["priorities"] for entry in fading}
+    assert [round(priority, 2) for priority in worth["finding"]] == [0.9, 0.51, 0.27]
+    assert all(values == sorted(values, reverse=True) for values in worth.values())
+    assert [entry["type"] for entry in fading if entry["archived"]] == ["conversation"]
+
+
+def test_vectors_of_the_demo_find_what_shares_no_word_with_the_question() -> None:
+    similar = json.loads(run("--json").stdout)["similar"]
+    asked = set(sample.QUESTION_OF_A_CALLER.text.casefold().split())
+    assert [memory["id"] for memory in similar[:2]] == ["password-field", "new-phone"]
+    assert not asked & set(similar[0]["text"].casefold().strip(".").split())
+    assert "These vectors are handmade" in run().stdout
+
+
+def test_the_demo_prints_no_more_than_two_screens() -> None:
+    assert len(run().stdout.splitlines()) <= 130
 
 
 def test_the_demo_fits_a_terminal_of_80_columns() -> None:
@@ -75,12 +130,11 @@ def test_the_demo_fits_a_terminal_of_80_columns() -> None:
 
 
 def test_a_second_run_starts_clean_and_writes_the_same(somewhere: Path) -> None:
-    run()
-    before = logs(somewhere)
+    told, before = run().stdout, truth(somewhere)
     (somewhere / "agents" / "default" / "files" / "mine.md").write_text("mine", "utf-8")
-    assert run().exit_code == 0
-    assert logs(somewhere) == before
-    assert list(somewhere.rglob("mine.md")) == []
+    again = run()
+    assert (again.exit_code, again.stdout) == (0, told)
+    assert truth(somewhere) == before
 
 
 def test_a_folder_that_is_no_demo_is_left_alone(somewhere: Path) -> None:

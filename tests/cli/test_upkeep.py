@@ -70,3 +70,38 @@ def test_compact_takes_all_sessions_by_itself(cli: Command) -> None:
 
 def test_compact_of_a_missing_session_is_not_found(cli: Command) -> None:
     assert cli.error("compact", "--session", "nowhere") == (1, "session_not_found")
+
+
+def write_aged(cli: Command, *entries: str) -> None:
+    """Write a log of January 2020 by hand: entries are the rest of their lines."""
+    line = '{{"id":"{}","ts":"2020-01-15T12:00:00Z","type":"decision",{}}}\n'
+    log = "".join(line.format(number, entry) for number, entry in enumerate(entries))
+    (cli.sessions() / "main.ndjson").write_text(log, "utf-8")
+
+
+def test_compact_archives_faded_entries_but_no_pinned_ones(cli: Command) -> None:
+    write_aged(cli, '"text":"old"', '"text":"old and pinned","pinned":true')
+    cli.json("add", "fresh")
+    document = cli.json("compact", "--archive")
+    assert (document["sessions"], document["archived"]) == (1, 1)
+    left = cli.json("sessions", "show", "main")["entries"]
+    assert [entry["text"] for entry in left] == ["old and pinned", "fresh"]
+    assert "old" in (cli.sessions() / ".archive" / "main.ndjson").read_text("utf-8")
+
+
+def test_compact_says_how_many_entries_it_archived(cli: Command) -> None:
+    write_aged(cli, '"text":"one"', '"text":"two"')
+    assert cli("compact", "--archive").stdout.endswith(", archived 2 entries\n")
+
+
+def test_compact_by_itself_leaves_old_entries_in_the_log(cli: Command) -> None:
+    write_aged(cli, '"text":"old"')
+    assert cli.json("compact")["archived"] == 0
+    assert len(cli.json("sessions", "show", "main")["entries"]) == 1
+
+
+def test_an_entry_that_was_used_often_fades_later(cli: Command) -> None:
+    write_aged(cli, '"text":"used","priority":20,"access":10', '"text":"worth it","priority":1e300')
+    cli.json("compact", "--archive")
+    left = cli.json("sessions", "show", "main")["entries"]
+    assert [entry["text"] for entry in left] == ["worth it"]

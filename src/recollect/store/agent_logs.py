@@ -179,8 +179,7 @@ class AgentLogs:
         try:
             return question(self.index)
         except DamagedError:
-            logger.warning("the index of agent %s was damaged and is built anew", self.agent)
-            self.look(0)
+            self._look_again()
             return question(self.index)
 
     def look(self, age: float) -> None:
@@ -195,9 +194,19 @@ class AgentLogs:
             try:
                 self._look()
                 self.stale = False
-            except (UnavailableError, DamagedError) as error:
-                self.stale = True
-                logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+            except DamagedError:
+                self._look_again()
+            except UnavailableError as error:
+                self.lag(error)
+
+    def _look_again(self) -> None:
+        """Take in all logs anew, after the index turned out to be damaged and was begun anew."""
+        logger.warning("the index of agent %s was damaged and is built anew", self.agent)
+        try:
+            self._look()
+            self.stale = False
+        except (UnavailableError, DamagedError) as error:
+            self.lag(error)
 
     def _look(self) -> None:
         known = self.index.known()
