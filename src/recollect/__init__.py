@@ -36,6 +36,7 @@ from recollect.services.adapter import MemoryAdapter
 from recollect.services.agent_files import AgentMemoryService, FileResult
 from recollect.services.input_manager import InputManager, MemorySelectorState
 from recollect.services.memory_service import Memory, MemoryRepository, MemoryService
+from recollect.services.session_memory import SessionMemory
 
 __all__ = [
     "AccessDeniedError",
@@ -78,6 +79,7 @@ __all__ = [
     "SaveResult",
     "Session",
     "SessionInfo",
+    "SessionMemory",
     "SpaceMismatchError",
     "StoreError",
     "Version",

@@ -17,7 +17,9 @@ class Command:
 
     def __call__(self, *words: str, text: str | bytes | None = None) -> Result:
         """Run a command line with ``text`` as its standard input."""
-        return CliRunner().invoke(app, words, input=text, env={"RECOLLECT_HOME": str(self.home)})
+        # Without a width of the caller's terminal, as through a pipe: nothing is wrapped.
+        settings = {"RECOLLECT_HOME": str(self.home), "COLUMNS": None}
+        return CliRunner().invoke(app, words, input=text, env=settings)
 
     def json(self, *words: str, text: str | None = None) -> dict[str, Any]:
         """Run a command line with ``--json`` and return its document; it must succeed in silence."""

@@ -33,6 +33,7 @@ def test_every_error_has_its_row_in_the_contract(kind: type[Exception]) -> None:
     ("error", "code", "status"),
     [
         (failures.SessionNotFoundError("coder", "s"), "session_not_found", 1),
+        (failures.NoteNotFoundError("x"), "note_not_found", 1),
         (failures.DeclinedError("no"), "declined", 1),
         (ValueError("x"), "invalid_argument", 2),
         (TypeError("x"), "invalid_argument", 2),

@@ -23,6 +23,7 @@ class Fixed:
     def embed_documents(self, texts: list[str]) -> Any:
         if isinstance(self._gives, Exception):
             raise self._gives
+        assert texts
         return self._gives
 
     def embed_query(self, text: str) -> Any:

@@ -79,9 +79,7 @@ UNITS = st.integers(1, 40).flatmap(
 
 
 @given(matrix=UNITS, limit=st.integers(1, 12), size=st.integers(1, 16))
-def test_the_nearest_are_those_of_the_largest_cosines(
-    matrix: Any, limit: int, size: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_nearest_are_those_of_the_largest_cosines(matrix: Any, limit: int, size: int) -> None:
     matrix[:, 0] += 9  # No row is zeros.
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     numbers = np.arange(len(matrix), dtype=np.int64)
