@@ -141,6 +141,7 @@ def on_a_terminal(project: Project, keys: bytes, *words: str) -> subprocess.Comp
 
 @pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("key", "kind"), [(b"p", "Project"), (b"U", "User"), (b"xu", "User")])
+@pytest.mark.requirement("notes.us1.hash-opens-the-selector", "notes.fr002.choice-of-project-or-user")
 def test_on_a_terminal_a_key_chooses_whose_note_it_is(project: Project, key: bytes, kind: str) -> None:
     done = on_a_terminal(project, key, "add", "# Use pnpm")
     assert (done.returncode, b"[P]roject or for the [U]ser?" in done.stderr) == (0, True)
@@ -167,6 +168,7 @@ def test_on_a_terminal_removing_a_note_asks_first(
     assert len(Notes(project.folder).entries("Project")) == left
 
 
+@pytest.mark.requirement("notes.us3.all-notes-are-listed")
 def test_notes_are_listed_with_their_files_and_lines(project: Project) -> None:
     project.write("Use pnpm", "Tabs")
     project("add", "# My name is Alice", "--user")
@@ -204,6 +206,7 @@ def test_control_characters_of_a_note_do_not_reach_the_screen(project: Project) 
 
 
 @pytest.mark.parametrize("name", ["Tabs", "Project:4", "project:4"])
+@pytest.mark.requirement("notes.us3.delete-removes-from-the-file")
 def test_a_note_is_removed_by_its_text_or_its_line(project: Project, name: str) -> None:
     project.write("Use pnpm", "Tabs", "Short commits")
     document = project.json("remove", name, "--yes")
@@ -232,6 +235,7 @@ def test_removing_a_note_needs_yes_without_a_terminal(project: Project) -> None:
     assert len(project.json("list")["notes"]) == 1
 
 
+@pytest.mark.requirement("notes.fr007.deduplication")
 def test_dedupe_removes_what_an_earlier_note_says(project: Project) -> None:
     project.write("Use pnpm", "Tabs", "use pnpm.")
     shown = project("dedupe").stdout

@@ -336,10 +336,15 @@ def test_no_byte_of_a_vector_stays_when_its_entry_goes(store: FileStore, session
     entry = session.add("note", text="the secret", embedding=secret)
     store.keep_vectors("a", "letters", [(entry, secret)])
 
-    getattr(session, end)(*[entry.id][: end == "purge"])
-
     raw = secret.astype("<f4").tobytes()
     forms = [raw[8:24], *(base64.b64encode(raw[skip:])[8:24] for skip in range(3)), b"the secret"]
+    assert {path.suffix for path in store.root.rglob("*") if path.is_file() and holds(path, forms[:2])} >= {
+        ".ndjson",
+        ".db-wal",
+    }
+
+    getattr(session, end)(*[entry.id][: end == "purge"])
+
     assert [path for path in store.root.rglob("*") if path.is_file() and holds(path, forms)] == []
 
 

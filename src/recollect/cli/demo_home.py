@@ -12,7 +12,7 @@ import recollect
 from recollect.cli import sample
 from recollect.home import Home
 from recollect.model import Context, Hits
-from recollect.notes import Notes, SaveResult
+from recollect.notes import PROJECT_FILE, Notes, SaveResult
 from recollect.services.input_manager import InputManager
 from recollect.services.memory_service import Memory, MemoryService
 from recollect.services.session_memory import SessionMemory
@@ -81,7 +81,7 @@ def make(root: Path, place: str) -> Shown:
 def save_notes(notes: Notes, project: Path) -> tuple[SaveResult, ...]:
     """Type the messages that are notes, and return what became of each."""
     project.mkdir()
-    (project / sample.PROJECT_FILE).write_text(sample.file_text(sample.PROJECT_FILE), encoding="utf-8")
+    (project / PROJECT_FILE).write_text(sample.file_text(sample.PROJECT_TEXT), encoding="utf-8")
     manager = InputManager(notes)
     saves = []
     for message, choice in sample.TYPED_MESSAGES:

@@ -19,7 +19,7 @@ from recollect.cli import sample
 from recollect.cli.demo_home import AGENT, AGES, ASKED, BMAD, BUDGET, PROJECT, USER_FILE, Faded, Shown
 from recollect.cli.screen import clipped, counted, harmless, moment, one_line, table
 from recollect.model import Hit
-from recollect.notes import SaveResult
+from recollect.notes import PROJECT_FILE, SaveResult
 
 _STEPS = (
     ("recall 'who carries the pager in May' --explain", "ask it something of your own"),
@@ -90,7 +90,7 @@ def _files(shown: Shown) -> Iterator[RenderableType]:
 
 def _notes(shown: Shown) -> Iterator[RenderableType]:
     what = "What people want remembered: a message that begins with #."
-    yield _memory(3, "Notes", what, f"{PROJECT}/{sample.PROJECT_FILE} and {USER_FILE}")
+    yield _memory(3, "Notes", what, f"{PROJECT}/{PROJECT_FILE} and {USER_FILE}")
     grid = Table.grid(padding=(0, 2))
     for (message, _), result in zip(sample.TYPED_MESSAGES, shown.saves, strict=True):
         grid.add_row("", Text(message, "bold magenta"), Text(_fate(result, shown.root)))

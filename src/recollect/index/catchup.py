@@ -147,7 +147,7 @@ class Index:
                 entries.forget_digest(database, session, entry_id)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
-        """Return those of the ids that a session has, None if it is not indexed up to this state of its log."""
+        """Return those of the ids that a session has, None if it is not indexed up to this state of the log."""
         with self._mending() as database:
             known = entries.known_of(database, session)
             if known is None or known.stat != stat:
@@ -255,7 +255,7 @@ class Index:
 
     @contextmanager
     def _mending(self) -> Iterator[Database]:
-        """Give the database; one that turns out to be damaged is begun anew, and the error goes on as ``Damaged``."""
+        """Give the database; one that turns out to be damaged is begun anew, and ``DamagedError`` is raised."""
         with self._database.guard:
             try:
                 yield self._database
@@ -283,11 +283,8 @@ class Index:
     def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
         stat = stat_of(os.fstat(fd))
         sid = known.sid or entries.save_known(database, session, known)
-        seen = Counter(
-            {
-                digest: count
-                for digest, count in database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,))
-            }
+        seen: Counter[str] = Counter(
+            dict(database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,)))
         )
         held = Counter(seen)
         scan = Scan(fd, known.offset, ts=None if known.ts is None else from_microseconds(known.ts), seen=seen)

@@ -265,19 +265,21 @@ def ranked(database: Database, match: str, scope: Scope, limit: int) -> list[tup
         sql = "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
     else:
         sql = (
-            "SELECT e.eid, -words.rank FROM words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid "
+            "SELECT e.eid, -words.rank FROM words "
+            "CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid "
             f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?"
         )
     return [(eid, score) for eid, score in database.rows(sql, (match, *bindings, limit))]
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
-    """Return rows with others at most ``reach`` places before or after them in their session, and the distance."""
+    """Return rows with others at most ``reach`` places away in their session, and how far away these are."""
     sql = (
         "SELECT x.eid, e.eid, abs(e.number-x.number) FROM json_each(?) c JOIN entry x ON x.eid=c.value "
         "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid"
     )
-    return database.rows(sql, (json.dumps(list(eids)), reach, reach))  # type: ignore[return-value]
+    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach))
+    return [(eid, other, distance) for eid, other, distance in rows]
 
 
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:

@@ -230,6 +230,14 @@ class AgentLogs:
             return False
         return True
 
+    def reach(self, sessions: Sequence[str] | None, age: float) -> None:
+        """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
+        if sessions is None or self.index.replaced():
+            self.look(age)
+        for session in sessions or ():
+            log = self.log(session)
+            self.follow(session, log, log.stat())
+
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
         logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
@@ -281,6 +289,25 @@ class AgentLogs:
             if len(self._snapshots) > SNAPSHOTS:
                 self._snapshots.popitem(last=False)
             return snapshot.records()
+
+    def entry_counts(self, session: str | None, age: float) -> dict[str, int]:
+        """Return how many live entries each session has, or one; without those that have none."""
+        names = [name for name, _, _ in self.files()] if session is None else [session]
+        known = self._counted(session, age)
+        counts = {name: known.get(name) for name in names}
+        exact = {name: len(self.records(name)) if count is None else count for name, count in counts.items()}
+        return {name: count for name, count in exact.items() if count}
+
+    def _counted(self, session: str | None, age: float) -> dict[str, int | None]:
+        """Return the counts that the index has; none where it is behind the logs."""
+        self.reach(None if session is None else (session,), age)
+        if self.stale:
+            return {}
+        try:
+            return self.asking(lambda index: index.counts(session))
+        except UnavailableError as error:
+            self.lag(error)
+            return {}
 
     def find(self, entry_id: str, session: str) -> Folded | None:
         """Return a live entry of a session whose log the index follows."""

@@ -356,13 +356,7 @@ class FileStore:
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
-            if logs is None:
-                return {}
-            names = [name for name, _, _ in logs.files()] if session is None else [session]
-            known = _counted_by_index(logs, session)
-            counts = {name: known.get(name) for name in names}
-            exact = {name: len(logs.records(name)) if n is None else n for name, n in counts.items()}
-            return {name: count for name, count in exact.items() if count}
+            return logs.entry_counts(session, FRESH) if logs else {}
 
     # Vectors
 
@@ -398,7 +392,7 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return None
-            _reach(logs, sessions)
+            logs.reach(sessions, FRESH)
             try:
                 return logs.asking(question)
             except UnavailableError as error:
@@ -452,27 +446,6 @@ class FileStore:
 
     def close(self) -> None:
         self._agents.close()
-
-
-def _reach(logs: AgentLogs, sessions: Sequence[str] | None) -> None:
-    """Bring the index to where the logs of some sessions are, or all of them as they were a moment ago."""
-    if sessions is None or logs.index.replaced():
-        logs.look(FRESH)
-    for session in sessions or ():
-        log = logs.log(session)
-        logs.follow(session, log, log.stat())
-
-
-def _counted_by_index(logs: AgentLogs, session: str | None) -> dict[str, int | None]:
-    """Return what the index says of the number of entries; nothing where it is behind the logs."""
-    _reach(logs, None if session is None else (session,))
-    if logs.stale:
-        return {}
-    try:
-        return logs.asking(lambda index: index.counts(session))
-    except UnavailableError as error:
-        logs.lag(error)
-        return {}
 
 
 def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] | None) -> Sequence[Record]:

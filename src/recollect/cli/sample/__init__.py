@@ -2,7 +2,7 @@
 
 A ferry line replaces its booking system. Each ``.ndjson`` and ``.jsonl`` file
 here is one session in the format of the log, ``runbook.md`` is a file of the
-agent's, and ``AGENTS.md`` is the project's before it has notes.
+agent's, and ``project.md`` is what AGENTS.md says before it has notes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ TOPIC = "Why was the car deck double booked?"
 """What the context block is about."""
 FILE = "runbook.md"
 """The file that the agent keeps."""
-PROJECT_FILE = "AGENTS.md"
-"""The project's file, which people wrote before the first note."""
+PROJECT_TEXT = "project.md"
+"""What people wrote into the project's AGENTS.md before the first note."""
 TYPED_MESSAGES: tuple[tuple[str, Literal["project", "user"]], ...] = (
     ("# Amounts are whole cents, never floats", "project"),
     ("# No deployments on Fridays", "project"),
