@@ -22,4 +22,4 @@ def test_the_programs_of_a_page_run_one_after_the_other(
     names: dict[str, Any] = {"__name__": page}
     for block in _BLOCK.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
-        exec(compile("\n" * line + block[1], page, "exec"), names)
+        exec(compile("\n" * line + block[1], page, "exec"), names)  # noqa: S102  That is what this test is for.

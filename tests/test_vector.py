@@ -53,7 +53,6 @@ def test_a_vector_comes_out_of_a_line_bit_for_bit(numbers: list[float]) -> None:
         np.array([3, 4], ">f8"),
         [np.float32(3), np.int64(4)],
     ],
-    ids=repr,
 )
 def test_sequences_and_arrays_of_numbers_are_vectors(value: Any) -> None:
     assert unit(value).tolist() == pytest.approx([0.6, 0.8])
@@ -86,7 +85,6 @@ def test_the_callers_array_is_not_changed() -> None:
         np.array(["1"]),
         iter([1.0]),
     ],
-    ids=repr,
 )
 def test_what_holds_no_numbers_is_a_type_error(value: Any) -> None:
     with pytest.raises(TypeError, match="numbers"):
@@ -131,7 +129,6 @@ def test_numbers_that_make_no_vector_are_value_errors(value: Any, said: str) -> 
         {"space": "given:3", "f32": f32(1, 2)},
         {"space": "given:two", "f32": f32(1, 2)},
     ],
-    ids=repr,
 )
 def test_a_malformed_embedding_of_a_line_is_none(value: Any) -> None:
     assert decode(value) is None

@@ -6,6 +6,7 @@ the index; the store; recall; the context; the home. Each imports only what come
 before it, and the ways in (command, services) call the home.
 """
 
+from recollect.agent import Agent
 from recollect.errors import (
     AccessDeniedError,
     AgentNotFoundError,
@@ -28,7 +29,7 @@ from recollect.errors import (
     SpaceMismatchError,
     StoreError,
 )
-from recollect.home import Agent, Home, Session, open  # noqa: A004  The design's name: recollect.open.
+from recollect.home import Home, open  # noqa: A004  The design's name: recollect.open.
 from recollect.layout import Layout
 from recollect.model import Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
 from recollect.notes import MemoryEntry, Notes, SaveResult
@@ -37,6 +38,7 @@ from recollect.services.agent_files import AgentMemoryService, FileResult
 from recollect.services.input_manager import InputManager, MemorySelectorState
 from recollect.services.memory_service import Memory, MemoryRepository, MemoryService
 from recollect.services.session_memory import SessionMemory
+from recollect.session import Session
 
 __all__ = [
     "AccessDeniedError",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from functools import lru_cache
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from recollect.model import Record

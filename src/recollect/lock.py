@@ -30,7 +30,7 @@ _SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.01
 _PATIENCE = 0.1
 """Seconds of waiting from which on polls come quicker again."""
 
-_YIELD = 0.01
+_YIELD = 0.003
 """Seconds at most for which the last holder keeps back if it saw that somebody waits."""
 
 

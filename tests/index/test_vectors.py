@@ -168,7 +168,6 @@ def test_lines_of_another_program_are_compared(home: Home, agent: Agent, session
 @pytest.mark.parametrize(
     "embedding",
     [5, "x", [1, 0], {}, {"space": SPACE, "f32": "!"}, {"space": SPACE, "f32": ""}, encode("given:3", EAST)],
-    ids=repr,
 )
 def test_a_malformed_vector_in_a_line_is_ignored(home: Home, agent: Agent, embedding: Any) -> None:
     agent.session("s1").add("note", text="one", embedding=[1, 1])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,7 +96,7 @@ def test_the_first_vector_decides_also_when_the_index_is_gone(home: Home) -> Non
 
 
 @pytest.mark.requirement("vectors.create.non-finite-values")
-@pytest.mark.parametrize("vector", BAD_VALUES, ids=repr)
+@pytest.mark.parametrize("vector", BAD_VALUES)
 def test_a_vector_of_bad_values_is_a_value_error_and_stores_nothing(home: Home, vector: Any) -> None:
     with pytest.raises(recollect.InvalidEmbeddingError) as raised:
         MemoryService(home).create_memory("s1", "x", vector)
@@ -102,7 +104,7 @@ def test_a_vector_of_bad_values_is_a_value_error_and_stores_nothing(home: Home, 
     assert not home.root.exists()
 
 
-@pytest.mark.parametrize("vector", BAD_TYPES, ids=repr)
+@pytest.mark.parametrize("vector", BAD_TYPES)
 def test_a_vector_of_a_wrong_type_is_a_type_error_and_stores_nothing(home: Home, vector: Any) -> None:
     with pytest.raises(TypeError):
         MemoryService(home).create_memory("s1", "x", vector)
@@ -260,7 +262,6 @@ def test_a_query_gives_five_memories_of_its_session_alone(service: MemoryService
         ([1.0], recollect.EmbeddingDimMismatchError),
         ([1.0, 2.0, 3.0], recollect.EmbeddingDimMismatchError),
     ],
-    ids=repr,
 )
 def test_a_query_with_a_bad_vector_raises_what_creating_does(
     service: MemoryService, vector: Any, error: type[Exception]
@@ -339,6 +340,23 @@ def test_agents_do_not_see_each_others_memories(home: Home, service: MemoryServi
     assert (other.get_all_sessions(), other.get_memories_by_session("s1")) == ([], [])
     assert other.query_similar_memories([1.0, 0.0, 0.0], "s1") == []
     assert (other.delete_collection("s1"), service.get_collection_size("s1")) == (0, 1)
+
+
+def test_threads_may_share_one_service(service: MemoryService) -> None:
+    barrier = threading.Barrier(4)
+
+    def work(writer: int) -> list[str]:
+        barrier.wait(30)
+        found = []
+        for number in range(15):
+            service.create_memory("s1", f"{writer} {number}", [1.0, writer, number])
+            found += texts(service.query_similar_memories([1.0, writer, number], "s1", 1))
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(work, range(1, 5)))
+    assert results == [[f"{writer} {number}" for number in range(15)] for writer in range(1, 5)]
+    assert service.get_collection_size("s1") == 60
 
 
 def _create_many(root: Path, writer: int, barrier: Any) -> None:

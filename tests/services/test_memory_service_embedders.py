@@ -43,7 +43,6 @@ def test_without_an_embedder_a_text_alone_is_refused_with_the_remedy(home: Home)
         ([[float("nan"), 1.0]], recollect.InvalidEmbeddingError),
         ([[0.0, 0.0]], recollect.InvalidEmbeddingError),
     ],
-    ids=repr,
 )
 def test_an_embedder_that_fails_is_a_clear_error_and_stores_nothing(
     home: Home, gives: Any, error: type[Exception]

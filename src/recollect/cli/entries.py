@@ -13,7 +13,7 @@ from recollect.cli.screen import clipped, harmless, moment, one_line, table
 from recollect.model import Entry, Record, Version
 
 if TYPE_CHECKING:
-    from recollect.home import Agent
+    from recollect.agent import Agent
 
 app = typer.Typer()
 

@@ -10,7 +10,7 @@ from recollect.cli.options import PathArgument
 from recollect.cli.screen import counted, harmless, one_line
 
 if TYPE_CHECKING:
-    from recollect.home import Agent
+    from recollect.agent import Agent
 
 app = typer.Typer(
     name="files",

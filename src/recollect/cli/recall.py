@@ -16,7 +16,7 @@ from recollect.model import Hit, Hits
 from recollect.notes import Notes
 
 if TYPE_CHECKING:
-    from recollect.home import Agent
+    from recollect.agent import Agent
 
 app = typer.Typer()
 

@@ -15,7 +15,7 @@ from recollect.cli.screen import clipped, harmless, moment, one_line, size, tabl
 from recollect.model import Entry
 
 if TYPE_CHECKING:
-    from recollect.home import Agent
+    from recollect.agent import Agent
 
 app = typer.Typer(
     name="sessions",

@@ -17,7 +17,8 @@ from recollect.model import Finding, Record
 from recollect.services.session_memory import FADED
 
 if TYPE_CHECKING:
-    from recollect.home import Agent, Home
+    from recollect.agent import Agent
+    from recollect.home import Home
 
 app = typer.Typer()
 

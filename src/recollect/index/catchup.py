@@ -80,7 +80,8 @@ class Index:
 
     def reread(self, session: str, log: Log) -> bool:
         """Take in a session's log from its start; False if there is no such log."""
-        self.drop(session)
+        with self._mending() as database, database.writing():
+            entries.distrust(database, session)
         return self.catch_up(session, log)
 
     def added(
@@ -147,17 +148,25 @@ class Index:
                 entries.forget_digest(database, session, entry_id)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
-        """Return those of the ids that a session has, None if it is not indexed up to this state of the log."""
+        """Return those of the ids that a session has, None if the index is not at this state of its log."""
         with self._mending() as database:
             known = entries.known_of(database, session)
             if known is None or known.stat != stat:
                 return set() if known is None and stat.size == 0 else None
             return entries.present(database, known.sid, ids)
 
-    def find(self, entry_id: str, session: str | None = None) -> list[Row]:
-        """Return where the entries with an id stand."""
+    def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
+        """Return where an entry of a session stands, None if the index is not at this state of its log."""
         with self._mending() as database:
+            known = entries.known_of(database, session)
+            if known is None or known.stat != stat:
+                return None
             return entries.find(database, entry_id, session)
+
+    def holders(self, entry_id: str) -> list[str]:
+        """Return the sessions that have an entry with an id."""
+        with self._mending() as database:
+            return [row.session for row in entries.find(database, entry_id)]
 
     def linked(self, entry_id: str) -> list[Row]:
         """Return where the entries stand that link to an id."""
@@ -255,7 +264,7 @@ class Index:
 
     @contextmanager
     def _mending(self) -> Iterator[Database]:
-        """Give the database; one that turns out to be damaged is begun anew, and ``DamagedError`` is raised."""
+        """Give the database; one that turns out to be damaged is begun anew, then ``DamagedError``."""
         with self._database.guard:
             try:
                 yield self._database

@@ -120,7 +120,7 @@ class Database:
     def discard(self) -> None:
         """Throw the file away and begin with an empty one."""
         with self.guard:
-            self.connection.close(True)
+            self.connection.close(force=True)
             if self.path is not None:
                 remove_files(self.path)
             self.connection = self._open()
@@ -142,7 +142,7 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         with self.guard:
-            self.connection.close(True)
+            self.connection.close(force=True)
 
     def _open(self) -> apsw.Connection:
         try:
@@ -155,7 +155,7 @@ class Database:
 
     def _inode(self) -> int:
         try:
-            return os.stat(self.path).st_ino if self.path else 0
+            return self.path.stat().st_ino if self.path else 0
         except OSError:
             return -1
 
@@ -178,7 +178,7 @@ def _connect(path: Path | None) -> apsw.Connection:
     try:
         _prepare(connection)
     except BaseException:
-        connection.close(True)
+        connection.close(force=True)
         raise
     return connection
 

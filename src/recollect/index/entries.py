@@ -79,6 +79,8 @@ _COLUMNS = (
 )
 _MARKS = ", ".join("?" * len(_COLUMNS))
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+_LARGEST = 1e300
+"""Priorities beyond it, which another program may have written, are kept out of the index."""
 _ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
@@ -172,7 +174,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         folded.length,
         microseconds(moment) if moment else 0,
         _storable(record["type"]),
-        priority if isinstance(priority, int | float) and abs(priority) < 1e300 else None,
+        priority if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
         _listed(record.get("tags")),
         _listed(record.get("links")),
@@ -202,7 +204,9 @@ def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *,
     False, with nothing done, if a row stands where the rewrite found no line.
     """
     rows = database.rows("SELECT eid, place, at FROM entry WHERE sid=?", (sid,))
-    if not all(place in moved and at in moved for _, place, at in rows):
+    # A rewrite writes derived ids out; later lines without an id are numbered from what the log then says.
+    nameless = database.row("SELECT 1 FROM seen WHERE sid=?", (sid,))
+    if nameless or not all(place in moved and at in moved for _, place, at in rows):
         return False
     values = ((moved[place][0], *moved[at], eid) for eid, place, at in rows)
     head = ", head=NULL, access=NULL" if folded else ""
@@ -215,6 +219,11 @@ def drop_rows(database: Database, sid: int) -> None:
     words.drop_session(database, sid)
     database.execute("DELETE FROM entry WHERE sid=?", (sid,))
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))
+
+
+def distrust(database: Database, session: str) -> None:
+    """Let the next catch-up read a session's log from its start; until then the rows stay."""
+    database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
 
 
 def forget_digest(database: Database, session: str, entry_id: str) -> None:

@@ -42,7 +42,7 @@ def flush(database: Database) -> None:
     """Enter the words of all rows that wait. The caller holds a write transaction."""
     database.execute(f"INSERT INTO words(rowid, text) {_TO_INSERT}")
     database.execute(
-        f"UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'"
+        "UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'"
     )
 
 

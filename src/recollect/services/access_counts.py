@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from recollect.agent import Agent
 from recollect.errors import RecollectError
-from recollect.home import Agent
 
 logger = logging.getLogger("recollect.session_memory")
 

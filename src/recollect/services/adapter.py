@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from recollect.home import Agent, Home
+from recollect.home import Home
 from recollect.home import open as open_home
 from recollect.line import RESERVED, instant
 from recollect.model import Record, SessionInfo
@@ -26,7 +26,7 @@ class MemoryAdapter:
     """One agent's session logs. Each event is one line of its session's NDJSON file.
 
     Args:
-        root: The home's folder; logs lie in ``agents/<slug>/memory/sessions`` below it.
+        root: The home, or its folder; logs lie in ``agents/<slug>/memory/sessions`` below it.
         agent: The agent whose memory this is. Another agent's cannot be reached from here.
         debugger: Told of every clear: a callable, or an object with ``log``. The logger
             ``recollect.debugger`` is told in any case.
@@ -41,26 +41,20 @@ class MemoryAdapter:
 
     def __init__(
         self,
-        root: str | os.PathLike[str] = ".work-agent",
+        root: str | os.PathLike[str] | Home = ".work-agent",
         agent: str = "default",
         *,
         debugger: Debugger | Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
         """Open the home; nothing is written before the first save."""
         self._debugger = debugger
-        self._use(open_home(root), agent)
-
-    def _use(self, home: Home, agent: str) -> None:
-        self._home = home
-        self._agent: Agent = home.agent(agent)
+        self._home = root if isinstance(root, Home) else open_home(root)
+        self._agent = self._home.agent(agent)
         self._session_id: str | None = None
 
     def for_agent(self, slug: str) -> MemoryAdapter:
         """Return an adapter for another agent of the same home, with no session begun."""
-        other = MemoryAdapter.__new__(MemoryAdapter)
-        other._debugger = self._debugger
-        other._use(self._home, slug)
-        return other
+        return MemoryAdapter(self._home, slug, debugger=self._debugger)
 
     def new_session(self) -> str:
         """Begin a session with an empty log, make it the one that ``save`` uses, and return its id."""
@@ -85,10 +79,13 @@ class MemoryAdapter:
         return _event(self._agent.session(session_id).put(item).as_dict())
 
     def load(self, session_id: str, options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Return a session's events, oldest first; ``{"limit": N}`` keeps the newest N. A missing session has none."""
+        """Return a session's events, oldest first; ``{"limit": N}`` keeps the newest N.
+
+        A missing session has none.
+        """
         unknown = set(options or ()) - {"limit"}
         if unknown:
-            raise ValueError(f"unknown option {sorted(unknown)[0]!r}: load takes {{'limit': N}}")
+            raise ValueError(f"unknown option {min(unknown)!r}: load takes {{'limit': N}}")
         limit = options.get("limit") if options else None
         return [_event(entry.as_dict()) for entry in self._agent.session(session_id).entries(limit=limit)]
 

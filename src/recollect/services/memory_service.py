@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from recollect.agent import Agent
 from recollect.arguments import limit_of
 from recollect.embed import Embedder
-from recollect.home import Agent, Home
+from recollect.home import Home
 from recollect.home import open as open_home
 from recollect.layout import DEFAULT_AGENT
 from recollect.model import Entry, Record, Scope

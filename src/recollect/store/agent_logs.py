@@ -31,6 +31,9 @@ T = TypeVar("T")
 SNAPSHOTS = 4
 """Sessions of one agent that are kept in memory whole, once they were read whole."""
 
+_TRIES = 5
+"""How often a question is asked again when the log changed while it was answered."""
+
 logger = logging.getLogger("recollect.store")
 
 
@@ -310,15 +313,22 @@ class AgentLogs:
             return {}
 
     def find(self, entry_id: str, session: str) -> Folded | None:
-        """Return a live entry of a session whose log the index follows."""
-        for _ in range(2):
-            rows = self.asking(lambda index: index.find(entry_id, session))
-            if not rows:
+        """Return a live entry of a session as its log is now; UnavailableError if the index cannot tell."""
+        log = self.log(session)
+        for _ in range(_TRIES):
+            stat = log.stat()
+            if stat is None:
                 return None
-            if loaded := self.load(rows):
+            rows = self.asking(lambda index, stat=stat: index.lookup(session, stat, entry_id))  # type: ignore[misc]
+            if rows is None:
+                self.asking(lambda index: index.catch_up(session, log))
+            elif not rows:
+                return None
+            elif loaded := self.load(rows):
                 return next(iter(loaded.values()))
-            self.asking(lambda index: index.reread(session, self.log(session)))
-        return None
+            else:
+                self.asking(lambda index: index.reread(session, log))
+        raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
     def is_gone(self) -> bool:
         """Tell whether the sessions folder was removed since it was opened."""

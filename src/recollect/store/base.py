@@ -83,7 +83,10 @@ class Store(Protocol):
         """
 
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
-        """Like ``append``, but a record whose id is taken replaces that entry's type and payload."""
+        """Like ``append``, but a record whose id is taken replaces that entry's type and payload.
+
+        Where that changes the text, a vector given with the old one goes too, unless the put brings another.
+        """
 
     def amend(self, agent: str, session: str, record: Record) -> Entry:
         """Write a put or patch for one live entry and return it; EntryNotFoundError if there is none."""

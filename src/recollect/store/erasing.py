@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from recollect import rewrite
@@ -44,8 +44,7 @@ class Eraser:
         log, archive = logs.log(session), logs.archive(session)
         if not rewrite.mentioned(log, ids) | rewrite.mentioned(archive, ids):
             return 0
-        marks = PurgeMarks(logs.folder)
-        with log.locked():
+        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             there = sorted(rewrite.mentioned(log, ids) | rewrite.mentioned(archive, ids))
             made = marks.add(session, there)
             self._erase(logs, session, there)
@@ -96,8 +95,7 @@ class Eraser:
         log = logs.log(session)
         if log.stat() is None:
             return None
-        marks = PurgeMarks(logs.folder)
-        with log.locked():
+        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             count = len(logs.records(session)) if dropped else 0
             made = marks.add(session, None, dropped)
             self._remove(logs, session, log, dropped)
@@ -123,14 +121,13 @@ class Eraser:
 
     def finish(self, logs: AgentLogs) -> None:
         """Finish the purges of an agent that were begun and not ended."""
-        marks = PurgeMarks(logs.folder)
-        for mark in marks.pending():
-            try:
-                self._finish(logs, marks, mark)
-            except RecollectError as error:
-                logger.warning(
-                    "a purge of agent %s is still to be finished: %s", logs.agent, type(error).__name__
-                )
+        with closing(PurgeMarks(logs.folder)) as marks:
+            for mark in marks.pending():
+                try:
+                    self._finish(logs, marks, mark)
+                except RecollectError as error:
+                    name = type(error).__name__
+                    logger.warning("a purge of agent %s is still to be finished: %s", logs.agent, name)
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, mark: Record) -> None:
         session = str(mark["session"])

@@ -238,12 +238,10 @@ class FileStore:
     def _find_anywhere(self, logs: AgentLogs, entry_id: str) -> list[Entry]:
         logs.look(FRESH)
         try:
-            rows = logs.asking(lambda index: index.find(entry_id))
+            sessions = logs.asking(lambda index: index.holders(entry_id))
         except UnavailableError as error:
             logs.lag(error)
             sessions = [session for session, _, _ in logs.files()]
-        else:
-            sessions = [row.session for row in rows]
         return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
 
     def entries(

@@ -9,7 +9,7 @@ from datetime import datetime
 from recollect.fold import Fold
 from recollect.line import apply, create, id_of, is_put, is_tombstone, payload_of, read_time, text_of
 from recollect.model import Record, Version
-from recollect.rewrite import only_counts
+from recollect.rewrite import explicit, only_counts
 from recollect.scan import Line, Scan
 from recollect.store.agent_logs import AgentLogs
 from recollect.store.snapshot import in_order
@@ -18,14 +18,19 @@ from recollect.store.snapshot import in_order
 def versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
     """Return an entry's versions, oldest first; counts of access make none."""
     archived = list(_lines(logs, session, entry_id, archive=True))
-    lines = list(_lines(logs, session, entry_id, archive=False))
+    lines = _without_archived(archived, list(_lines(logs, session, entry_id, archive=False)))
     current: Record | None = None
     found: list[Version] = []
     for number, line in enumerate([*archived, *lines]):
         record = line.record
         if record is None or only_counts(line):
             continue
-        if archived and number == len(archived) and current is not None and is_put(record):
+        if (
+            number == len(archived)
+            and is_put(record)
+            and current is not None
+            and current["ts"] == record["ts"]
+        ):
             current = create(record)  # The folded line, which says again what the archive's lines came to.
             continue
         after = _after(current, record)
@@ -33,6 +38,16 @@ def versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
             found.append(_version(logs.agent, session, after, record))
         current = None if is_tombstone(record) else after
     return found
+
+
+def _without_archived(archived: Sequence[Line], lines: Sequence[Line]) -> Sequence[Line]:
+    """Leave out the first lines of the log if a compaction that was killed had archived them already."""
+    there = [line.raw for line in archived]
+    told = [line for line in lines if not only_counts(line)]
+    for count in range(len(told), 0, -1):
+        if there[-count:] == [explicit(line).rstrip(b"\n") for line in told[:count]]:
+            return told[count:]
+    return lines
 
 
 def _lines(logs: AgentLogs, session: str, entry_id: str, *, archive: bool) -> Iterator[Line]:

@@ -31,7 +31,6 @@ class Known:
         self._log = log
         self._session = session
         self._fold: Fold | None = None
-        self._followed = False
         self._absent: frozenset[str] = frozenset()
         self.met = False
         """Whether any entry that was asked for was there."""
@@ -41,7 +40,6 @@ class Known:
         with suppress(UnavailableError):
             present = self._logs.asking(lambda index: index.present(self._session, stat, ids))
             if present is not None:
-                self._followed = True
                 self._absent = frozenset(ids) - present
 
     def get(self, entry_id: str) -> Record | None:
@@ -53,16 +51,12 @@ class Known:
         return None if found is None else found.record
 
     def _find(self, entry_id: str) -> Folded | None:
-        if not self._followed and self._fold is None:
-            self._followed = self._logs.follow(self._session, self._log, self._log.stat())
-        if self._followed:
+        if self._fold is None:
             try:
                 return self._logs.find(entry_id, self._session)
             except UnavailableError as error:
                 self._logs.lag(error)
-                self._followed = False
-        if self._fold is None:
-            self._fold = self._log.fold()
+                self._fold = self._log.fold()
         return self._fold.entries.get(entry_id)
 
 

@@ -33,6 +33,12 @@ from recollect.testing.finding import (
     check_time_travel_and_archive,
 )
 from recollect.testing.making import Check, Factory
+from recollect.testing.vectors import (
+    check_drop_and_counts,
+    check_made_vectors,
+    check_similar,
+    check_vectors_follow_changes,
+)
 from recollect.testing.writing import (
     check_append_and_entries,
     check_append_is_all_or_nothing,
@@ -60,9 +66,11 @@ __all__ = [
     "check_clear_and_remove",
     "check_counts_and_links",
     "check_delete",
+    "check_drop_and_counts",
     "check_files",
     "check_history",
     "check_isolation",
+    "check_made_vectors",
     "check_missing_things",
     "check_neighbours",
     "check_order_and_limits",
@@ -75,9 +83,11 @@ __all__ = [
     "check_search_follows_changes",
     "check_search_in_scope",
     "check_sessions",
+    "check_similar",
     "check_store",
     "check_threads",
     "check_time_travel_and_archive",
+    "check_vectors_follow_changes",
 ]
 
 CHECKS: tuple[Check, ...] = (
@@ -102,6 +112,10 @@ CHECKS: tuple[Check, ...] = (
     check_rebuild_and_doctor,
     check_purge,
     check_clear_and_remove,
+    check_similar,
+    check_vectors_follow_changes,
+    check_made_vectors,
+    check_drop_and_counts,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 

@@ -1,0 +1,250 @@
+"""An agent: the unit of isolation, with its sessions, its files, and recall over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from recollect.arguments import Clock, entry_id_of, limit_of, name_of, names_of, new_id, where_of
+from recollect.context import build
+from recollect.embed import Embedder
+from recollect.errors import AmbiguousIdError, EntryNotFoundError
+from recollect.line import instant
+from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
+from recollect.notes import Notes
+from recollect.recall import recall
+from recollect.recall.vectors import Vectors
+from recollect.session import Session
+from recollect.store.base import Files, Store
+
+_CONTEXT_HITS = 8
+_CONTEXT_NEWEST = 6
+
+
+class Agent:
+    """The unit of isolation: no call on an agent ever touches another's memory."""
+
+    def __init__(self, store: Store, slug: str, clock: Clock) -> None:
+        """Use ``Home.agent`` instead."""
+        self.slug = slug
+        self._store = store
+        self._clock = clock
+
+    @property
+    def files(self) -> Files:
+        """The agent's own text files."""
+        return self._store.files(self.slug)
+
+    def new_session(self) -> Session:
+        """Make an empty session with an id of its own and return it."""
+        session = Session(self._store, self.slug, new_id(), self._clock)
+        self._store.create(self.slug, session.id)
+        return session
+
+    def session(self, id: str) -> Session:  # noqa: A002  The word of the log line.
+        """Return a session, which need not exist yet: its first write makes it.
+
+        Raises:
+            InvalidSessionIdError: The id is empty or too long for a file name.
+        """
+        return Session(self._store, self.slug, self._store.check_session(id), self._clock)
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return id, last change and size of all sessions, the one changed last first."""
+        return self._store.sessions(self.slug)
+
+    def get(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
+        """Return an entry.
+
+        Raises:
+            EntryNotFoundError: No live entry has this id.
+            AmbiguousIdError: Several sessions have one; say which with ``session``.
+        """
+        entry_id_of(id)
+        found = self._store.find(self.slug, id, self._checked(session))
+        if not found:
+            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
+        return _only(id, found)
+
+    def update(self, id: str, session: str | None = None, **keys: Any) -> Entry:  # noqa: A002
+        """Change an entry; see ``Session.update``."""
+        return self._session_of(id, session).update(id, **keys)
+
+    def delete(self, id: str, session: str | None = None) -> None:  # noqa: A002
+        """Hide an entry; see ``Session.delete``."""
+        self._session_of(id, session).delete(id)
+
+    def purge(self, id: str, session: str | None = None) -> None:  # noqa: A002
+        """Remove the bytes of an entry, deleted or not; see ``Session.purge``."""
+        entry_id_of(id)
+        if session is not None:
+            return self.session(session).purge(id)
+        holders = sorted({version.session for version in self.history(id)})
+        if len(holders) > 1:
+            raise _ambiguous(id, holders)
+        if not holders:
+            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}")
+        return self.session(holders[0]).purge(id)
+
+    def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
+        """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
+
+        Raises:
+            EntryNotFoundError: There never was such an entry, or it is purged.
+        """
+        entry_id_of(id)
+        versions = self._store.history(self.slug, id, self._checked(session))
+        if not versions:
+            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
+        return versions
+
+    def link(self, a: str, b: str, rel: str) -> Entry:
+        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a`` as it is then.
+
+        Raises:
+            EntryNotFoundError: One of them is not there.
+
+        Example:
+            >>> agent.link(decision.id, finding.id, "because")
+        """
+        source, target = self.get(a), self.get(b)
+        link = {"to": target.id, "rel": name_of(rel, "rel")}
+        links = [other for other in source.links if other != link]
+        return self.session(source.session).update(source.id, links=[*links, link])
+
+    def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
+        """Return the entries linked with one, in either direction, the nearest first.
+
+        Args:
+            id: The entry to begin with.
+            rel: Only links of this relation.
+            depth: How many links to follow.
+        """
+        if not limit_of(depth):
+            raise ValueError(f"depth must be at least 1, not {depth}")
+        found = {id: self.get(id)}
+        edge = [found[id]]
+        for _ in range(depth):
+            near = [other for entry in edge for other in self._linked(entry, rel)]
+            edge = [entry for entry in near if entry.id not in found]
+            found |= {entry.id: entry for entry in edge}
+        return [entry for key, entry in found.items() if key != id]
+
+    def _linked(self, entry: Entry, rel: str | None) -> list[Entry]:
+        targets = [target for target, name in _links(entry) if rel in (None, name)]
+        outward = [near for target in targets for near in self._store.find(self.slug, target, None)]
+        inward = [
+            near
+            for near in self._store.linked(self.slug, entry.id)
+            if any(target == entry.id and rel in (None, name) for target, name in _links(near))
+        ]
+        return outward + inward
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        sessions: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> Hits:
+        """Return the entries that fit a query best, each with the reasons.
+
+        Args:
+            query: Words or a question.
+            limit: The most hits to return.
+            sessions: Only entries of these sessions.
+            types: Only entries of these types.
+            tags: Only entries that carry all of these tags.
+            where: Only entries whose payload has these values at these top-level keys.
+            since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
+            until: Only entries made before this time.
+
+        Example:
+            >>> hits = agent.recall("what did we decide about sign-in?", types=["decision"])
+            >>> hits[0].entry.data["decision"], str(hits[0].why)
+        """
+        if not isinstance(query, str):
+            raise TypeError(f"query must be a string, not {type(query).__name__}: {query!r:.80}")
+        most = limit_of(limit)
+        if most is None:
+            raise TypeError("limit must be a whole number, not None: say how many hits to return")
+        scope = Scope(
+            self.slug,
+            names_of(sessions, "sessions"),
+            names_of(types, "types"),
+            names_of(tags, "tags"),
+            where_of(where),
+            None if since is None else instant(since, "since"),
+            None if until is None else instant(until, "until"),
+        )
+        return recall(self._store, query, scope, most)
+
+    def entry_counts(self) -> dict[str, int]:
+        """Return how many entries each session has; sessions without any are left out."""
+        return self._store.entry_counts(self.slug)
+
+    def vectors(self, embedder: Embedder | None = None, dim: int | None = None) -> Vectors:
+        """Return what compares the agent's vectors: those of an embedder, or else those that were given.
+
+        Args:
+            embedder: Makes the vectors of entries that have none.
+            dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
+        """
+        return Vectors(self._store, self.slug, embedder, dim)
+
+    def context(self, query: str | None = None, *, budget: int = 2000, notes: Notes | None = None) -> Context:
+        """Return a block for a system prompt: notes, pinned entries, what a query recalls, newest entries.
+
+        Args:
+            query: What the agent is asked; without it nothing is recalled.
+            budget: The most tokens the block may have, at three bytes of UTF-8 a token.
+            notes: The notes of a project and its user, such as ``Notes(".")``.
+
+        Example:
+            >>> agent.context("How do we sign in?", budget=1000, notes=Notes(".")).text
+        """
+        if not isinstance(notes, Notes | None):
+            raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}")
+        recalled = self.recall(query, limit=_CONTEXT_HITS) if query is not None else ()
+        latest = self.sessions()[:1]
+        newest = [entry for info in latest for entry in self.session(info.id).entries(limit=_CONTEXT_NEWEST)]
+        entries = {
+            "pinned": self._store.pinned(self.slug),
+            "recalled": [hit.entry for hit in recalled],
+            "newest": newest,
+        }
+        return build(entries, limit_of(budget) or 0, notes, query)
+
+    def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
+        return self.session(session if session is not None else self.get(id).session)
+
+    def _checked(self, session: str | None) -> str | None:
+        return None if session is None else self._store.check_session(session)
+
+
+def _links(entry: Entry) -> list[tuple[str, str | None]]:
+    """Return the targets of an entry's links with their relations."""
+    links = [link for link in entry.links if isinstance(link, Mapping)]
+    return [(link["to"], link.get("rel")) for link in links if isinstance(link.get("to"), str)]
+
+
+def _only(entry_id: str, found: list[Entry]) -> Entry:
+    if len(found) > 1:
+        raise _ambiguous(entry_id, sorted(entry.session for entry in found))
+    return found[0]
+
+
+def _ambiguous(entry_id: str, sessions: list[str]) -> AmbiguousIdError:
+    return AmbiguousIdError(
+        f"entry {entry_id!r:.80} is in several sessions: {', '.join(sessions)}; say session="
+    )
+
+
+def _in(session: str | None) -> str:
+    return "" if session is None else f" in session {session!r:.80}"

@@ -1,0 +1,70 @@
+"""History over log and archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import Agent, Session
+from recollect.log import Log
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    with recollect.open(tmp_path) as home:
+        yield home.agent("a")
+
+
+def versions(agent: Agent) -> list[tuple[str, object]]:
+    return [(version.text, version.line) for version in agent.history("x")]
+
+
+def lives(session: Session) -> None:
+    session.add("note", {"content": "first"}, id="x")
+    session.update("x", data={"content": "second"})
+    session.update("x", pinned=True)
+    session.delete("x")
+    session.add("note", {"content": "again"}, id="x")
+    session.update("x", tags=["t"])
+
+
+def killed_before_the_rename(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "replace", killed)
+        with pytest.raises(Killed):
+            act()
+
+
+def test_history_is_the_same_after_compactions(agent: Agent) -> None:
+    session = agent.session("s")
+    lives(session)
+    before = versions(agent)
+    for text in ("more", "even more"):
+        session.compact()
+        assert versions(agent) == before
+        session.update("x", data={"content": text})
+        before = versions(agent)
+
+
+def test_history_shows_nothing_twice_after_a_compaction_was_killed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = agent.session("s")
+    lives(session)
+    before = versions(agent)
+    killed_before_the_rename(monkeypatch, session.compact)
+    assert versions(agent) == before
+    session.update("x", data={"content": "more"})
+    before = versions(agent)
+    session.compact()
+    assert versions(agent) == before
