@@ -2,9 +2,14 @@
 
 What ``__all__`` lists is the public API. Below it lie, the lowest first: errors
 and values; a log's lines and how they fold; layouts and confined files; the log;
-the index; the store; recall; the context; the home. Each imports only what comes
-before it, and the ways in (command, services) call the home.
+the index; the store; recall; notes; the context; session, agent and home. Each
+imports only what comes before it, and the ways in (command, services) call the
+home. Notes and services are loaded when they are first named, so that importing
+the package stays fast.
 """
+
+import importlib
+import typing
 
 from recollect.agent import Agent
 from recollect.errors import (
@@ -32,13 +37,15 @@ from recollect.errors import (
 from recollect.home import Home, open  # noqa: A004  The design's name: recollect.open.
 from recollect.layout import Layout
 from recollect.model import Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
-from recollect.notes import MemoryEntry, Notes, SaveResult
-from recollect.services.adapter import MemoryAdapter
-from recollect.services.agent_files import AgentMemoryService, FileResult
-from recollect.services.input_manager import InputManager, MemorySelectorState
-from recollect.services.memory_service import Memory, MemoryRepository, MemoryService
-from recollect.services.session_memory import SessionMemory
 from recollect.session import Session
+
+if typing.TYPE_CHECKING:
+    from recollect.notes import MemoryEntry, Notes, SaveResult
+    from recollect.services.adapter import MemoryAdapter
+    from recollect.services.agent_files import AgentMemoryService, FileResult
+    from recollect.services.input_manager import InputManager, MemorySelectorState
+    from recollect.services.memory_service import Memory, MemoryRepository, MemoryService
+    from recollect.services.session_memory import SessionMemory
 
 __all__ = [
     "AccessDeniedError",
@@ -88,3 +95,32 @@ __all__ = [
     "Why",
     "open",
 ]
+
+_LATER = {
+    "MemoryEntry": "recollect.notes",
+    "Notes": "recollect.notes",
+    "SaveResult": "recollect.notes",
+    "MemoryAdapter": "recollect.services.adapter",
+    "AgentMemoryService": "recollect.services.agent_files",
+    "FileResult": "recollect.services.agent_files",
+    "InputManager": "recollect.services.input_manager",
+    "MemorySelectorState": "recollect.services.input_manager",
+    "Memory": "recollect.services.memory_service",
+    "MemoryRepository": "recollect.services.memory_service",
+    "MemoryService": "recollect.services.memory_service",
+    "SessionMemory": "recollect.services.session_memory",
+}
+"""Names that are loaded when they are first asked for, and the modules that hold them."""
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the API that is loaded late (PEP 562)."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

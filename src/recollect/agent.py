@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.arguments import Clock, entry_id_of, limit_of, name_of, names_of, new_id, where_of
 from recollect.context import build
@@ -12,11 +12,13 @@ from recollect.embed import Embedder
 from recollect.errors import AmbiguousIdError, EntryNotFoundError
 from recollect.line import instant
 from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
-from recollect.notes import Notes
 from recollect.recall import recall
 from recollect.recall.vectors import Vectors
 from recollect.session import Session
 from recollect.store.base import Files, Store
+
+if TYPE_CHECKING:
+    from recollect.notes import Notes
 
 _CONTEXT_HITS = 8
 _CONTEXT_NEWEST = 6
@@ -209,8 +211,8 @@ class Agent:
         Example:
             >>> agent.context("How do we sign in?", budget=1000, notes=Notes(".")).text
         """
-        if not isinstance(notes, Notes | None):
-            raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}")
+        if notes is not None and not hasattr(notes, "prompt"):
+            raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}: {notes!r:.80}")
         recalled = self.recall(query, limit=_CONTEXT_HITS) if query is not None else ()
         latest = self.sessions()[:1]
         newest = [entry for info in latest for entry in self.session(info.id).entries(limit=_CONTEXT_NEWEST)]

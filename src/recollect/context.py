@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from typing import TYPE_CHECKING
 
 from recollect.model import Context, Entry, Part
-from recollect.notes import Notes
+
+if TYPE_CHECKING:
+    from recollect.notes import Notes
 
 BYTES_PER_TOKEN = 3
 """A conservative estimate: tokenizers make fewer tokens of a text than a third of its bytes in UTF-8."""

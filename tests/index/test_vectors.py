@@ -84,7 +84,8 @@ def test_the_nearest_are_those_of_the_largest_cosines(matrix: Any, limit: int, s
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     numbers = np.arange(len(matrix), dtype=np.int64)
     blocks = [
-        (numbers[begin : begin + size], matrix[begin : begin + size]) for begin in range(0, len(matrix), size)
+        index_vectors.Block([], numbers[begin : begin + size], matrix[begin : begin + size])
+        for begin in range(0, len(matrix), size)
     ]
     vector = unit([1, 2, 3, 4, 5])
 
@@ -145,6 +146,57 @@ def test_an_entry_added_after_a_query_is_compared_in_the_next(agent: Agent, sess
     assert found(agent, sessions=("s1",)) == ["one"]
     session.add("note", text="two", embedding=[1, 0])
     assert found(agent, sessions=("s1",)) == ["two", "one"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.integers(-9, 9)), max_size=25))
+def test_what_is_held_in_memory_follows_every_change(
+    changes: list[tuple[int, int, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+        agent = home.agent("a")
+        session = agent.session("s1")
+        session.add("note", text="first", embedding=[1, 1])
+        for change, which, number in changes:
+            apply(session, change, which, [number, 1])
+            for scope in ({"sessions": ("s1",)}, {"tags": ("x",)}):
+                entries = [entry for entry in session.entries() if "tags" not in scope or entry.tags]
+                expected = {entry.text for entry in entries if entry.embedding is not None}
+                best = max((cosine(entry) for entry in entries if entry.embedding is not None), default=None)
+                near = agent.vectors().similar(EAST, Scope("a", **scope), 99)
+                assert {entry.text for entry, _ in near} == expected
+                assert [score for _, score in near][:1] == pytest.approx(
+                    [] if best is None else [best], abs=1e-6
+                )
+
+
+def apply(session: Session, change: int, which: int, vector: list[int]) -> None:
+    """Let one of six things happen to one of a session's entries."""
+    entries = session.entries()
+    entry_id = entries[which % len(entries)].id if entries else ""
+    if change == 0 or not entries:
+        session.add("note", text=f"added {len(entries)} {vector}", embedding=vector)
+    elif change == 1:
+        session.update(entry_id, embedding=vector)
+    elif change == 2:
+        session.update(entry_id, tags=["x"] if vector[0] % 2 else None)
+    elif change == 3:
+        session.update(entry_id, text=f"changed {which} {vector}", embedding=vector if which % 2 else None)
+    else:
+        (session.delete if change == 4 else session.purge)(entry_id)
+
+
+def cosine(entry: Entry) -> float:
+    return float(entry.embedding[0]) if entry.embedding is not None else 0.0
+
+
+def test_a_rebuild_reads_every_vector_anew(home: Home, agent: Agent) -> None:
+    agent.session("s1").add("note", text="one", embedding=[1, 0])
+    assert found(agent, limit=1, sessions=("s1",)) == ["one"]
+    agent.session("s1").remove()
+    agent.session("s1").add("note", text="two", embedding=[0, 1])
+    home.rebuild()
+    [(entry, score)] = agent.vectors().similar(EAST, Scope("a", ("s1",)), 9)
+    assert (entry.text, score) == ("two", 0.0)
 
 
 def test_what_another_home_object_writes_is_compared_at_once(home: Home, agent: Agent) -> None:

@@ -222,7 +222,8 @@ class Index:
     def nearest(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
         """Return the rows in scope whose vectors are nearest by cosine, best first."""
         with self._mending() as database:
-            return vectors.nearest(self._matrices.blocks(database, space, len(vector), scope), vector, limit)
+            blocks = self._matrices.blocks(database, Space(space, len(vector)), scope)
+            return vectors.nearest(blocks, vector, limit)
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""

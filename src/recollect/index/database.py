@@ -44,7 +44,9 @@ CREATE UNIQUE INDEX entry_number ON entry(sid, number);
 CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
 CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
 CREATE TABLE vector(
-    eid INTEGER NOT NULL, space TEXT NOT NULL, f32 BLOB NOT NULL, PRIMARY KEY(eid, space)
+    vid INTEGER PRIMARY KEY AUTOINCREMENT,
+    eid INTEGER NOT NULL, space TEXT NOT NULL, dim INTEGER NOT NULL, f32 BLOB NOT NULL,
+    UNIQUE(eid, space, dim)
 );
 CREATE INDEX vector_space ON vector(space);
 CREATE TRIGGER vector_gone AFTER DELETE ON entry BEGIN DELETE FROM vector WHERE eid=OLD.eid; END;

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Block = tuple[NDArray[np.int64], Matrix]
-
 BLOCK = 4096
 """Vectors that are compared at a time; a scope with fewer is kept in memory."""
 HELD = 4
 """Scopes of one agent that are kept in memory."""
 
-_INSERT = "INSERT OR REPLACE INTO vector(eid, space, f32) VALUES(?, ?, ?)"
+Chosen = tuple[str, tuple[object, ...]]
+"""Which vectors are meant: the rest of a SELECT, from its FROM on, and what is bound to it."""
+
+_INSERT = "INSERT OR REPLACE INTO vector(eid, space, dim, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
 _ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
 _SPACES = """
@@ -38,9 +40,20 @@ WITH RECURSIVE one(id) AS (
     SELECT min(space) FROM vector
     UNION ALL SELECT (SELECT min(space) FROM vector WHERE space>one.id) FROM one WHERE id IS NOT NULL
 )
-SELECT id, (SELECT length(f32) / 4 FROM vector WHERE space=id LIMIT 1) FROM one WHERE id IS NOT NULL
+SELECT id, (SELECT dim FROM vector WHERE space=id LIMIT 1) FROM one WHERE id IS NOT NULL
 """
 _BLANK = "trim(e.text, ' ' || char(9, 10, 13))=''"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some vectors, one a row."""
+
+    vids: list[int]
+    """The numbers of the vectors, ascending. One that is made or given anew has a new number."""
+    eids: NDArray[np.int64]
+    """The rows of the entries that they are of."""
+    matrix: Matrix
 
 
 def insert(database: Database, entries: Iterable[Folded], eid: int) -> None:
@@ -59,7 +72,7 @@ def renew(database: Database, eid: int, folded: Folded) -> None:
 def _insert_given(database: Database, eid: int, folded: Folded) -> None:
     found = decode(folded.record.get("embedding"))
     if found is not None:  # What another program wrote may be malformed; then the entry has no vector.
-        database.execute(_INSERT, (eid, found[0].id, found[1].astype(F32).tobytes()))
+        _put(database, eid, *found)
 
 
 def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
@@ -69,8 +82,12 @@ def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
         (entry.session, entry.id, indexed(entry.text)),
     )
     if found is not None:
-        database.execute(_INSERT, (found[0], space, vector.astype(F32).tobytes()))
+        _put(database, found[0], Space(space, len(vector)), vector)
     return found is not None
+
+
+def _put(database: Database, eid: int, space: Space, vector: Vector) -> None:
+    database.execute(_INSERT, (eid, space.id, space.dim, vector.astype(F32).tobytes()))
 
 
 def spaces(database: Database) -> list[Space]:
@@ -93,65 +110,91 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
     import numpy as np
 
     sql = (
-        f"SELECT e.id, v.f32 FROM {_ENTRIES} JOIN vector v ON v.eid=e.eid AND v.space=? "
-        "WHERE s.name=? AND e.id IN (SELECT value FROM json_each(?))"
+        "SELECT e.id, v.f32 FROM session s CROSS JOIN json_each(?) i "
+        "CROSS JOIN entry e ON e.id=i.value AND e.sid=s.sid "
+        "CROSS JOIN vector v ON v.eid=e.eid AND v.space=? WHERE s.name=?"
     )
-    rows = database.rows(sql, (space, session, json.dumps(list(ids))))
+    rows = database.rows(sql, (json.dumps(list(ids)), space, session))
     return {entry_id: np.frombuffer(raw, F32).astype(np.float32) for entry_id, raw in rows}
 
 
+@dataclass(slots=True)
+class _Held:
+    """A scope in memory, and what the index was when it was read."""
+
+    stamp: object
+    block: Block
+
+
 class Matrices:
-    """The vectors of the scopes asked last, as long as nothing in the index changes."""
+    """The vectors of the scopes asked last; after a change only what came in is read."""
 
     def __init__(self) -> None:
-        self._stamp: object = None
-        self._held: OrderedDict[object, Block] = OrderedDict()
+        self._held: OrderedDict[object, _Held] = OrderedDict()
 
-    def blocks(self, database: Database, space: str, dim: int, scope: Scope) -> Iterable[Block]:
-        """Give the rows in scope with their vectors of this space and dimension, some at a time."""
+    def blocks(self, database: Database, space: Space, scope: Scope) -> Iterable[Block]:
+        """Give the rows in scope with their vectors of this space, some at a time."""
         connection = database.connection
         # The one changes with what other connections write, the other with what this one does.
         stamp = (connection, connection.data_version(), connection.total_changes())
-        if stamp != self._stamp:
-            self._held.clear()
-            self._stamp = stamp
-        key = (space, dim, conditions(scope))
-        if key in self._held:
-            self._held.move_to_end(key)
-            return [self._held[key]]
-        read = _read(database, space, dim, scope)
-        first = next(read, None)
-        if first is None:
-            return ()
-        if len(first[0]) < BLOCK:
-            self._hold(key, first)
-        return chain([first], read)
+        chosen = _choose(space, scope)
+        held = self._held.pop(chosen, None)
+        block = held.block if held else None
+        if block is not None and held is not None and held.stamp != stamp:
+            block = _grown(database, chosen, block)
+        if block is None:
+            read = _read(database, chosen, 0)
+            block = next(read, None)
+            if block is None or len(block.vids) == BLOCK:
+                return chain([] if block is None else [block], read)
+        self._hold(chosen, _Held(stamp, block))
+        return [block]
 
-    def _hold(self, key: object, block: Block) -> None:
-        self._held[key] = block
+    def _hold(self, chosen: Chosen, held: _Held) -> None:
+        self._held[chosen] = held
         if len(self._held) > HELD:
             self._held.popitem(last=False)
 
 
-def _read(database: Database, space: str, dim: int, scope: Scope) -> Iterator[Block]:
-    import numpy as np
-
+def _choose(space: Space, scope: Scope) -> Chosen:
     condition, bindings = conditions(scope)
     source = "vector v" if condition == "1" else f"{_ENTRIES} CROSS JOIN vector v ON v.eid=e.eid"
-    chosen = f"v.space=? AND length(v.f32)=? AND {condition}"
-    sql = f"SELECT v.eid, v.f32 FROM {source} WHERE {chosen} ORDER BY v.eid"
-    width = dim * np.dtype(F32).itemsize
-    cursor: Iterator[tuple[Any, ...]] = database.connection.execute(sql, (space, width, *bindings))
+    return f"FROM {source} WHERE v.space=? AND v.dim=? AND {condition}", (space.id, space.dim, *bindings)
+
+
+def _grown(database: Database, chosen: Chosen, block: Block) -> Block | None:
+    """Return a block with the vectors that came in since; None if others went, or too many came."""
+    import numpy as np
+
+    sql, bindings = chosen
+    vids = [vid for (vid,) in database.rows(f"SELECT v.vid {sql} ORDER BY v.vid", bindings)]
+    if vids[: len(block.vids)] != block.vids or len(vids) >= BLOCK:
+        return None
+    new = next(_read(database, chosen, block.vids[-1]), None)
+    if new is None:
+        return block
+    return Block(vids, np.concatenate([block.eids, new.eids]), np.concatenate([block.matrix, new.matrix]))
+
+
+def _read(database: Database, chosen: Chosen, after: int) -> Iterator[Block]:
+    """Yield the chosen vectors whose numbers are higher than ``after``."""
+    import numpy as np
+
+    sql, bindings = chosen
+    cursor: Iterator[tuple[Any, ...]] = database.connection.execute(
+        f"SELECT v.vid, v.eid, v.f32 {sql} AND v.vid>? ORDER BY v.vid", (*bindings, after)
+    )
     while rows := list(islice(cursor, BLOCK)):
-        eids, raw = zip(*rows, strict=True)
-        yield np.array(eids, np.int64), np.frombuffer(b"".join(raw), F32).reshape(-1, dim)
+        vids, eids, raw = zip(*rows, strict=True)
+        matrix = np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1)
+        yield Block(list(vids), np.array(eids, np.int64), matrix)
 
 
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
     """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
     found: list[tuple[int, float]] = []
-    for eids, matrix in blocks:
-        found += _best(eids, matrix @ vector, limit)
+    for block in blocks:
+        found += _best(block.eids, block.matrix @ vector, limit)
         found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
     # Rounding may take the product of unit vectors a little beyond what a cosine can be.
     return [(eid, max(-1.0, min(1.0, score))) for eid, score in found]

@@ -75,7 +75,7 @@ class _Scores:
 def _fitting(
     store: Store, scope: Scope, scores: _Scores, limit: int
 ) -> Iterator[tuple[Entry, float, int | None, Mapping[str, float]]]:
-    """Yield entries that ``where`` lets through, best first, with score, rank by words, parts of the score."""
+    """Yield entries that ``where`` lets through, best first, with score, rank, parts of the score."""
     order = scores.in_order()
     for begin in range(0, len(order), limit):
         block = order[begin : begin + limit]
