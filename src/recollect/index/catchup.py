@@ -89,17 +89,16 @@ class Index:
     ) -> bool:
         """Take in entries just appended; False if the index was not at ``before`` and must catch up."""
         with self._mending() as database, database.writing():
-            known = entries.known_of(database, session)
+            known, room = entries.room_for(database, session)
             if known is None and before.size == 0:
                 known = Known(0, file, before, 0, None, 0, 0, 0)
             if known is None or known.stat != before or known.offset != before.size:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
             sid = entries.save_known(database, session, _advanced(known, after, tail, last))
-            highest, waiting = words.numbers(database)
-            entries.insert(database, sid, lines, highest + 1)
-            vectors.insert(database, lines, highest + 1)
-            if waiting > _WAITING_AT_MOST:
+            entries.insert(database, sid, lines, room)
+            vectors.insert(database, lines, room.eid)
+            if room.waiting > _WAITING_AT_MOST:
                 words.flush(database)
             return True
 
@@ -150,10 +149,10 @@ class Index:
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index is not at this state of its log."""
         with self._mending() as database:
-            known = entries.known_of(database, session)
+            known, there = entries.present(database, session, ids)
             if known is None or known.stat != stat:
                 return set() if known is None and stat.size == 0 else None
-            return entries.present(database, known.sid, ids)
+            return there
 
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
         """Return where an entry of a session stands, None if the index is not at this state of its log."""
@@ -243,7 +242,7 @@ class Index:
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
         with self._mending() as database:
-            if words.numbers(database)[1] > 0:
+            if words.wait(database):
                 with database.writing():
                     words.flush(database)
 
@@ -337,9 +336,9 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
     folded = step(known, line)
     if row is None or known is None:
         if folded is not None:
-            eid = words.numbers(database)[0] + 1
-            entries.insert(database, sid, [folded], eid)
-            vectors.insert(database, [folded], eid)
+            room = entries.room_in(database, sid)
+            entries.insert(database, sid, [folded], room)
+            vectors.insert(database, [folded], room.eid)
         return
     if folded is None or folded.at != known.at:
         entries.change(database, row.eid, folded)
@@ -379,4 +378,5 @@ def _advanced(known: Known, after: Stat, written: bytes, ts: str) -> Known:
     tail = written[-_CHECKED:]
     moment = read_time(ts)
     last = known.ts if moment is None else microseconds(moment)
-    return replace(known, stat=after, offset=after.size, tail=len(tail), crc=zlib.crc32(tail), ts=last)
+    crc = zlib.crc32(tail)
+    return Known(known.sid, known.file, after, after.size, last, len(tail), crc, known.compacted)

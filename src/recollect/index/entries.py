@@ -73,6 +73,18 @@ class Known:
     """The log's length after its last compaction, 0 if there was none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the next rows of a session go."""
+
+    eid: int
+    """The number of the first one in the table, above all rows that were ever flushed."""
+    number: int
+    """Its number in the session."""
+    waiting: int
+    """About how many rows wait to be flushed."""
+
+
 _COLUMNS = (
     *("id", "place", "at", "length", "ts", "type", "priority"),
     *("pinned", "tags", "links", "head", "access", "text"),
@@ -81,6 +93,7 @@ _MARKS = ", ".join("?" * len(_COLUMNS))
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
 _LARGEST = 1e300
 """Priorities beyond it, which another program may have written, are kept out of the index."""
+_ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {words.NUMBERS}"
 _ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
@@ -88,10 +101,30 @@ _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 def known_of(database: Database, session: str) -> Known | None:
     """Return how far a session's log is indexed, None if it is unknown."""
     row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
+    return None if row is None else _known(row)
+
+
+def _known(row: Sequence[Any]) -> Known:
+    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted = row
+    return Known(sid, file, Stat(size, mtime, inode), offset, ts, tail, crc, compacted)
+
+
+def room_for(database: Database, session: str) -> tuple[Known | None, Room]:
+    """Return how far a session's log is indexed, and where its next rows go, with one statement."""
+    sql = f"SELECT {_ROOM.replace('?', 'session.sid')}, {_KNOWN} FROM session WHERE name=?"
+    row = database.row(sql, (session,))
     if row is None:
-        return None
-    sid, file, size, mtime, inode, *rest = row
-    return Known(sid, file, Stat(size, mtime, inode), *rest)
+        return None, room_in(database, 0)
+    return _known(row[3:]), _room(*row[:3])
+
+
+def room_in(database: Database, sid: int) -> Room:
+    """Return where the next rows of a session go."""
+    return _room(*(database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)))
+
+
+def _room(number: int, highest: int, flushed: int) -> Room:
+    return Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
 def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
@@ -123,20 +156,25 @@ def save_known(database: Database, session: str, known: Known) -> int:
     return database.connection.last_insert_rowid()
 
 
-def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that a session has a live entry for."""
-    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
-    bindings: tuple[object, ...] = (sid, json.dumps(ids))
+def present(database: Database, session: str, ids: Sequence[str]) -> tuple[Known | None, set[str]]:
+    """Return how far a session's log is indexed, and those of the ids that it has a live entry for."""
     if len(ids) == 1:
-        sql, bindings = "SELECT id FROM entry WHERE id=? AND sid=?", (ids[0], sid)
-    return {entry_id for (entry_id,) in database.rows(sql, bindings)}
+        # The most frequent question of all: one statement answers it.
+        there = "EXISTS (SELECT 1 FROM entry e WHERE e.id=? AND e.sid=session.sid)"
+        row = database.row(f"SELECT {there}, {_KNOWN} FROM session WHERE name=?", (ids[0], session))
+        return (None, set()) if row is None else (_known(row[1:]), set(ids) if row[0] else set())
+    known = known_of(database, session)
+    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
+    found = database.rows(sql, (known.sid, json.dumps(ids))) if known else []
+    return known, {entry_id for (entry_id,) in found}
 
 
-def insert(database: Database, sid: int, entries: Iterable[Folded], eid: int) -> None:
-    """Add rows for new entries of one session, in the order of their places, numbered from ``eid``."""
-    number = "(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?)"
-    sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, {number}, {_MARKS})"
-    values = ((key, sid, sid, *_columns(folded)) for key, folded in enumerate(entries, eid))
+def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) -> None:
+    """Add rows for new entries of one session, in the order of their places."""
+    sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
+    values = (
+        (room.eid + more, sid, room.number + more, *_columns(folded)) for more, folded in enumerate(entries)
+    )
     database.connection.executemany(sql, values)
 
 

@@ -21,6 +21,7 @@ from recollect.model import Entry, Scope
 from recollect.vector import F32, Matrix, Space, Vector, decode
 
 if TYPE_CHECKING:
+    import apsw
     import numpy as np
     from numpy.typing import NDArray
 
@@ -118,42 +119,37 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
     return {entry_id: np.frombuffer(raw, F32).astype(np.float32) for entry_id, raw in rows}
 
 
-@dataclass(slots=True)
-class _Held:
-    """A scope in memory, and what the index was when it was read."""
-
-    stamp: object
-    block: Block
-
-
 class Matrices:
     """The vectors of the scopes asked last; after a change only what came in is read."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[object, _Held] = OrderedDict()
+        self._connection: apsw.Connection | None = None
+        self._held: OrderedDict[Chosen, tuple[object, Block]] = OrderedDict()
 
     def blocks(self, database: Database, space: Space, scope: Scope) -> Iterable[Block]:
         """Give the rows in scope with their vectors of this space, some at a time."""
-        connection = database.connection
-        # The one changes with what other connections write, the other with what this one does.
-        stamp = (connection, connection.data_version(), connection.total_changes())
-        chosen = _choose(space, scope)
-        held = self._held.pop(chosen, None)
-        block = held.block if held else None
-        if block is not None and held is not None and held.stamp != stamp:
+        chosen, stamp = _choose(space, scope), self._stamp(database)
+        known, block = self._held.pop(chosen, (None, None))
+        if block is not None and known != stamp:
             block = _grown(database, chosen, block)
         if block is None:
             read = _read(database, chosen, 0)
             block = next(read, None)
             if block is None or len(block.vids) == BLOCK:
                 return chain([] if block is None else [block], read)
-        self._hold(chosen, _Held(stamp, block))
-        return [block]
-
-    def _hold(self, chosen: Chosen, held: _Held) -> None:
-        self._held[chosen] = held
+        self._held[chosen] = (stamp, block)
         if len(self._held) > HELD:
             self._held.popitem(last=False)
+        return [block]
+
+    def _stamp(self, database: Database) -> object:
+        """Return what is another whenever anything in the index changed."""
+        connection = database.connection
+        if connection is not self._connection:  # The file was begun anew, and numbers its vectors anew.
+            self._connection = connection
+            self._held.clear()
+        # The one tells of what other connections wrote, the other of what this one did.
+        return connection.data_version(), connection.total_changes()
 
 
 def _choose(space: Space, scope: Scope) -> Chosen:
@@ -173,7 +169,8 @@ def _grown(database: Database, chosen: Chosen, block: Block) -> Block | None:
     new = next(_read(database, chosen, block.vids[-1]), None)
     if new is None:
         return block
-    return Block(vids, np.concatenate([block.eids, new.eids]), np.concatenate([block.matrix, new.matrix]))
+    eids, matrix = np.concatenate([block.eids, new.eids]), np.concatenate([block.matrix, new.matrix])
+    return Block(block.vids + new.vids, eids, matrix)
 
 
 def _read(database: Database, chosen: Chosen, after: int) -> Iterator[Block]:

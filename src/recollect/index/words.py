@@ -31,11 +31,20 @@ def _term(term: str) -> str:
     return "(" + " AND ".join(f'"{pair}"' for pair in pairs(term)[:-1]) + ")"
 
 
+NUMBERS = f"(SELECT coalesce(max(eid), 0) FROM entry), {_FLUSHED}"
+"""The highest row in use, and up to which row the words were flushed; that one may be gone."""
+
+
 def numbers(database: Database) -> tuple[int, int]:
-    """Return the highest row number in use, now or when words were last flushed, and how many rows wait."""
-    found = database.row(f"SELECT coalesce(max(eid), 0), {_FLUSHED} FROM entry")
-    highest, flushed = found or (0, 0)
-    return max(highest, flushed), highest - flushed
+    """Return what ``NUMBERS`` says."""
+    highest, flushed = database.row(f"SELECT {NUMBERS}") or (0, 0)
+    return highest, flushed
+
+
+def wait(database: Database) -> bool:
+    """Tell whether any row waits to be flushed."""
+    highest, flushed = numbers(database)
+    return highest > flushed
 
 
 def flush(database: Database) -> None:

@@ -79,8 +79,8 @@ class AgentLogs:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
                 log = self._logs[session] = _Log(self.folder, name, lock, durable=self._durable)
+                self.close_some()
             self._logs.move_to_end(session)
-            self.close_some()
             return log
 
     def archive(self, session: str) -> Log:

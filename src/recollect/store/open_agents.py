@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from recollect.errors import StoreError
 from recollect.store.agent_logs import AgentLogs
 
 MOST_OPEN = 64
@@ -63,7 +64,11 @@ class OpenAgents:
         if logs is None:
             try:
                 logs = self._open[agent] = self._make(agent, create)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if create:
+                    raise StoreError(
+                        f"cannot make a folder for agent {agent!r}: {error}; choose another home"
+                    ) from error
                 return None
             self._close_some()
             for other in self._open.values():
