@@ -176,9 +176,10 @@ def is_tombstone(record: Record) -> bool:
 
 
 def create(record: Record) -> Record:
-    """Return the entry that a creating line makes, envelope first."""
-    entry = {"id": "", "ts": "", "type": ""} | record
-    entry["type"] = type_of(record) or DEFAULT_TYPE
+    """Return the entry that a creating line makes; the record itself if there is nothing to change."""
+    if type_of(record) is not None and "batch" not in record and next(iter(record)) in ENVELOPE:
+        return record
+    entry = {"id": "", "ts": "", "type": ""} | record | {"type": type_of(record) or DEFAULT_TYPE}
     entry.pop("batch", None)
     return entry
 

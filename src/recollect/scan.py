@@ -129,9 +129,12 @@ class Scan:
         self._end, self.rest = yield from split(self._fd, self._start)
 
 
+_DIGEST = 32
+
+
 def derived_id(raw: bytes) -> str:
     """Return the id of a line that has none; later lines with the same bytes get it with a number."""
-    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:32]
+    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:_DIGEST]
 
 
 _DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
@@ -151,7 +154,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
     """
     named = id_of(line.record or {})
     if named is not None:
-        if found := _DERIVED.fullmatch(named):
+        if len(named) >= _DIGEST and (found := _DERIVED.fullmatch(named)):
             seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
     elif line.record is not None and is_put(line.record):
         digest = derived_id(line.raw)
@@ -161,7 +164,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
 
 
 def split(
-    fd: int, start: int, stop: int | None = None, wanted: Callable[[bytearray], object] | None = None
+    fd: int, start: int, stop: int | None = None, wanted: Callable[[bytes], object] | None = None
 ) -> Generator[Line, None, tuple[int, bytes]]:
     """Yield the lines from ``start`` on that have their newline; return where they end and what follows.
 
@@ -175,13 +178,15 @@ def split(
         at += len(chunk)
         begin = 0
         while (end := chunk.find(b"\n", begin)) >= 0:
-            pending += chunk[begin:end]
-            length = dropped + len(pending) + 1
-            if (wanted is None or wanted(pending)) and (line := _line(offset, bytes(pending), length)):
+            raw = chunk[begin:end]
+            if pending or dropped:
+                raw = bytes(pending) + raw
+                pending.clear()
+            length = dropped + len(raw) + 1
+            if (wanted is None or wanted(raw)) and (line := _line(offset, raw, length)):
                 yield line
             offset += length
             begin, dropped = end + 1, 0
-            pending.clear()
         pending += chunk[begin:]
         if dropped + len(pending) > MAX_LINE:
             dropped += len(pending)
@@ -192,8 +197,10 @@ def split(
 def _line(offset: int, raw: bytes, length: int) -> Line | None:
     if length > MAX_LINE:
         return Line(offset, b"", length, None)
-    raw = without_bom(raw)
-    return Line(offset, raw, length, parse(raw)) if raw.strip() else None
+    record = parse(raw)
+    if record is None and not without_bom(raw).strip():
+        return None
+    return Line(offset, without_bom(raw), length, record)
 
 
 def batch_of(record: Record | None) -> tuple[int, int] | None:

@@ -155,7 +155,7 @@ def _speaking_of(fd: int, stop: int, ids: set[str]) -> Iterator[Line]:
     spelled = {key.encode("utf-8", "surrogatepass") for key in ids}
     digests = {digest.encode(): digest for key in ids if (digest := digest_of(key))}
 
-    def may_speak(raw: bytearray) -> bool:
+    def may_speak(raw: bytes) -> bool:
         # Another program may have written an id with escapes; such a line is parsed to see.
         if any(found in spelled or b"\\" in found for found in _ID.findall(raw)):
             return True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from recollect.fold import Fold
@@ -53,7 +55,8 @@ class Snapshot:
             if not self._only_grew(fd, stat):
                 self._begin()
             scan = Scan(fd, self._settled, ts=self._ts, seen=self._seen, unfinished=True)
-            self._fold.take(scan)
+            with _no_collector():
+                self._fold.take(scan)
             self._stat, self._ts, self._settled = stat, scan.ts, scan.settled
             self._provisional = bool(scan.rest)
             self._crc = _crc(fd, self._settled)
@@ -64,6 +67,21 @@ class Snapshot:
         if old is None or self._provisional or old.inode != stat.inode or stat.size <= old.size:
             return False
         return _crc(fd, self._settled) == self._crc
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Let Python's garbage collector rest: of all that reading a log makes, nothing is garbage.
+
+    It would look through the growing pile again and again, a fifth of the time that reading takes.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _crc(fd: int, offset: int) -> int:
