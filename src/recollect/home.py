@@ -123,7 +123,7 @@ class Home:
         self._store.purge_agent(self._store.check_agent(slug))
 
     def sync(self) -> None:
-        """Take in what other programs wrote to the logs of the agents in use."""
+        """Take in what other programs wrote to the logs of all agents."""
         self._store.sync()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:

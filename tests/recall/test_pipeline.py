@@ -120,3 +120,16 @@ def test_changing_what_was_returned_changes_no_memory(agent: Agent, way: str) ->
     given.as_dict()["type"] = "changed"
     assert ways[way]().as_dict() == agent.get("it").as_dict()
     assert ways[way]().data == {"content": "walnut", "list": [1]}
+
+
+def test_an_entry_that_another_program_moved_is_found_where_it_is_now(tmp_path: Path) -> None:
+    with recollect.open(tmp_path) as home:
+        session = home.agent("a").session("s")
+        for name in ("first", "second"):
+            session.add("note", text=f"{name} walnut", id=name)
+        assert len(home.agent("a").recall("walnut")) == 2
+
+        [log] = tmp_path.rglob("s.ndjson")
+        log.write_bytes(b"\n" * 7 + log.read_bytes())
+
+        assert {hit.entry.id for hit in home.agent("a").recall("walnut")} == {"first", "second"}

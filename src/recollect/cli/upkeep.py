@@ -58,17 +58,10 @@ OnlyOption = Annotated[
 def index(home: "Home", rebuild: RebuildOption = False) -> Answer:
     """Bring the indexes up to date with the logs, which always hold everything."""
     if not rebuild:
-        _catch_up(home)
+        home.sync()
         return Answer({"rebuilt": False}, Text("the index is up to date"))
     count = _rebuild(home)
     return Answer({"rebuilt": True, "sessions": count}, Text(f"read {counted(count, 'session')} anew"))
-
-
-def _catch_up(home: "Home") -> None:
-    # A home catches up with the agents in use; asking for its sessions takes an agent into use.
-    for slug in home.agents():
-        home.agent(slug).sessions()
-        home.sync()
 
 
 def _rebuild(home: "Home") -> int:

@@ -30,16 +30,28 @@ def recall(store: Store, query: str, scope: Scope, limit: int) -> Hits:
     """Return the entries in scope that fit the query best, with the reasons."""
     began = time.perf_counter()
     terms = terms_of(query)
-    hits = _hits(store, terms, scope, limit) if terms and limit else []
+    hits: list[Hit] = []
+    if terms and limit:
+        try:
+            hits = _hits(store, terms, scope, limit)
+        except _Moved:
+            hits = _hits(store, terms, scope, limit, patient=True)
     stale = store.stale(scope.agent)
     return Hits(hits, lexical_only=True, stale=stale, took_ms=(time.perf_counter() - began) * 1000)
 
 
-def _hits(store: Store, terms: Sequence[str], scope: Scope, limit: int) -> list[Hit]:
+class _Moved(Exception):  # noqa: N818  Not an error: the question is asked again.
+    """An entry was not where it was found: it is gone, or its log was changed by another program."""
+
+
+def _hits(
+    store: Store, terms: Sequence[str], scope: Scope, limit: int, *, patient: bool = False
+) -> list[Hit]:
+    """Return the best hits; ``_Moved`` if one is not where it was found, unless ``patient`` leaves it out."""
     wanted = max(CANDIDATES, 4 * limit)
     while True:
         found = store.search(terms, scope, wanted)
-        fitting = _fitting(store, scope, _Scores(store, scope, found), limit)
+        fitting = _fitting(store, scope, _Scores(store, scope, found), limit, patient=patient)
         hits = [
             _hit(entry, terms, score, rank, parts) for entry, score, rank, parts in islice(fitting, limit)
         ]
@@ -52,7 +64,7 @@ class _Scores:
     """What gives each entry its score: its own words as a share of the best, and its neighbours."""
 
     def __init__(self, store: Store, scope: Scope, found: Sequence[Candidate]) -> None:
-        best = found[0].score if found else 1.0
+        best = (found[0].score if found else 0.0) or 1.0
         self.words = {candidate.key: candidate.score / best for candidate in found}
         self.neighbours: dict[int, float] = {}
         self.ranks = {candidate.key: rank for rank, candidate in enumerate(found, 1)}
@@ -73,13 +85,15 @@ class _Scores:
 
 
 def _fitting(
-    store: Store, scope: Scope, scores: _Scores, limit: int
+    store: Store, scope: Scope, scores: _Scores, limit: int, *, patient: bool
 ) -> Iterator[tuple[Entry, float, int | None, Mapping[str, float]]]:
     """Yield entries that ``where`` lets through, best first, with score, rank, parts of the score."""
     order = scores.in_order()
     for begin in range(0, len(order), limit):
         block = order[begin : begin + limit]
         entries = store.load(scope.agent, [key for key, _ in block])
+        if len(entries) < len(block) and not patient:
+            raise _Moved
         for key, score in block:
             if key in entries and _equals(entries[key], scope.where):
                 yield entries[key], score, scores.ranks.get(key), scores.parts(key)

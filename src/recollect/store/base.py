@@ -216,7 +216,7 @@ class Store(Protocol):
         """Tell whether searches may miss entries because the store could not take them in."""
 
     def sync(self) -> None:
-        """Take in what others wrote, for every agent in use."""
+        """Take in what others wrote, for every agent."""
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""

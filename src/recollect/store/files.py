@@ -407,7 +407,7 @@ class FileStore:
     # The whole
 
     def sync(self) -> None:
-        for agent in self._agents.open_now():
+        for agent in self.agents():
             with self._using(agent) as logs:
                 if logs is not None:
                     logs.look(0)
