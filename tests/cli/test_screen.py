@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.cli.screen import clipped, counted, harmless, one_line, size, table
+from recollect.cli.screen import clipped, counted, harmless, one_line, print_view, size, table
 
 
 @given(st.text(st.characters()))
@@ -56,3 +56,10 @@ def test_table_cells_are_taken_literally(capsys: pytest.CaptureFixture[str]) -> 
 
     console().print(table(["name"], [["[red]x[/red] :smile:\x1b"]]))
     assert "[red]x[/red] :smile:\\x1b" in capsys.readouterr().out
+
+
+def test_lines_that_go_to_a_file_end_where_their_text_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    print_view(table(["name", "size"], [["a", "1"], ["longer", "2"]]))
+    lines = capsys.readouterr().out.splitlines()
+    assert "longer" in "".join(lines)
+    assert lines == [line.rstrip() for line in lines]

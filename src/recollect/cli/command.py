@@ -32,7 +32,7 @@ from recollect.cli.options import (
     Place,
     UserFileOption,
 )
-from recollect.cli.screen import console, harmless
+from recollect.cli.screen import harmless, print_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _print(answer: Answer, *, as_json: bool) -> None:
     elif answer.exact is not None and not sys.stdout.isatty():
         typer.get_binary_stream("stdout").write(answer.exact)
     else:
-        console().print(answer.view)
+        print_view(answer.view)
 
 
 def confirm(question: str, *, yes: bool) -> None:

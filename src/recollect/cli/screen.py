@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.progress import Progress
 
 _SHOWN = frozenset("\n\t\u00ad\u200c\u200d")
@@ -104,6 +105,19 @@ def console(*, stderr: bool = False) -> Console:
     free = not stream.isatty() and "COLUMNS" not in os.environ
     width = _UNBOUNDED if free else None
     return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
+
+
+def print_view(view: RenderableType) -> None:
+    """Print a view on standard output; away from a terminal without the spaces that fill lines up."""
+    screen = console()
+    if screen.is_terminal:
+        screen.print(view)
+        return
+    with screen.capture() as captured:
+        screen.print(view)
+    lines = (line.rstrip() for line in captured.get().split("\n"))
+    screen.file.write("\n".join(lines))
+    screen.file.flush()
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
