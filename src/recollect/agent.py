@@ -123,14 +123,15 @@ class Agent:
             rel: Only links of this relation.
             depth: How many links to follow.
         """
-        if not limit_of(depth):
+        if not limit_of(depth, "depth"):
             raise ValueError(f"depth must be at least 1, not {depth}")
         found = {id: self.get(id)}
         edge = [found[id]]
-        for _ in range(depth):
+        while edge and depth:
             near = [other for entry in edge for other in self._linked(entry, rel)]
             edge = [entry for entry in near if entry.id not in found]
             found |= {entry.id: entry for entry in edge}
+            depth -= 1
         return [entry for key, entry in found.items() if key != id]
 
     def _linked(self, entry: Entry, rel: str | None) -> list[Entry]:
@@ -221,7 +222,7 @@ class Agent:
             "recalled": [hit.entry for hit in recalled],
             "newest": newest,
         }
-        return build(entries, limit_of(budget) or 0, notes, query)
+        return build(entries, limit_of(budget, "budget") or 0, notes, query)
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

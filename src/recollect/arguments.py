@@ -178,14 +178,14 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
     return found
 
 
-def limit_of(value: int | None) -> int | None:
+def limit_of(value: int | None, name: str = "limit") -> int | None:
     """Return a limit: a whole number from 0, or None for none."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"limit must be a whole number, not {type(value).__name__}: {value!r:.80}")
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r:.80}")
     if value < 0:
-        raise ValueError(f"limit must not be negative: {value}")
+        raise ValueError(f"{name} must not be negative: {value}")
     return min(value, _HIGHEST_LIMIT)
 
 

@@ -28,7 +28,7 @@ DEFAULT_TYPE = "event"
 _HEAD = ENVELOPE | RESERVED
 _MAX_DEPTH = 200
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
-_ROOM = 64 * 1024
+_ROOM = 1024
 """Bytes of a line that writers leave free, so that a batch mark and later patches fit into it."""
 _JSON_SPACE = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
@@ -108,6 +108,13 @@ def dump(record: Record) -> bytes:
     return raw
 
 
+def check_size(record: Record) -> None:
+    """Raise ValueError if a rewrite could not write the whole entry as one line."""
+    length = len(dump_read(record))
+    if length > MAX_LINE:
+        raise ValueError(f"the entry would take {length:,} bytes, it may take {MAX_LINE:,}: split it")
+
+
 def dump_read(record: Record) -> bytes:
     """Return the line of a record that came from a log, whatever another program put into it."""
     text = _encode(record)
@@ -160,9 +167,14 @@ def type_of(record: Record) -> str | None:
 
 
 def id_of(record: Record) -> str | None:
-    """Return the id that a line names, or None if it names none."""
+    """Return the id that a line names, or None if it names none that is valid Unicode."""
     value = record.get("id")
-    return value if isinstance(value, str) and value else None
+    return value if isinstance(value, str) and value and is_valid(value) else None
+
+
+def is_valid(text: str) -> bool:
+    """Tell whether a text has no lone surrogate, which an escape in JSON may make and no file can keep."""
+    return text.isascii() or _lone_surrogate.search(text) is None
 
 
 def is_put(record: Record) -> bool:

@@ -21,6 +21,9 @@ from recollect.scan import Line, Scan, backwards, behind_last_newline
 COMPACT_FROM = 10 * 1024 * 1024
 """Bytes from which on a log is compacted by itself, once it is twice as long as after its last compaction."""
 
+WORTH_FOLDING = 0.75
+"""A log that is due is compacted if its live entries are no more than this part of it."""
+
 
 @dataclass(slots=True)
 class Rewritten:

@@ -109,7 +109,7 @@ def decode(value: object) -> tuple[Space, Vector] | None:
     if not isinstance(value, dict):
         return None
     name, coded = value.get("space"), value.get("f32")
-    if not (isinstance(name, str) and name and isinstance(coded, str)):
+    if not (isinstance(name, str) and name and name.isprintable() and isinstance(coded, str)):
         return None
     try:
         vector = _unit_of(base64.b64decode(coded, validate=True))

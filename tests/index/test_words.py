@@ -121,3 +121,14 @@ def test_neighbours_come_from_the_same_session_only(agent: Agent) -> None:
         agent.session("s1").add("note", {"content": f"walnut {n}"}, id=f"w{n}")
         agent.session("s2").add("note", {"content": f"other {n}"}, id=f"o{n}")
     assert {hit.entry.session for hit in agent.recall("walnut")} == {"s1"}
+
+
+def test_words_of_half_the_entries_are_left_out_only_while_they_are_that_common(agent: Agent) -> None:
+    items = ({"id": f"n{n}", "content": f"walnut {'oak' if n == 7 else n}"} for n in range(1200))
+    agent.session("s").add_many(items)
+    assert found(agent, "walnut oak") == {"n7"}
+
+    agent.session("s").clear()
+    agent.session("s").add("note", {"content": "walnut"}, id="left")
+    assert found(agent, "walnut oak") == {"left"}
+    assert found(agent, "walnut") == {"left"}

@@ -38,6 +38,9 @@ _LINES_AT_ONCE = 5_000
 _WAITING_AT_MOST = 4096
 """Rows that may wait for the full-text tables before an add flushes them itself."""
 
+_LARGEST_COUNT = 1 << 63
+"""What SQLite can hold no longer as a whole number."""
+
 _UNREAD = Stat(-1, 0, 0)
 
 
@@ -49,6 +52,7 @@ class Index:
 
     def __init__(self, path: Path | None) -> None:
         self._database = Database(path)
+        self._frequencies = words.Frequencies()
         self._matrices = vectors.Matrices()
 
     def known(self) -> dict[str, tuple[str, Stat]]:
@@ -127,6 +131,18 @@ class Index:
             known = entries.known_of(database, session)
             return known.compacted if known else 0
 
+    def live_bytes(self, session: str) -> int:
+        """Return how many bytes of a session's log say what its entries are now."""
+        with self._mending() as database:
+            return entries.live_bytes(database, session)
+
+    def looked_through(self, session: str, size: int) -> None:
+        """Take note that a log of this size has nothing to fold away, as if it had been compacted."""
+        with self._mending() as database, database.writing():
+            known = entries.known_of(database, session)
+            if known is not None:
+                entries.save_known(database, session, replace(known, compacted=size))
+
     def drop(self, session: str) -> None:
         """Take a session out of the index."""
         with self._mending() as database:
@@ -186,7 +202,7 @@ class Index:
             known = entries.known_of(database, session)
             if known is None or known.stat != stat or known.offset != stat.size:
                 return None
-            return entries.newest(database, session, limit, types)
+            return entries.newest(database, known.sid, limit, types)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""
@@ -197,7 +213,8 @@ class Index:
         """Return the rows in scope that hold any of the words, best first by BM25."""
         self.flush()
         with self._mending() as database:
-            return entries.ranked(database, words.match_of(terms), scope, limit)
+            telling = self._frequencies.telling(database, terms)
+            return entries.ranked(database, words.match_of(telling), scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
@@ -326,7 +343,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
     if entry_id is None:
         return
     access = line.record.get("access") if line.record and only_counts(line) else None
-    if isinstance(access, int):
+    if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
         entries.count(database, sid, entry_id, access)
         return
     sql = "SELECT eid, '', id, place, at, length, head, access FROM entry WHERE id=? AND sid=?"

@@ -54,7 +54,7 @@ CREATE TRIGGER vector_old AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW
     BEGIN DELETE FROM vector WHERE eid=OLD.eid; END;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
-INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0);
+INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0), ('removed', 0);
 """
 
 DAMAGE = (

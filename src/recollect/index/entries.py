@@ -183,6 +183,7 @@ def change(database: Database, eid: int, folded: Folded | None) -> None:
     words.take_out(database, eid)
     if folded is None:
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
+        words.removed(database, 1)
     else:
         columns = ", ".join(f"{column}=?" for column in _COLUMNS)
         database.execute(f"UPDATE entry SET {columns} WHERE eid=?", (*_columns(folded), eid))
@@ -204,7 +205,7 @@ def count(database: Database, sid: int, entry_id: str, access: int) -> None:
 def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
     moment = read_time(record["ts"])
-    priority = record.get("priority")
+    priority, links = record.get("priority"), record.get("links")
     return (
         record["id"],
         folded.place,
@@ -212,10 +213,12 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         folded.length,
         microseconds(moment) if moment else 0,
         _storable(record["type"]),
-        priority if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
+        float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
         _listed(record.get("tags")),
-        _listed(record.get("links")),
+        _listed(
+            [link for link in links if isinstance(link, dict)] or None if isinstance(links, list) else None
+        ),
         None if folded.pristine else dump_read(head_of(record)).decode(),
         None,
         indexed(text_of(record)),
@@ -256,6 +259,7 @@ def drop_rows(database: Database, sid: int) -> None:
     """Take all of a session's entries out of the index."""
     words.drop_session(database, sid)
     database.execute("DELETE FROM entry WHERE sid=?", (sid,))
+    words.removed(database, database.connection.changes())
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))
 
 
@@ -278,6 +282,13 @@ def find(database: Database, entry_id: str, session: str | None = None) -> list[
     return _rows(database, sql, (entry_id,) if session is None else (entry_id, session))
 
 
+def live_bytes(database: Database, session: str) -> int:
+    """Return the length of the lines that hold the payloads of a session's entries."""
+    sql = "SELECT coalesce(sum(e.length), 0) FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
+    found = database.row(sql, (session,))
+    return found[0] if found else 0
+
+
 def linked(database: Database, entry_id: str) -> list[Row]:
     """Return the rows of entries that link to an id."""
     condition = "EXISTS (SELECT 1 FROM json_each(e.links) WHERE json_extract(value, '$.to')=?)"
@@ -289,10 +300,11 @@ def pinned(database: Database) -> list[Row]:
     return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid", ())
 
 
-def newest(database: Database, session: str, limit: int, types: Sequence[str] | None) -> list[Row]:
-    """Return a session's rows by (time, place), oldest first; a limit keeps the newest."""
-    condition, bindings = conditions(Scope("", (session,), tuple(types) if types is not None else None))
-    sql = f"SELECT {_ROW} {_FROM} WHERE {condition} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None) -> list[Row]:
+    """Return a session's newest rows by (time, place), the oldest first."""
+    kinds = "" if types is None else "AND e.type IN (SELECT value FROM json_each(?))"
+    bindings = (sid,) if types is None else (sid, json.dumps(types))
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.sid=? {kinds} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return _rows(database, sql, (*bindings, limit))[::-1]
 
 

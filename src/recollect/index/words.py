@@ -8,10 +8,15 @@ out again with the very text that was put in, which the entry's row keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from recollect.index.database import Database
 from recollect.tokens import is_cjk, pairs
+
+_FEW = 1000
+"""Rows below which every word may be asked for: the answer takes no time."""
+_REMEMBERED = 20_000
+"""Words whose frequencies are remembered at most."""
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, text FROM entry WHERE eid>{_FLUSHED}"
@@ -39,6 +44,49 @@ def numbers(database: Database) -> tuple[int, int]:
     """Return what ``NUMBERS`` says."""
     highest, flushed = database.row(f"SELECT {NUMBERS}") or (0, 0)
     return highest, flushed
+
+
+class Frequencies:
+    """Which words so many entries hold that they tell nothing.
+
+    BM25 gives a word that half of all entries hold no weight, yet reading all those
+    entries is most of a query's work. How often words occur is remembered until the
+    index has grown, or lost rows, by a tenth.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._rows = 0
+        self._removed = 0
+
+    def telling(self, database: Database, terms: Sequence[str]) -> Sequence[str]:
+        """Return the words that fewer than half of all entries hold; all of them if there are none."""
+        rows, _ = numbers(database)
+        removed = _removed(database)
+        if abs(rows - self._rows) + abs(removed - self._removed) > self._rows / 10:
+            self._counts, self._rows, self._removed = {}, rows, removed
+        if len(terms) == 1 or rows < _FEW:
+            return terms
+        kept = [term for term in terms if 2 * self._count(database, term) < rows - removed]
+        return kept or terms
+
+    def _count(self, database: Database, term: str) -> int:
+        if term not in self._counts:
+            found = database.row("SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term]),))
+            self._counts[term] = found[0] if found else 0
+            if len(self._counts) > _REMEMBERED:
+                self._counts.clear()
+        return self._counts.get(term, 0)
+
+
+def _removed(database: Database) -> int:
+    found = database.row("SELECT value FROM meta WHERE key='removed'")
+    return int(found[0]) if found else 0
+
+
+def removed(database: Database, count: int) -> None:
+    """Take note that so many rows are gone."""
+    database.execute("UPDATE meta SET value=value+? WHERE key='removed'", (count,))
 
 
 def wait(database: Database) -> bool:

@@ -89,8 +89,10 @@ class AgentMemoryService:
         *,
         known_agents: Collection[str] | Callable[[str], bool] | None = None,
     ) -> None:
-        if isinstance(known_agents, str):
-            raise TypeError("known_agents is a collection of ids or a function, not a string")
+        if isinstance(known_agents, str) or not (
+            callable(known_agents) or isinstance(known_agents, Collection | None)
+        ):
+            raise TypeError(f"known_agents is a collection of ids or a function, not {known_agents!r:.80}")
         self._home = home.open(app_cache_dir, layout="cache")
         self._known_agents = known_agents
 
@@ -159,10 +161,22 @@ class AgentMemoryService:
 
     def _files(self, agent: str) -> Files:
         slug = LAYOUTS["cache"].check_agent(agent)
-        known = self._known_agents
-        if known is not None and not (known(slug) if callable(known) else slug in known):
+        if not self._knows(slug):
             raise AgentNotFoundError(f"there is no agent {slug!r}; give the id of a known agent")
         return self._home.agent(slug).files
+
+    def _knows(self, slug: str) -> bool:
+        known = self._known_agents
+        if known is None or not callable(known):
+            return known is None or slug in known
+        try:
+            return bool(known(slug))
+        except (
+            Exception
+        ) as error:  # It is somebody else's function, and ``call`` must not raise what it raises.
+            raise AgentNotFoundError(
+                f"known_agents cannot tell whether there is an agent {slug!r}: {error}"
+            ) from error
 
 
 def _tell(operation: str, agent: str, path: str, count: int) -> None:

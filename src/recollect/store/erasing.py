@@ -17,6 +17,7 @@ from pathlib import Path
 from recollect import rewrite
 from recollect.errors import PurgePendingError, RecollectError
 from recollect.index import UnavailableError
+from recollect.index.database import SCHEMA
 from recollect.layout import DEFAULT_AGENT, INDEX, Layout
 from recollect.log import Log
 from recollect.model import Record
@@ -66,8 +67,16 @@ class Eraser:
         self._checkpoint(logs, session)
 
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
+        self._remove_other_versions(logs.agent)
         if not logs.index.checkpoint(TIMEOUT):
             raise _pending(session)
+
+    def _remove_other_versions(self, agent: str) -> None:
+        """Remove what other versions of recollect derived; they make it again from the logs."""
+        ours = self._layout.index_folder(self._root, agent, SCHEMA)
+        for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
+            if other != ours and other.is_dir() and not other.is_symlink():
+                shutil.rmtree(other)
 
     def clear(self, logs: AgentLogs, session: str) -> int | None:
         """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""

@@ -17,7 +17,7 @@ from recollect.errors import AgentNotFoundError, EntryNotFoundError, LockTimeout
 from recollect.files import AgentFiles
 from recollect.index import Index, Row, UnavailableError
 from recollect.layout import Layout
-from recollect.line import apply, dump, dump_read
+from recollect.line import apply, check_size, dump, dump_read
 from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
@@ -141,12 +141,22 @@ class FileStore:
             )
             if not told:
                 logs.asking(lambda index: index.catch_up(session, log))
-            if after.size > rewrite.COMPACT_FROM and rewrite.is_due(
-                after.size, logs.asking(lambda index: index.compacted(session))
-            ):
+            if after.size > rewrite.COMPACT_FROM and self._is_worth_it(logs, session, after.size):
                 self._compact(logs, session, log)
         except UnavailableError as error:
             logs.lag(error)
+
+    def _is_worth_it(self, logs: AgentLogs, session: str, size: int) -> bool:
+        """Tell whether a log is due for compaction and has something to fold away.
+
+        A log of live entries only would be rewritten for nothing, while other writers wait.
+        """
+        if not rewrite.is_due(size, logs.asking(lambda index: index.compacted(session))):
+            return False
+        if logs.asking(lambda index: index.live_bytes(session)) <= size * rewrite.WORTH_FOLDING:
+            return True
+        logs.asking(lambda index: index.looked_through(session, size))
+        return False
 
     def amend(self, agent: str, session: str, record: Record) -> Entry:
         written = Written(record, dump(record))
@@ -160,7 +170,7 @@ class FileStore:
                     raise _no_entry(record["id"], session)
                 written = without_old_vector(found, written)
                 changed = apply(found, written.record)
-                dump(changed)  # A compaction will have to write all of it as one line.
+                check_size(changed)  # A compaction will have to write all of it as one line.
                 self._append(logs, session, log, log.create(), [written], new=False)
         return entry_of(agent, session, changed)
 

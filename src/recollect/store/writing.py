@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from recollect.errors import EntryExistsError
 from recollect.fold import Fold, Folded
 from recollect.index import UnavailableError
-from recollect.line import RESERVED, apply, create, dump, text_of
+from recollect.line import RESERVED, apply, check_size, create, dump, text_of
 from recollect.log import Log, Stat
 from recollect.model import Record
 from recollect.store.agent_logs import AgentLogs
@@ -75,7 +75,7 @@ def resolve(
         if result is not there:
             needed.append(new)
             if there is not None:
-                dump(result)  # A compaction will have to write all of it as one line.
+                check_size(result)  # A compaction will have to write all of it as one line.
         current[entry_id] = result
         results.append(result)
     return results, needed
