@@ -65,10 +65,12 @@ class Frequencies:
         removed = _removed(database)
         if abs(rows - self._rows) + abs(removed - self._removed) > self._rows / 10:
             self._counts, self._rows, self._removed = {}, rows, removed
-        if len(terms) == 1 or rows < _FEW:
+        live = rows - removed
+        if len(terms) == 1 or live < _FEW:
             return terms
-        kept = [term for term in terms if 2 * self._count(database, term) < rows - removed]
-        return kept or terms
+        counts = {term: self._count(database, term) for term in terms}
+        kept = [term for term in terms if 2 * counts[term] < live]
+        return kept if any(counts[term] for term in kept) else terms
 
     def _count(self, database: Database, term: str) -> int:
         if term not in self._counts:
