@@ -220,3 +220,19 @@ def test_the_quick_search_for_the_same_note_misses_none(notes: list[str], wanted
     assert (same.content if same else None) == next(
         (one for one in notes if sameness(one) == sameness(wanted)), None
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("## Memories\npara text\n- [ ] task\n-\n- [x] done", "[ ] task"),
+        ("## Memories\r\npara text\r\n- a\r\n-\r\n- b\r\n", "a"),
+    ],
+)
+def test_taking_one_bullet_out_leaves_all_others(text: str, gone: str) -> None:
+    before = Bullets(text.encode(), "Memories")
+    wanted = [bullet for bullet in before.found if bullet.content == gone]
+    after = Bullets(before.without(wanted), "Memories")
+    assert [bullet.content for bullet in after.found] == [
+        bullet.content for bullet in before.found if bullet.content != gone
+    ]

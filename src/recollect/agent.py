@@ -222,7 +222,10 @@ class Agent:
             "recalled": [hit.entry for hit in recalled],
             "newest": newest,
         }
-        return build(entries, limit_of(budget, "budget") or 0, notes, query)
+        tokens = limit_of(budget, "budget")
+        if tokens is None:
+            raise TypeError("budget must be a whole number of tokens, not None")
+        return build(entries, tokens, notes, query)
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

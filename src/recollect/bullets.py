@@ -154,10 +154,24 @@ class Bullets:
         )
 
     def without(self, bullets: Collection[Bullet]) -> bytes:
+        """Return the file without these bullets, with their continuation lines and nothing else.
+
+        Where the lines around a bullet would then make something else of one another, such as
+        a heading of a paragraph, an empty line stays in its place.
+        """
+        left = [bullet.content for bullet in self.found if bullet not in bullets]
+        for instead in ("", "\n"):
+            result = self._without(bullets, instead)
+            if [bullet.content for bullet in Bullets(result, self._section).found] == left:
+                return result
+        return self._without(bullets, "")
+
+    def _without(self, bullets: Collection[Bullet], instead: str) -> bytes:
         """Return the file's bytes without the lines of ``bullets``, which are some of ``found``."""
+        newline = "\r\n" if instead and "\r\n" in self._raw else instead
         kept, at = [], 0
         for bullet in sorted(bullets, key=lambda bullet: bullet.start):
-            kept.append(self._raw[at : self._raw_offset(bullet.start)])
+            kept += [self._raw[at : self._raw_offset(bullet.start)], newline]
             at = self._raw_offset(bullet.end)
         return "".join([*kept, self._raw[at:]]).encode()
 

@@ -86,13 +86,20 @@ class _Block:
 
 def _line(entry: Entry) -> str:
     text = "\n  ".join(entry.text.splitlines())
-    return f"- [{entry.ts:%Y-%m-%d}, {entry.session}, {entry.type}] {text}\n"
+    head = f"{entry.ts:%Y-%m-%d}, {_in_one_line(entry.session)}, {_in_one_line(entry.type)}"
+    return f"- [{head}] {text}\n"
+
+
+def _in_one_line(name: str) -> str:
+    """Return a name that begins no line of its own, whatever it holds."""
+    return " ".join(name.split())
 
 
 def _name_for(entries: Mapping[str, Sequence[Entry]]) -> str:
     """Return a name for the fence that stands in no entry's line, the same as long as that lets it."""
-    lines = [_line(entry) for some in entries.values() for entry in some]
-    return next(name for name in _names() if not any(f"{name}>" in line for line in lines))
+    # A reader may take </Memory > for the end too, so neither case nor space makes a difference here.
+    lines = ["".join(_line(entry).casefold().split()) for some in entries.values() for entry in some]
+    return next(name for name in _names() if not any(f"/{name}" in line for line in lines))
 
 
 def _names() -> Iterator[str]:

@@ -80,7 +80,7 @@ def unit(value: Any) -> Vector:
 def _numbers(value: Any) -> NDArray[np.float64]:
     import numpy as np
 
-    if isinstance(value, str | bytes | bytearray | Mapping):
+    if isinstance(value, str | bytes | bytearray | memoryview | Mapping):
         raise _no_numbers(value)
     try:
         found = np.asarray(value)

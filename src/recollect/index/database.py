@@ -78,6 +78,10 @@ UNUSABLE = (
 """What it raises where the disk does not let it work."""
 
 
+BUSY = (apsw.BusyError,)
+"""What it raises where another process keeps the file for too long."""
+
+
 class Database:
     """One connection, shared between threads under ``guard``; every use holds the guard."""
 
@@ -178,11 +182,29 @@ def _connect(path: Path | None) -> apsw.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
-        _prepare(connection)
+        _prepare_in_turn(connection)
     except BaseException:
         connection.close(force=True)
         raise
     return connection
+
+
+def _prepare_in_turn(connection: apsw.Connection) -> None:
+    """Prepare a connection while other processes do the same.
+
+    Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
+    the file is busy and does not ask the busy handler: it has to try again.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            return _prepare(connection)
+        except apsw.BusyError:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(random.uniform(0.001, 0.01))
 
 
 def _prepare(connection: apsw.Connection) -> None:

@@ -17,7 +17,7 @@ from recollect.confine import Folder, check_path
 from recollect.errors import InvalidSessionIdError, RecollectError
 from recollect.fold import Folded
 from recollect.index import DamagedError, Index, Row, UnavailableError
-from recollect.index.database import SCHEMA, UNUSABLE
+from recollect.index.database import BUSY, SCHEMA, UNUSABLE
 from recollect.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
 from recollect.line import payload_of, read_time, text_of
 from recollect.lock import Lock
@@ -173,7 +173,7 @@ class AgentLogs:
         try:
             with Folder(folder, root=self._root, create=True):
                 return Index(folder / "index.db")
-        except (RecollectError, *UNUSABLE) as error:
+        except (RecollectError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
             return Index(None)
 
