@@ -18,8 +18,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from filelock import lock_descriptor, unlock_descriptor
-
 from recollect.confine import Folder, truncate
 from recollect.errors import LockTimeoutError
 
@@ -102,7 +100,7 @@ class Lock:
                 with suppress(FileNotFoundError):
                     self._folder.unlink(self._name)
         finally:
-            unlock_descriptor(self._fd)
+            _unlock(self._fd)
             if self._unwanted:
                 self._unwanted = False
                 self.close()
@@ -115,7 +113,7 @@ class Lock:
             if self._fd < 0:
                 self._fd = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
                 self._touched = os.fstat(self._fd).st_mtime_ns
-            if lock_descriptor(self._fd, blocking=False):
+            if _try_lock(self._fd):
                 status = os.fstat(self._fd)
                 if status.st_nlink:
                     self._wanted = status.st_mtime_ns != self._touched
@@ -153,3 +151,15 @@ def _touch(fd: int) -> None:
     """Show the holder that somebody waits."""
     if os.utime in os.supports_fd:
         os.utime(fd, ns=(time.time_ns(),) * 2)
+
+
+def _try_lock(fd: int) -> bool:
+    from filelock import lock_descriptor  # A third of what opening a home imports, and reading needs no lock.
+
+    return lock_descriptor(fd, blocking=False)
+
+
+def _unlock(fd: int) -> None:
+    from filelock import unlock_descriptor
+
+    unlock_descriptor(fd)

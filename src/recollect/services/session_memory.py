@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Literal, Self
 
+import recollect.store.files  # noqa: F401  Loaded with the service, not in the middle of its first query.
 from recollect.arguments import Clock, limit_of, name_of, names_of
 from recollect.decay import Worth, base_of, worth_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
