@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from recollect import Agent
 HUGE = 10**30
 
 
-def agent_with(root: Path, *lines: dict[str, Any]) -> Agent:
+@contextmanager
+def agent_with(root: Path, *lines: dict[str, Any]) -> Iterator[Agent]:
     folder = root / "agents" / "a" / "memory" / "sessions"
     folder.mkdir(parents=True)
     (folder / "s.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return recollect.open(root).agent("a")
+    with recollect.open(root) as home:
+        yield home.agent("a")
 
 
 OTHER: dict[str, Any] = {"id": "other", "ts": "2026-01-11T14:31:00Z", "type": "note", "text": "walnut"}
@@ -36,13 +40,13 @@ OTHER: dict[str, Any] = {"id": "other", "ts": "2026-01-11T14:31:00Z", "type": "n
     ],
 )
 def test_an_odd_value_hides_no_other_entry(tmp_path: Path, odd: dict[str, Any]) -> None:
-    agent = agent_with(tmp_path, odd, OTHER)
-    assert [hit.entry.id for hit in agent.recall("walnut") if "walnut" in hit.entry.text] == ["other"]
-    assert agent.get("other").text == "walnut"
-    assert agent.session("s").add("note", text="more").text == "more"
-    assert len(agent.session("s").entries(limit=9)) == len(agent.session("s").entries())
-    agent.session("s").compact()
-    assert agent.related("other") == []
+    with agent_with(tmp_path, odd, OTHER) as agent:
+        assert [hit.entry.id for hit in agent.recall("walnut") if "walnut" in hit.entry.text] == ["other"]
+        assert agent.get("other").text == "walnut"
+        assert agent.session("s").add("note", text="more").text == "more"
+        assert len(agent.session("s").entries(limit=9)) == len(agent.session("s").entries())
+        agent.session("s").compact()
+        assert agent.related("other") == []
 
 
 def test_a_huge_priority_is_kept_and_the_session_stays_usable(tmp_path: Path) -> None:
@@ -55,10 +59,10 @@ def test_a_huge_priority_is_kept_and_the_session_stays_usable(tmp_path: Path) ->
 
 
 def test_an_entry_that_holds_a_lone_surrogate_can_be_patched(tmp_path: Path) -> None:
-    agent = agent_with(tmp_path, OTHER | {"odd": "\ud800"})
-    assert agent.update("other", pinned=True).pinned
-    agent.session("s").compact()
-    assert agent.get("other").line["odd"] == "\ud800"
+    with agent_with(tmp_path, OTHER | {"odd": "\ud800"}) as agent:
+        assert agent.update("other", pinned=True).pinned
+        agent.session("s").compact()
+        assert agent.get("other").line["odd"] == "\ud800"
 
 
 def test_related_ends_where_no_more_entries_are_linked(tmp_path: Path) -> None:
