@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.arguments import Clock, entry_id_of, limit_of, name_of, names_of, new_id, where_of
 from recollect.context import build
-from recollect.embed import Embedder
+from recollect.embed import Embedder, embedder_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError
 from recollect.line import instant
 from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
@@ -192,14 +192,14 @@ class Agent:
         """Return how many entries each session has; sessions without any are left out."""
         return self._store.entry_counts(self.slug)
 
-    def vectors(self, embedder: Embedder | None = None, dim: int | None = None) -> Vectors:
+    def vectors(self, embedder: Embedder | str | None = None, dim: int | None = None) -> Vectors:
         """Return what compares the agent's vectors: those of an embedder, or else those that were given.
 
         Args:
             embedder: Makes the vectors of entries that have none.
             dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
         """
-        return Vectors(self._store, self.slug, embedder, dim)
+        return Vectors(self._store, self.slug, embedder_of(embedder), dim)
 
     def context(self, query: str | None = None, *, budget: int = 2000, notes: Notes | None = None) -> Context:
         """Return a block for a system prompt: notes, pinned entries, what a query recalls, newest entries.

@@ -25,6 +25,8 @@ from typing import NamedTuple
 from recollect.line import read_time
 from recollect.model import Record
 
+FADED = 0.3
+"""An entry of this priority or less has faded."""
 BOOST = 0.02
 """What each access adds to a priority."""
 MOST_BOOSTS = 10
@@ -83,6 +85,11 @@ class Worth(NamedTuple):
         """Return the priority at a time, an aware datetime, with so many accesses more."""
         boost = BOOST * min(self.accesses + more, MOST_BOOSTS)
         return self.base * _left(self.rate, (now - self.made).days) + boost
+
+
+def is_faded(record: Record, now: datetime) -> bool:
+    """Tell whether an entry has faded so far that a compaction may archive it; pinned ones never do."""
+    return record.get("pinned") is not True and worth_of(record).at(now) <= FADED
 
 
 def worth_of(record: Record) -> Worth:

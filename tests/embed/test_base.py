@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import check_embedder, embed_texts
+from recollect.embed import check_embedder, embed_query, embed_texts
+from recollect.embed.base import check_package
 from recollect.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
 from recollect.vector import Space
 
@@ -78,7 +79,7 @@ def test_another_shape_than_promised_is_refused(gives: Any) -> None:
 
 
 def test_rows_of_different_lengths_are_refused() -> None:
-    with pytest.raises(EmbedderUnavailableError, match="'fixed'"):
+    with pytest.raises(InvalidEmbeddingError, match="'fixed' gave what are no vectors"):
         embed_texts(Fixed([[1, 2], [3]]), ["a", "b"])
 
 
@@ -86,3 +87,36 @@ def test_rows_of_different_lengths_are_refused() -> None:
 def test_what_are_no_finite_numbers_is_refused(gives: Any) -> None:
     with pytest.raises(InvalidEmbeddingError, match="no finite numbers"):
         embed_texts(Fixed(gives), ["a"])
+
+
+def test_the_vector_of_a_query_is_checked_and_has_unit_length() -> None:
+    assert embed_query(Fixed([[3, 4]]), "a") == pytest.approx([0.6, 0.8])
+    with pytest.raises(EmbeddingDimMismatchError, match=r"'fixed' gave the shape"):
+        embed_query(Fixed([[3, 4, 5]]), "a")
+    with pytest.raises(EmbedderUnavailableError, match="'fixed' failed"):
+        embed_query(Fixed(OSError("no model")), "a")
+
+
+def test_an_error_of_ours_is_not_wrapped_in_another() -> None:
+    with pytest.raises(InvalidEmbeddingError, match="^told so$"):
+        embed_texts(Fixed(InvalidEmbeddingError("told so")), ["a"])
+
+
+def test_lone_surrogates_do_not_reach_an_embedder() -> None:
+    asked: list[str] = []
+
+    class Listening(Fixed):
+        def embed_documents(self, texts: list[str]) -> Any:
+            asked.extend(texts)
+            return [[1, 0] for _ in texts]
+
+    embed_texts(Listening(), ["a\ud800b", "é"])
+    embed_query(Listening(), "\udfff")
+    assert asked == ["a?b", "é", "?"]
+
+
+def test_a_missing_package_is_named_with_its_command() -> None:
+    with pytest.raises(
+        EmbedderUnavailableError, match=r"needs the package nowhere: pip install 'recollect\[x\]'"
+    ):
+        check_package("nowhere", "y", "x")

@@ -52,10 +52,23 @@ def test_an_embedder_that_fails_is_a_clear_error_and_stores_nothing(
     assert not home.root.exists()
 
 
-@pytest.mark.parametrize("embedder", ["minilm", object(), 5])
+@pytest.mark.parametrize("embedder", [object(), 5])
 def test_what_is_no_embedder_is_refused_at_once(home: Home, embedder: Any) -> None:
     with pytest.raises(TypeError, match="embed_documents"):
         MemoryService(home, embedder=embedder)
+
+
+def test_a_name_of_no_embedder_is_refused_with_the_names_there_are(home: Home) -> None:
+    with pytest.raises(ValueError, match="minilm"):
+        MemoryService(home, embedder="no such")
+
+
+def test_an_embedder_that_is_not_installed_says_how_to_install_it(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_MODELS", str(tmp_path / "none"))
+    with pytest.raises(recollect.EmbedderUnavailableError, match="recollect model install minilm"):
+        MemoryService(home, embedder="minilm").create_memory("s1", "x")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from recollect.cli.documents import finding_document
 from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
 from recollect.cli.screen import counted, progress, size, table
-from recollect.decay import worth_of
+from recollect.decay import is_faded
 from recollect.model import Finding, Record
-from recollect.services.session_memory import FADED
 
 if TYPE_CHECKING:
     from recollect.agent import Agent
@@ -102,7 +101,7 @@ class Faded:
 
     def __call__(self, record: Record) -> bool:
         """Tell it of a live entry that is not pinned, in the shape of its log line."""
-        faded = worth_of(record).at(self._now) <= FADED
+        faded = is_faded(record, self._now)
         self.count += faded
         return faded
 

@@ -5,10 +5,16 @@ What an embedder gives is somebody else's work, so it is checked before anything
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
+from recollect.errors import (
+    EmbedderUnavailableError,
+    EmbeddingDimMismatchError,
+    InvalidEmbeddingError,
+    RecollectError,
+)
 from recollect.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
@@ -73,22 +79,71 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
         EmbeddingDimMismatchError: It gave another number of vectors, or vectors of another dimension.
         InvalidEmbeddingError: It gave NaN or infinity, or no numbers.
     """
+    asked = [encodable(text) for text in texts]
+    made = _ask(embedder.id, lambda: embedder.embed_documents(asked))
+    return _units(finite(made, embedder.id, (len(asked), embedder.dim)))
+
+
+def embed_query(embedder: Embedder, text: str) -> Vector:
+    """Return the vector of a text to search with, brought to unit length; zeros stay zeros.
+
+    Raises:
+        EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed_texts``.
+    """
+    asked = encodable(text)
+    made = _ask(embedder.id, lambda: embedder.embed_query(asked))
+    vector: Vector = _units(finite(made, embedder.id, (embedder.dim,))[None])[0]
+    return vector
+
+
+def encodable(text: str) -> str:
+    """Return a text with a question mark for each lone surrogate, which no tokenizer and no JSON takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def finite(made: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the numbers that the embedder of this name gave.
+
+    Raises:
+        EmbeddingDimMismatchError: They have another shape than ``shape``.
+        InvalidEmbeddingError: One is NaN or infinity, or is no number, or rows have different lengths.
+    """
     import numpy as np
 
     try:
-        made = np.asarray(embedder.embed_documents(list(texts)))
+        numbers = np.asarray(made)
+    except (TypeError, ValueError) as error:
+        raise InvalidEmbeddingError(f"the embedder {name!r:.80} gave what are no vectors: {error}") from error
+    if numbers.shape != shape:
+        raise EmbeddingDimMismatchError(
+            f"the embedder {name!r:.80} gave the shape {numbers.shape} where its dim says {shape}"
+        )
+    if numbers.dtype.kind not in "fiu" or not np.isfinite(numbers).all():
+        raise InvalidEmbeddingError(f"the embedder {name!r:.80} gave what are no finite numbers")
+    return numbers.astype(np.float64)
+
+
+def check_package(package: str, embedder: str, extra: str) -> None:
+    """Look whether a package is installed, without importing it.
+
+    Raises:
+        EmbedderUnavailableError: It is not; the message has the command that installs it.
+    """
+    if find_spec(package) is None:
+        raise EmbedderUnavailableError(
+            f"the embedder {embedder!r:.80} needs the package {package}: pip install 'recollect[{extra}]'"
+        )
+
+
+def _ask(name: str, question: Callable[[], Any]) -> Any:
+    try:
+        return question()
+    except RecollectError:
+        raise
     except Exception as error:
         raise EmbedderUnavailableError(
-            f"the embedder {embedder.id!r:.80} failed, nothing was written: {type(error).__name__}: {error}"
+            f"the embedder {name!r:.80} failed, nothing was written: {type(error).__name__}: {error}"
         ) from error
-    if made.shape != (len(texts), embedder.dim):
-        raise EmbeddingDimMismatchError(
-            f"the embedder {embedder.id!r:.80} gave the shape {made.shape} for {len(texts)} texts "
-            f"where its dim says {(len(texts), embedder.dim)}"
-        )
-    if made.dtype.kind not in "fiu" or not np.isfinite(made).all():
-        raise InvalidEmbeddingError(f"the embedder {embedder.id!r:.80} gave what are no finite numbers")
-    return _units(made.astype(np.float64))
 
 
 def _units(matrix: NDArray[np.float64]) -> Matrix:

@@ -146,8 +146,9 @@ class MemoryService:
     Args:
         home: What ``recollect.open`` takes, or a Home.
         agent: The agent whose memory this is. Another agent's cannot be reached from here.
-        embedder: Makes vectors of texts: an object with ``id``, ``dim``,
-            ``embed_documents(texts)`` and ``embed_query(text)``.
+        embedder: Makes vectors of texts: an object with ``id``, ``dim``, ``embed_documents`` and
+            ``embed_query``, a function, a LangChain ``Embeddings``, or a name such as ``"minilm"``
+            or ``"openai:MODEL"``; see ``recollect model list``.
         dim: The dimension that vectors must have; the embedder's, or that of the first one given.
 
     Raises:
@@ -166,7 +167,7 @@ class MemoryService:
         home: Target = None,
         *,
         agent: str = DEFAULT_AGENT,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         dim: int | None = None,
     ) -> None:
         """Open the home; nothing is written before the first memory."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 import recollect.store.files  # noqa: F401  Loaded with the service, not in the middle of its first query.
 from recollect.arguments import Clock, limit_of, name_of, names_of
-from recollect.decay import Worth, base_of, worth_of
+from recollect.decay import Worth, base_of, is_faded, worth_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
 from recollect.home import Home
 from recollect.home import open as open_home
@@ -27,8 +27,6 @@ logger = logging.getLogger("recollect.session_memory")
 
 QUOTA = 10 * 1024 * 1024
 """Bytes from which on a session's log is compacted."""
-FADED = 0.3
-"""A compaction archives entries of this priority or less."""
 _SESSIONS_HELD = 8
 """Sessions whose entries are kept ready for the next query."""
 
@@ -221,7 +219,7 @@ class SessionMemory:
         """
         self._counts.write(wait=True)
         now = self._time()
-        saved = self._session.compact(lambda record: _is_faded(record, now))
+        saved = self._session.compact(lambda record: is_faded(record, now))
         info = self._session.info()
         self._compacted = info.size if info else 0
         return saved
@@ -314,10 +312,6 @@ def _now() -> datetime:
 def _close(counts: AccessCounts, home: Home) -> None:
     counts.write(wait=True)
     home.close()
-
-
-def _is_faded(record: Record, now: datetime) -> bool:
-    return record.get("pinned") is not True and worth_of(record).at(now) <= FADED
 
 
 def _age(seen: _Seen) -> datetime:

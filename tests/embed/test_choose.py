@@ -1,0 +1,145 @@
+"""From a name or an object to an embedder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.embed import CHOICES, base, embedder_of, is_remote, unusable
+from recollect.embed.catalogue import MINILM
+from recollect.embed.minilm import SPACE, MiniLM
+from recollect.embed.openai import OpenAIEmbedder
+from recollect.embed.static import Static
+from recollect.embed.wrapped import Wrapped
+from recollect.errors import EmbedderUnavailableError
+
+
+class Own:
+    id = "own"
+    dim = 1
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        raise AssertionError(texts)
+
+    def embed_query(self, text: str) -> Any:
+        raise AssertionError(text)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The packages that seem to be installed: a list that the test changes."""
+    packages = ["tokenizers", "wordllama", "openai"]
+    monkeypatch.setattr(base, "find_spec", lambda name: name if name in packages else None)
+    return packages
+
+
+@pytest.fixture
+def minilm(models: Path) -> Path:
+    """A folder that looks like the installed model."""
+    folder = models / "minilm"
+    folder.mkdir(parents=True)
+    for file in MINILM.files:
+        with (folder / file.name).open("wb") as made:
+            made.truncate(file.size)
+    return folder
+
+
+@pytest.mark.parametrize("nothing", [None, "none"])
+def test_none_means_no_embedder(nothing: str | None) -> None:
+    assert embedder_of(nothing) is None
+
+
+def test_an_embedder_of_ones_own_stays_itself() -> None:
+    own = Own()
+    assert embedder_of(own) is own
+    assert is_remote(own) is False
+
+
+def test_a_function_becomes_an_embedder_without_being_called() -> None:
+    def never(texts: list[str]) -> Any:
+        raise AssertionError(texts)
+
+    assert isinstance(embedder_of(never), Wrapped)
+
+
+def test_embeddings_of_langchain_become_an_embedder() -> None:
+    class Chain(Own):
+        id = None  # type: ignore[assignment]
+
+    made = embedder_of(Chain())
+    assert made is not None
+    assert made.id == "langchain:" + Chain.__qualname__
+
+
+@pytest.mark.parametrize("value", [5, b"minilm", object(), ["minilm"]])
+def test_what_can_make_no_vectors_is_a_type_error(value: Any) -> None:
+    with pytest.raises(TypeError, match="is no embedder: give an object with"):
+        embedder_of(value)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "MiniLM", "openai", "openai:", "ftp://host", "given:384", "minilm:other"]
+)
+def test_a_word_that_names_no_embedder_lists_the_choices(name: str) -> None:
+    with pytest.raises(ValueError, match="no embedder is named") as raised:
+        embedder_of(name)
+    assert all(choice in str(raised.value) for choice in CHOICES)
+
+
+@pytest.mark.usefixtures("here", "minilm")
+def test_auto_is_the_model_where_it_is_installed() -> None:
+    assert isinstance(embedder_of("auto"), MiniLM)
+    assert (unusable("minilm"), unusable("static")) == (None, None)
+
+
+@pytest.mark.usefixtures("here", "models")
+def test_auto_is_static_where_the_model_is_not_installed() -> None:
+    assert isinstance(embedder_of("auto"), Static)
+
+
+@pytest.mark.usefixtures("minilm")
+def test_auto_is_none_where_nothing_can_be_used(here: list[str]) -> None:
+    here.clear()
+    assert embedder_of("auto") is None
+    assert "pip install 'recollect[minilm]'" in str(unusable("minilm"))
+    assert "pip install 'recollect[static]'" in str(unusable("static"))
+
+
+@pytest.mark.usefixtures("here", "models")
+def test_a_named_model_that_is_not_installed_names_the_command() -> None:
+    for name in ("minilm", SPACE):
+        with pytest.raises(EmbedderUnavailableError, match="recollect model install minilm"):
+            embedder_of(name)
+
+
+@pytest.mark.usefixtures("minilm")
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [("minilm", "minilm"), ("static", "static"), ("openai:m", "openai"), ("http://h/v1?model=m", "openai")],
+)
+def test_a_named_embedder_without_its_package_names_the_extra(here: list[str], name: str, extra: str) -> None:
+    here.clear()
+    with pytest.raises(EmbedderUnavailableError, match=rf"pip install 'recollect\[{extra}\]'"):
+        embedder_of(name)
+
+
+@pytest.mark.usefixtures("here", "minilm")
+@pytest.mark.parametrize(
+    "name", ["minilm", "static", "openai:text-embedding-3-small", "http://h:1/v1?model=m"]
+)
+def test_the_id_of_a_space_names_its_embedder_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    made = embedder_of(name)
+    assert made is not None
+    again = embedder_of(made.id)
+    assert again is not None
+    assert (type(again), again.id) == (type(made), made.id)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_server_is_known_to_be_remote() -> None:
+    made = embedder_of("https://host/v1?model=m")
+    assert isinstance(made, OpenAIEmbedder)
+    assert is_remote(made) is True

