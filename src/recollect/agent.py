@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.arguments import Clock, entry_id_of, limit_of, name_of, names_of, new_id, where_of
 from recollect.context import build
-from recollect.embed import Embedder, embedder_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError
 from recollect.line import instant
 from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
@@ -18,6 +17,7 @@ from recollect.session import Session
 from recollect.store.base import Files, Store
 
 if TYPE_CHECKING:
+    from recollect.embed import Embedder
     from recollect.notes import Notes
 
 _CONTEXT_HITS = 8
@@ -199,6 +199,8 @@ class Agent:
             embedder: Makes the vectors of entries that have none.
             dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
         """
+        from recollect.embed.choose import embedder_of  # Knows every embedder; only who names one needs it.
+
         return Vectors(self._store, self.slug, embedder_of(embedder), dim)
 
     def context(self, query: str | None = None, *, budget: int = 2000, notes: Notes | None = None) -> Context:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.embed import CHOICES, base, embedder_of, is_remote, unusable
+from recollect.embed import base
 from recollect.embed.catalogue import MINILM
+from recollect.embed.choose import CHOICES, embedder_of, is_remote, unusable
 from recollect.embed.minilm import SPACE, MiniLM
 from recollect.embed.openai import OpenAIEmbedder
 from recollect.embed.static import Static

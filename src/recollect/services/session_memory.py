@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Literal, Self
 
-import recollect.store.files  # noqa: F401  Loaded with the service, not in the middle of its first query.
+import filelock  # noqa: F401  Loaded with the service, not in the middle of its first query: so is the store.
+
+import recollect.store.files  # noqa: F401
 from recollect.arguments import Clock, limit_of, name_of, names_of
 from recollect.decay import Worth, base_of, is_faded, worth_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
