@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from uuid_utils import uuid7
@@ -32,6 +32,11 @@ _FOR_THE_LOG = {
 def new_id() -> str:
     """Return an id of our own: a UUID of version 7, which sorts by time (RFC 9562)."""
     return str(uuid7())
+
+
+def system_clock() -> datetime:
+    """Tell the system's time."""
+    return datetime.now(UTC)
 
 
 def now(clock: Clock) -> str:

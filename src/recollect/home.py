@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Literal, Self
 
 from recollect.agent import Agent
-from recollect.arguments import Clock
+from recollect.arguments import Clock, system_clock
 from recollect.errors import AccessDeniedError
 from recollect.layout import Layout, layout_of
 from recollect.model import Finding
@@ -45,11 +44,7 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
         raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
     if clock is not None and not callable(clock):
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
-    return Home(_root(target), layout_of(layout), durable=durability == "full", clock=clock or _now)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+    return Home(_root(target), layout_of(layout), durable=durability == "full", clock=clock or system_clock)
 
 
 def _root(target: str | os.PathLike[str] | None) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -235,6 +236,16 @@ class Log:
 def stat_of(status: os.stat_result) -> Stat:
     """Return what the system says of a file as what tells whether it changed."""
     return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+CHECKED = 4096
+"""How many bytes at the end of what was read tell, by their checksum, whether a log only grew since."""
+
+
+def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
+    """Return the checksum of the ``length`` bytes before an offset, or of all there are."""
+    length = min(offset, length)
+    return zlib.crc32(os.pread(fd, length, offset - length))
 
 
 def _blocks(lines: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:

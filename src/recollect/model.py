@@ -16,6 +16,10 @@ Record = dict[str, Any]
 """One JSON object of a log, folded or not: the keys of a log line and their values."""
 
 
+BYTES_PER_TOKEN = 3
+"""A conservative estimate: tokenizers make fewer tokens of a text than a third of its bytes in UTF-8."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One remembered thing: a line in a session's log, with its later lines folded in.

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from recollect.bullets import Bullet, Bullets
-
-BYTES_PER_TOKEN = 3
-"""A conservative estimate: most texts need fewer tokens than a third of their bytes in UTF-8."""
+from recollect.model import BYTES_PER_TOKEN
 
 SHORTEST_FENCE = 3
 

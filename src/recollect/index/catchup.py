@@ -23,14 +23,11 @@ from recollect.index import entries, vectors, words
 from recollect.index.database import DAMAGE, UNUSABLE, Database
 from recollect.index.entries import Known, Row
 from recollect.line import from_microseconds, id_of, microseconds, read_time
-from recollect.log import Log, Stat, stat_of
+from recollect.log import CHECKED, Log, Stat, checksum, stat_of
 from recollect.model import Entry, Scope
 from recollect.rewrite import only_counts
 from recollect.scan import Line, Scan
 from recollect.vector import Space, Vector
-
-_CHECKED = 4096
-"""How many bytes before the offset tell whether a log only grew."""
 
 _LINES_AT_ONCE = 5_000
 """Lines that one transaction of a catch-up takes in, so that other writers get their turn."""
@@ -379,20 +376,16 @@ def _only_grew(known: Known, fd: int) -> bool:
     stat = stat_of(os.fstat(fd))
     if known.stat != _UNREAD and (known.stat.inode != stat.inode or known.stat.size == stat.size):
         return False
-    return stat.size >= known.offset and _crc(fd, known.offset, known.tail) == known.crc
-
-
-def _crc(fd: int, offset: int, length: int) -> int:
-    return zlib.crc32(os.pread(fd, length, offset - length))
+    return stat.size >= known.offset and checksum(fd, known.offset, known.tail) == known.crc
 
 
 def _checksummed(known: Known, fd: int) -> Known:
-    tail = min(known.offset, _CHECKED)
-    return replace(known, tail=tail, crc=_crc(fd, known.offset, tail))
+    tail = min(known.offset, CHECKED)
+    return replace(known, tail=tail, crc=checksum(fd, known.offset, tail))
 
 
 def _advanced(known: Known, after: Stat, written: bytes, ts: str) -> Known:
-    tail = written[-_CHECKED:]
+    tail = written[-CHECKED:]
     moment = read_time(ts)
     last = known.ts if moment is None else microseconds(moment)
     crc = zlib.crc32(tail)

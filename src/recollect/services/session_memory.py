@@ -8,14 +8,14 @@ import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import itemgetter
 from typing import Any, Literal, Self
 
 import filelock  # noqa: F401  Loaded with the service, not in the middle of its first query: so is the store.
 
 import recollect.store.files  # noqa: F401
-from recollect.arguments import Clock, limit_of, name_of, names_of
+from recollect.arguments import Clock, limit_of, name_of, names_of, system_clock
 from recollect.decay import Worth, base_of, is_faded, worth_of
 from recollect.errors import AmbiguousIdError, EntryNotFoundError, RecollectError
 from recollect.home import Home
@@ -82,7 +82,7 @@ class SessionMemory:
     ) -> None:
         """Open the home; nothing is written before the first add."""
         self._quota = _quota_of(quota)
-        self._clock = clock or _now
+        self._clock = clock or system_clock
         self._home = open_home(root, layout="bmad", clock=clock)
         self._agent = self._home.agent(DEFAULT_AGENT)
         self._session = self._agent.session(session_id)
@@ -305,10 +305,6 @@ class _Wanted:
         if self.min_priority and worth.at(now, more) < self.min_priority:
             return False
         return not self.topic or _speaks_of(payload_of(record), self.topic)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _close(counts: AccessCounts, home: Home) -> None:

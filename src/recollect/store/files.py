@@ -229,7 +229,7 @@ class FileStore:
     def purge_agent(self, agent: str) -> None:
         if agent not in self.agents():
             raise AgentNotFoundError(
-                f"there is no agent {agent!r} in {self.root}: list them with home.agents()"
+                f"there is no agent {agent!r} in {self.root}: see home.agents(), or recollect agents list"
             )
         self._agents.drop(agent)
         self._eraser.purge_agent(agent)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +11,9 @@ from datetime import UTC, datetime
 
 from recollect.fold import Fold
 from recollect.line import read_time
-from recollect.log import Log, Stat, stat_of
+from recollect.log import Log, Stat, checksum, stat_of
 from recollect.model import Record
 from recollect.scan import Scan
-
-_CHECKED = 4096
-"""How many bytes before the end of what was read tell whether the log only grew."""
 
 
 class Snapshot:
@@ -59,14 +55,14 @@ class Snapshot:
                 self._fold.take(scan)
             self._stat, self._ts, self._settled = stat, scan.ts, scan.settled
             self._provisional = bool(scan.rest)
-            self._crc = _crc(fd, self._settled)
+            self._crc = checksum(fd, self._settled)
         self._records = in_order([folded.record for folded in self._fold.entries.values()])
 
     def _only_grew(self, fd: int, stat: Stat) -> bool:
         old = self._stat
         if old is None or self._provisional or old.inode != stat.inode or stat.size <= old.size:
             return False
-        return _crc(fd, self._settled) == self._crc
+        return checksum(fd, self._settled) == self._crc
 
 
 @contextmanager
@@ -82,11 +78,6 @@ def _no_collector() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def _crc(fd: int, offset: int) -> int:
-    length = min(offset, _CHECKED)
-    return zlib.crc32(os.pread(fd, length, offset - length))
 
 
 def in_order(records: list[Record]) -> list[Record]:
