@@ -6,7 +6,7 @@ LOCKED := .venv/.locked
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST ?= -n auto
-FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
+FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py))) bench/peers/run.py
 
 .PHONY: help run test check docs lock bench clean
 .DEFAULT_GOAL := help
@@ -21,6 +21,7 @@ help:
 	@echo "make clean   remove what make made"
 
 run: $(INSTALLED)
+	@$(BIN)/recollect model install minilm || echo "Without the model recall goes by words and by static vectors."
 	@$(BIN)/recollect demo
 
 test: $(INSTALLED)
@@ -45,7 +46,7 @@ lock: $(INSTALLED)
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements.lock
 
 clean:
-	rm -rf .venv .recollect-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench .recollect-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A new lock makes a new environment, so that nothing of an old one stays; a change of pyproject.toml only the package.
 $(LOCKED): requirements.lock

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# What is installed on a machine must not decide what a test sees; tests of meaning name their embedder.
+os.environ["RECOLLECT_EMBEDDER"] = "none"
+
 # No deadlines: a test that fails because the machine was busy says nothing about the code.
 settings.register_profile("quick", deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
@@ -20,4 +23,5 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
         monkeypatch.setenv(name, str(folder))
     for name in [name for name in os.environ if name.startswith(("RECOLLECT_", "XDG_"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
     return folder

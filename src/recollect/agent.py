@@ -6,15 +6,27 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recollect.arguments import Clock, entry_id_of, limit_of, name_of, names_of, new_id, where_of
+from recollect.arguments import (
+    count_of,
+    entry_id_of,
+    limit_of,
+    name_of,
+    names_of,
+    new_id,
+    query_of,
+    share_of,
+    where_of,
+)
 from recollect.context import build
 from recollect.errors import AmbiguousIdError, EntryNotFoundError
 from recollect.line import instant
 from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
-from recollect.recall import recall
+from recollect.recall import Question, recall
+from recollect.recall.meaning import Meaning
 from recollect.recall.vectors import Vectors
 from recollect.session import Session
-from recollect.store.base import Files, Store
+from recollect.shared import Shared
+from recollect.store.base import Files
 
 if TYPE_CHECKING:
     from recollect.embed import Embedder
@@ -27,11 +39,11 @@ _CONTEXT_NEWEST = 6
 class Agent:
     """The unit of isolation: no call on an agent ever touches another's memory."""
 
-    def __init__(self, store: Store, slug: str, clock: Clock) -> None:
+    def __init__(self, shared: Shared, slug: str) -> None:
         """Use ``Home.agent`` instead."""
         self.slug = slug
-        self._store = store
-        self._clock = clock
+        self._shared = shared
+        self._store = shared.store
 
     @property
     def files(self) -> Files:
@@ -40,7 +52,7 @@ class Agent:
 
     def new_session(self) -> Session:
         """Make an empty session with an id of its own and return it."""
-        session = Session(self._store, self.slug, new_id(), self._clock)
+        session = Session(self._shared, self.slug, new_id())
         self._store.create(self.slug, session.id)
         return session
 
@@ -50,7 +62,7 @@ class Agent:
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
         """
-        return Session(self._store, self.slug, self._store.check_session(id), self._clock)
+        return Session(self._shared, self.slug, self._store.check_session(id))
 
     def sessions(self) -> list[SessionInfo]:
         """Return id, last change and size of all sessions, the one changed last first."""
@@ -146,7 +158,7 @@ class Agent:
 
     def recall(
         self,
-        query: str,
+        query: str | None,
         *,
         limit: int = 10,
         sessions: Iterable[str] | None = None,
@@ -155,11 +167,15 @@ class Agent:
         where: Mapping[str, Any] | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        min_priority: float = 0.0,
+        vector: Any = None,
+        neighbours: int = 0,
     ) -> Hits:
         """Return the entries that fit a query best, each with the reasons.
 
         Args:
-            query: Words or a question.
+            query: Words or a question; None or ``""`` with ``vector`` alone.
             limit: The most hits to return.
             sessions: Only entries of these sessions.
             types: Only entries of these types.
@@ -167,16 +183,31 @@ class Agent:
             where: Only entries whose payload has these values at these top-level keys.
             since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
             until: Only entries made before this time.
+            as_of: Search the entries as they were at this time, deleted and changed ones as they were.
+            min_priority: Only entries whose priority, faded with their age, is at least this.
+            vector: Compare with this vector instead of the query's own: numbers of any length but zero.
+            neighbours: Give each hit so many entries before and after it in its session, not counted
+                in the limit.
+
+        Raises:
+            TypeError, ValueError: An argument is none of these.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not of the agent's space.
+            SpaceMismatchError: The home was opened with another embedder than its own.
 
         Example:
             >>> hits = agent.recall("what did we decide about sign-in?", types=["decision"])
             >>> hits[0].entry.data["decision"], str(hits[0].why)
         """
-        if not isinstance(query, str):
-            raise TypeError(f"query must be a string, not {type(query).__name__}: {query!r:.80}")
-        most = limit_of(limit)
-        if most is None:
-            raise TypeError("limit must be a whole number, not None: say how many hits to return")
+        vectors = self.vectors()
+        question = Question(
+            query_of(query, vector),
+            count_of(limit, "limit"),
+            self._shared.clock(),
+            None if vector is None else vectors.check(vector),
+            share_of(min_priority, "min_priority"),
+            count_of(neighbours, "neighbours"),
+            None if as_of is None else instant(as_of, "as_of"),
+        )
         scope = Scope(
             self.slug,
             names_of(sessions, "sessions"),
@@ -186,7 +217,7 @@ class Agent:
             None if since is None else instant(since, "since"),
             None if until is None else instant(until, "until"),
         )
-        return recall(self._store, query, scope, most)
+        return recall(self._store, vectors, question, scope, self._shared.reranker)
 
     def entry_counts(self) -> dict[str, int]:
         """Return how many entries each session has; sessions without any are left out."""
@@ -196,12 +227,18 @@ class Agent:
         """Return what compares the agent's vectors: those of an embedder, or else those that were given.
 
         Args:
-            embedder: Makes the vectors of entries that have none.
+            embedder: Makes the vectors of entries that have none; the home's, if not given.
             dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
-        """
-        from recollect.embed.choose import embedder_of  # Knows every embedder; only who names one needs it.
 
-        return Vectors(self._store, self.slug, embedder_of(embedder), dim)
+        Raises:
+            TypeError, ValueError, EmbedderUnavailableError: That is no embedder, or cannot be used here.
+            SpaceMismatchError: It is not the home's.
+            EmbeddingDimMismatchError: ``dim`` is not the named embedder's dimension.
+        """
+        meaning = self._shared.meaning
+        if embedder is not None:
+            meaning = Meaning(self._store, embedder, meaning.wake)
+        return Vectors(self._store, self.slug, meaning, dim)
 
     def context(self, query: str | None = None, *, budget: int = 2000, notes: Notes | None = None) -> Context:
         """Return a block for a system prompt: notes, pinned entries, what a query recalls, newest entries.

@@ -194,6 +194,30 @@ def limit_of(value: int | None, name: str = "limit") -> int | None:
     return min(value, _HIGHEST_LIMIT)
 
 
+def count_of(value: int, name: str) -> int:
+    """Return a number of things: a whole number from 0."""
+    count = limit_of(value, name)
+    if count is None:
+        raise TypeError(f"{name} must be a whole number, not None")
+    return count
+
+
+def share_of(value: float, name: str) -> float:
+    """Return a number that is neither negative nor infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}: {value!r:.80}")
+    if not 0 <= value <= _LARGEST:  # False for NaN, too.
+        raise ValueError(f"{name} must be a finite number from 0, not {value}")
+    return float(value)
+
+
+def query_of(value: str | None, vector: object) -> str:
+    """Return the text of a query; without one there must be a vector."""
+    if value is None and vector is not None:
+        return ""
+    return str(_of(value, str, "query"))
+
+
 def where_of(value: Mapping[str, Any] | None) -> Record | None:
     """Return the payload values that entries must have."""
     return None if value is None else dict(plain(_mapping(value, "where")))

@@ -6,13 +6,18 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from recollect.agent import Agent
 from recollect.arguments import Clock, system_clock
+from recollect.background import Background
 from recollect.errors import AccessDeniedError
 from recollect.layout import Layout, layout_of
-from recollect.model import Finding
+from recollect.model import Finding, Scope
+from recollect.recall.meaning import Meaning
+from recollect.recall.reembed import embed_all, reembed
+from recollect.recall.rerank import Reranker
+from recollect.shared import Shared
 from recollect.store.base import Store
 
 
@@ -20,7 +25,9 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
     target: str | os.PathLike[str] | None = None,
     *,
     layout: str | Layout = "default",
+    embedder: Any = "auto",
     durability: Literal["full", "os"] = "full",
+    reranker: Reranker | None = None,
     clock: Clock | None = None,
 ) -> Home:
     """Open a home. Nothing is written before the first add.
@@ -28,13 +35,23 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
     Args:
         target: The home's folder. Default: ``$RECOLLECT_HOME``, else the user's data folder.
         layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
+        embedder: What recall by meaning asks: ``"auto"`` is the embedder that the home's vectors are of,
+            and in a home without any $RECOLLECT_EMBEDDER, else the best that is installed (minilm, else
+            static, else none); or ``"none"``, a name such as ``"minilm"``, ``"static"``,
+            ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``,
+            ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from texts
+            to vectors. Nothing is loaded before the first recall.
         durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves
             that to the system, which is faster and loses the last writes when the power fails.
+        reranker: Scores the best hits of each recall anew: a function of the query and the list of their
+            texts that returns one number a text, higher is better.
         clock: Tells the time for new entries; the system's by default.
 
     Raises:
         ValueError: The layout or the durability is not one of these, or the target is a file or no path.
         AccessDeniedError: The system does not let us look at the target.
+        EmbedderUnavailableError: The embedder that is named cannot be used here; the message says what to do.
+        SpaceMismatchError: The home's vectors are of another embedder than the one that is named.
 
     Example:
         >>> home = recollect.open(".work-agent")
@@ -44,7 +61,16 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
         raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
     if clock is not None and not callable(clock):
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
-    return Home(_root(target), layout_of(layout), durable=durability == "full", clock=clock or system_clock)
+    if reranker is not None and not callable(reranker):
+        raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
+    return Home(
+        _root(target),
+        layout_of(layout),
+        embedder=embedder,
+        durable=durability == "full",
+        reranker=reranker,
+        clock=clock or system_clock,
+    )
 
 
 def _root(target: str | os.PathLike[str] | None) -> Path:
@@ -89,13 +115,24 @@ class Home:
     Also a context manager, which closes it.
     """
 
-    def __init__(self, root: Path, layout: Layout, *, durable: bool, clock: Clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        layout: Layout,
+        *,
+        embedder: Any,
+        durable: bool,
+        reranker: Reranker | None,
+        clock: Clock,
+    ) -> None:
         """Use ``recollect.open`` instead."""
         from recollect.store.files import FileStore  # SQLite is loaded when a home is opened, not on import.
 
         self.root = root
         self._store: Store = FileStore(root, layout, durable=durable)
-        self._clock = clock
+        self._background = Background(self._improve)
+        meaning = Meaning(self._store, embedder, self._background.wake)
+        self._shared = Shared(self._store, clock, meaning, reranker)
 
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have a session or a file, sorted."""
@@ -107,7 +144,7 @@ class Home:
         Raises:
             InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, or begins or ends wrong.
         """
-        return Agent(self._store, self._store.check_agent(slug), self._clock)
+        return Agent(self._shared, self._store.check_agent(slug))
 
     def purge_agent(self, slug: str) -> None:
         """Remove every byte of an agent: sessions, archives, files and index.
@@ -128,13 +165,43 @@ class Home:
         """
         return self._store.rebuild(progress)
 
+    def embed(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the vectors that entries of any agent still lack; return how many were made.
+
+        ``progress`` is called with how many were made so far and how many there are to make.
+
+        Raises:
+            EmbedderUnavailableError: There is no embedder, or it failed. What was made is kept.
+        """
+        return embed_all(self._store, self._shared.meaning.choice(), progress)
+
+    def reembed(self, embedder: Any = "auto", progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the vectors of all agents anew with another embedder, which is the home's from then on.
+
+        When this is stopped half-way, nothing has changed for recall; called again it goes on
+        where it stopped. Vectors that callers gave stay in the logs.
+
+        Args:
+            embedder: As for ``recollect.open``; ``"auto"`` is the best that is installed.
+            progress: Called with how many were made so far and how many there are to make.
+
+        Raises:
+            EmbedderUnavailableError: There is no such embedder, or it failed. What was made is kept.
+        """
+        return reembed(self._store, embedder, progress)
+
     def doctor(self) -> list[Finding]:
         """Look at every log and index, change nothing, and return what was found."""
-        return self._store.doctor()
+        return [*self._store.doctor(), self._shared.meaning.finding()]
 
     def close(self) -> None:
         """Give back all open files. Using the home again opens them anew."""
+        self._background.close()
         self._store.close()
+
+    def _improve(self, agent: str) -> bool:
+        """Do one piece of work on an agent's index; False if there is none left."""
+        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.upkeep(agent)
 
     def __enter__(self) -> Self:
         """Return the home itself."""

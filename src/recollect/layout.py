@@ -115,6 +115,11 @@ class Layout:
         """Return the folder of this agent's index in version ``schema``; deleting it loses nothing."""
         return root / INDEX / self.check_agent(agent) / f"v{schema}"
 
+    @staticmethod
+    def derived_folder(root: Path) -> Path:
+        """Return the folder that holds everything derived; its names with a leading dot are no agents."""
+        return root / INDEX
+
     def agent_folders(self, root: Path, agent: str) -> list[Path]:
         """Return the outermost folders that are this agent's alone; together they hold all of its truth."""
         slug = self.check_agent(agent)

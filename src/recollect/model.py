@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -171,13 +171,19 @@ class Why:
     words: tuple[str, ...] = ()
     """The words of the query that the entry holds, in any form."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """What its own words and its neighbours in the session gave to the score."""
+    """What the score is the sum of: its words, its vector, its neighbours in the session, boosts."""
+    cosine: float | None = None
+    """How near its vector is to the query's, from -1 to 1; None if they were not compared."""
+    boosts: tuple[str, ...] = ()
+    """What in the query spoke for it besides words and meaning, such as ``"speaker: Ada"``."""
 
     def __str__(self) -> str:
-        found = [f"{name} #{rank}" for name, rank in self.ranks.items()]
-        shared = ["neighbours"] if "neighbours" in self.parts else []
-        matched = f"; words: {', '.join(self.words)}" if self.words else ""
-        return f"found by {' and '.join(found + shared)}{matched}"
+        lists = list(self.ranks) + (["neighbours"] if "neighbours" in self.parts else [])
+        found = [f"{name} #{self.ranks[name]}" if name in self.ranks else name for name in lists]
+        reasons = [f"found by {' and '.join(found)}"] if found else []
+        reasons += [f"words: {', '.join(self.words)}"] if self.words else []
+        reasons += [f"cosine {self.cosine:.2f}"] if self.cosine is not None else []
+        return "; ".join((*reasons, *self.boosts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,30 +194,40 @@ class Hit:
     score: float
     """How well the entry fits, higher is better; comparable within one recall only."""
     why: Why
+    neighbours: tuple[Entry, ...] = ()
+    """The entries around it in its session, by their places, as many as the recall asked for."""
 
 
 class Hits(list[Hit]):
     """The results of a recall, best first, with how the answer came about.
 
     Attributes:
-        lexical_only: True if only words were searched, because no embedder is in use.
+        lexical_only: True if only words were searched.
+        embedder: The id of the space that was searched by meaning, None if none was.
+        reason: Why that embedder was used, or why none was, for people.
         pending: Entries in scope that have no vector yet.
+        searched: How vectors were compared, ``"exact"`` or by a graph, ``"hnsw"``; None if none were.
         stale: True if the index could not take in everything the logs hold.
         took_ms: How long the recall took, in milliseconds.
     """
 
     def __init__(
         self,
-        hits: list[Hit],
+        hits: Iterable[Hit] = (),
         *,
-        lexical_only: bool = True,
+        embedder: str | None = None,
+        reason: str = "",
         pending: int = 0,
+        searched: str | None = None,
         stale: bool = False,
         took_ms: float = 0.0,
     ) -> None:
         super().__init__(hits)
-        self.lexical_only = lexical_only
+        self.lexical_only = embedder is None
+        self.embedder = embedder
+        self.reason = reason
         self.pending = pending
+        self.searched = searched
         self.stale = stale
         self.took_ms = took_ms
 

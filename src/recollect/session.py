@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from recollect.arguments import (
-    Clock,
     change_of,
     entry_id_of,
     limit_of,
@@ -19,20 +18,20 @@ from recollect.arguments import (
 from recollect.errors import EntryNotFoundError
 from recollect.line import ENVELOPE, RESERVED, instant
 from recollect.model import Entry, Record, SessionInfo
-from recollect.recall.vectors import space_of_given
-from recollect.store.base import Store
-from recollect.vector import settle
+from recollect.recall.vectors import Vectors
+from recollect.shared import Shared
 
 
 class Session:
     """One ordered log of entries."""
 
-    def __init__(self, store: Store, agent: str, id: str, clock: Clock) -> None:  # noqa: A002
+    def __init__(self, shared: Shared, agent: str, id: str) -> None:  # noqa: A002
         """Use ``Agent.session`` instead."""
         self.agent = agent
         self.id = id
-        self._store = store
-        self._clock = clock
+        self._shared = shared
+        self._store = shared.store
+        self._clock = shared.clock
 
     def add(
         self,
@@ -55,7 +54,8 @@ class Session:
             text: The text to index, where the payload's own strings are not it.
             ts: When it happened; now if not given.
             embedding: The vector of the text: a sequence or array of numbers. It is kept as float32 of unit
-                length. The first one given decides of which dimension the agent's vectors are.
+                length. In a home without an embedder the first one decides of which dimension the agent's
+                vectors are.
             keys: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``summary``, and payload
                 keys to store beside the envelope.
 
@@ -206,8 +206,9 @@ class Session:
         return records
 
     def _settle(self, records: Sequence[Record]) -> None:
+        self._shared.meaning.claim()
         if any(record.get("embedding") for record in records):
-            settle(records, space_of_given(self._store.spaces(self.agent)))
+            Vectors(self._store, self.agent, self._shared.meaning).settle(records)
 
     def _body(self, id: str) -> Record:  # noqa: A002
         found = self._store.find(self.agent, id, self.id)

@@ -26,6 +26,8 @@ F32 = "<f4"
 """How NumPy calls the little-endian float32 that reaches the disk."""
 
 _GIVEN = "given:"
+_TINY, _HUGE = 1e-100, 1e100
+"""Between these the squares of a vector's numbers are floats."""
 _IS_UNIT = 1e-6
 """How far the length of a float32 vector may be from 1 after rounding; what is nearer is left as it is."""
 
@@ -67,9 +69,11 @@ def unit(value: Any) -> Vector:
         raise InvalidEmbeddingError(
             f"an embedding has one axis and at least one number; this has the shape {numbers.shape}"
         )
+    largest = np.abs(numbers).max()
+    if _TINY < largest < _HUGE:  # False for NaN, too.
+        return np.asarray(numbers / np.sqrt(numbers @ numbers), np.float32)
     if not np.isfinite(numbers).all():
         raise InvalidEmbeddingError("an embedding has finite numbers only; this holds NaN or infinity")
-    largest = np.abs(numbers).max()
     if not largest:
         raise InvalidEmbeddingError("an embedding of zeros has no direction, so nothing is similar to it")
     # Scaled first, for the squares of very large or very small numbers are no floats.
@@ -99,13 +103,31 @@ def _no_numbers(value: object) -> TypeError:
     )
 
 
-def encode(space: str, vector: Vector) -> dict[str, str]:
-    """Return what a log line says of a vector: its space, and its float32 in base64."""
-    return {"space": space, "f32": base64.b64encode(vector.astype(F32).tobytes()).decode()}
+class Embedding(dict[str, str]):
+    """What a log line says of a vector: its space, and its float32 in base64; and the vector itself.
+
+    So what was just encoded need not be decoded by those who pass it on.
+    """
+
+    def __init__(self, space: str, vector: Vector, coded: str) -> None:
+        super().__init__(space=space, f32=coded)
+        self.vector = vector
+
+    def moved(self, space: str) -> Embedding:
+        """Return the same vector in another space."""
+        return Embedding(space, self.vector, self["f32"])
+
+
+def encode(space: str, vector: Vector) -> Embedding:
+    """Return what a log line says of a vector of unit length."""
+    plain = vector.astype(F32)
+    return Embedding(space, plain, base64.b64encode(plain.tobytes()).decode())
 
 
 def decode(value: object) -> tuple[Space, Vector] | None:
     """Return space and vector (of unit length) that a log line's ``embedding`` says, None if it says none."""
+    if isinstance(value, Embedding):
+        return Space(value["space"], len(value.vector)), value.vector
     if not isinstance(value, dict):
         return None
     name, coded = value.get("space"), value.get("f32")
@@ -129,7 +151,7 @@ def _unit_of(raw: bytes) -> Vector:
     return vector if abs(length - 1) < _IS_UNIT else unit(vector)
 
 
-def embedding_of(value: Any) -> dict[str, str]:
+def embedding_of(value: Any) -> Embedding:
     """Return a caller's embedding as a log line says it.
 
     A sequence or array is of the space ``given:N`` until ``settle`` knows better. A
@@ -166,7 +188,10 @@ def settle(records: Iterable[dict[str, Any]], known: Space | None) -> None:
             check_dim(found[0].dim, known)
             given.append(record)
     for record in given:
-        record["embedding"] = record["embedding"] | {"space": known.id if known else ""}
+        embedding = record["embedding"]
+        if known is not None and embedding["space"] != known.id:
+            moved = isinstance(embedding, Embedding)
+            record["embedding"] = embedding.moved(known.id) if moved else embedding | {"space": known.id}
 
 
 def check_dim(dim: int, space: Space) -> None:

@@ -30,8 +30,10 @@ def test_recall_gives_hits_with_reasons_as_json(cli: Command) -> None:
 
 def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
     cli.json("add", "passkeys replace passwords")
-    assert "found by" not in cli("recall", "passkeys").stdout
-    assert "found by" in cli("recall", "passkeys", "--explain").stdout
+    assert "query words" not in cli("recall", "passkeys").stdout
+    heading, _, row, *_ = cli("recall", "passkeys", "--explain").stdout.strip().splitlines()
+    assert heading.split()[:3] == ["score", "words", "meaning"]
+    assert row.split()[:4] == ["1", "1.00", "1.00", "#1"]
 
 
 def test_a_recall_without_hits_is_no_failure(cli: Command) -> None:

@@ -198,7 +198,7 @@ def test_an_index_of_another_version_lies_beside_untouched(root: Path, expected:
     assert other.read_bytes() == b"of another version"
 
 
-@pytest.mark.parametrize("place", [".index", ".index/a", ".index/a/v1"])
+@pytest.mark.parametrize("place", [".index", ".index/a", ".index/a/v2"])
 def test_a_file_where_a_folder_of_the_index_belongs_costs_no_answer(
     root: Path, expected: list[object], place: str
 ) -> None:

@@ -84,7 +84,7 @@ def test_the_nearest_are_those_of_the_largest_cosines(matrix: Any, limit: int, s
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     numbers = np.arange(len(matrix), dtype=np.int64)
     blocks = [
-        index_vectors.Block([], numbers[begin : begin + size], matrix[begin : begin + size])
+        index_vectors.Block(numbers[begin : begin + size], matrix[begin : begin + size])
         for begin in range(0, len(matrix), size)
     ]
     vector = unit([1, 2, 3, 4, 5])
@@ -157,24 +157,33 @@ def test_an_entry_added_after_a_query_is_compared_in_the_next(agent: Agent, sess
     assert found(agent, sessions=("s1",)) == ["two", "one"]
 
 
-@given(changes=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.integers(-9, 9)), max_size=25))
-def test_what_is_held_in_memory_follows_every_change(
-    changes: list[tuple[int, int, int]], tmp_path_factory: pytest.TempPathFactory
+CHANGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.integers(-9, 9)), max_size=25)
+
+
+@given(changes=CHANGES, newer=st.sampled_from([2, 5, 8192]))
+def test_what_is_held_follows_every_change(
+    changes: list[tuple[int, int, int]], newer: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with (
+        recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr("recollect.index.held.NEWER", newer)
         agent = home.agent("a")
         session = agent.session("s1")
         session.add("note", text="first", embedding=[1, 1])
         for change, which, number in changes:
             apply(session, change, which, [number, 1])
-            for scope in (Scope("a", ("s1",)), Scope("a", tags=("x",))):
-                near = agent.vectors().similar(EAST, scope, 99)
+            for scope in (Scope("a", ("s1",)), Scope("a", tags=("x",)), Scope("a", types=("other",))):
+                near = agent.vectors().similar(EAST, scope, 99, hnsw_from=3)
                 cosines = {
                     entry.id: float(entry.embedding[0])
-                    for entry in session.entries()
+                    for entry in session.entries(types=scope.types)
                     if entry.embedding is not None and (entry.tags or not scope.tags)
                 }
                 assert {entry.id: score for entry, score in near} == pytest.approx(cosines, abs=1e-6)
+            if which % 5 == 0:
+                home.sync()
 
 
 def apply(session: Session, change: int, which: int, vector: list[int]) -> None:
@@ -186,7 +195,7 @@ def apply(session: Session, change: int, which: int, vector: list[int]) -> None:
     elif change == 1:
         session.update(entry_id, embedding=vector)
     elif change == 2:
-        session.update(entry_id, tags=["x"] if vector[0] % 2 else None)
+        session.update(entry_id, **({"tags": ["x"]} if vector[0] % 2 else {"type": "other"}))
     elif change == 3:
         session.update(entry_id, text=f"changed {which} {vector}", embedding=vector if which % 2 else None)
     else:

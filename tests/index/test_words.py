@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Agent
+from recollect.index import catchup
+from recollect.index.ranking import LARGE, Ranking
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
+@pytest.fixture(params=["by the table", "by postings"])
+def agent(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
+    """An agent whose words are ranked as those of a small index, or of a large one."""
+    large = 0 if request.param == "by postings" else LARGE
+    monkeypatch.setattr(catchup, "Ranking", lambda: Ranking(large))
     with recollect.open(tmp_path, durability="os") as home:
         yield home.agent("a")
 

@@ -380,3 +380,30 @@ def test_two_processes_find_what_either_of_them_creates(tmp_path: Path) -> None:
     service = MemoryService(tmp_path)
     expected = {f"{writer} {number}" for writer in (1, 2) for number in range(25)}
     assert set(texts(service.query_similar_memories([1.0, 0.0, 0.0], "s1", 99))) == expected
+
+
+# A graph
+
+
+@pytest.mark.requirement("vectors.create.enters-hnsw", "vectors.query.hnsw")
+def test_a_session_with_many_memories_is_searched_by_hnsw_after_its_first_query(home: Home) -> None:
+    service, vectors = MemoryService(home, hnsw_from=100), np.random.default_rng(1).normal(size=(150, 8))
+    for number, vector in enumerate(vectors):
+        service.create_memory("s1", f"memory {number}", vector)
+
+    first = service.query_similar_memories(vectors[7], "s1")
+    home.sync()
+    second = service.query_similar_memories(vectors[7], "s1")
+    service.create_memory("s1", "newer", vectors[7])
+
+    assert (first.searched, second.searched) == ("exact", "hnsw")
+    assert first == second
+    assert service.query_similar_memories(vectors[7], "s1").searched == "hnsw"
+    assert texts(service.query_similar_memories(vectors[7], "s1", limit=2)) == ["memory 7", "newer"]
+    assert MemoryService(home).query_similar_memories(vectors[7], "s1").searched == "exact"
+
+
+@pytest.mark.parametrize("value", [0, -1, None, "x", 1.5, True])
+def test_hnsw_from_must_be_a_whole_number_of_at_least_one(home: Home, value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="hnsw_from"):
+        MemoryService(home, hnsw_from=value)

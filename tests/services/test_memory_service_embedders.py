@@ -131,11 +131,10 @@ def test_given_vectors_count_as_those_of_the_services_embedder(home: Home) -> No
 def test_another_embedder_than_the_agents_is_refused(home: Home, other: Letters) -> None:
     MemoryService(home, embedder=Letters(4)).create_memory("s1", "aaa")
     before = files_of(home.root)
-    service = MemoryService(home, embedder=other)
     for call in (
-        lambda: service.create_memory("s1", "bbb"),
-        lambda: service.create_memory("s1", "bbb", [1.0] * other.dim),
-        lambda: service.query_similar_memories([1.0] * other.dim, "s1"),
+        lambda: MemoryService(home, embedder=other).create_memory("s1", "bbb"),
+        lambda: MemoryService(home, embedder=other).create_memory("s1", "bbb", [1.0] * other.dim),
+        lambda: MemoryService(home, embedder=other).query_similar_memories([1.0] * other.dim, "s1"),
     ):
         with pytest.raises(recollect.SpaceMismatchError, match="letters"):
             call()

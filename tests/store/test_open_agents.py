@@ -110,7 +110,7 @@ if child:
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="the system has no fork")
 def test_parent_and_child_of_a_fork_both_add_and_nothing_is_lost(tmp_path: Path) -> None:
     entries, _, findings = run(FORK, str(tmp_path)).split()
-    assert (entries, findings) == ("80", "1")
+    assert (entries, findings) == ("80", "2")
     with recollect.open(tmp_path) as home:
         assert len({hit.entry.id for hit in home.agent("a").recall("walnut", limit=500)}) == 80
 

@@ -51,13 +51,20 @@ def why_document(why: Why) -> Document:
         "ranks": dict(why.ranks),
         "words": list(why.words),
         "parts": dict(why.parts),
+        "cosine": why.cosine,
+        "boosts": list(why.boosts),
         "text": str(why),
     }
 
 
 def hit_document(hit: Hit) -> Document:
     """Return one hit."""
-    return {"entry": entry_document(hit.entry), "score": hit.score, "why": why_document(hit.why)}
+    return {
+        "entry": entry_document(hit.entry),
+        "score": hit.score,
+        "why": why_document(hit.why),
+        "neighbours": [entry_document(entry) for entry in hit.neighbours],
+    }
 
 
 def hits_document(hits: Hits) -> Document:
@@ -65,6 +72,8 @@ def hits_document(hits: Hits) -> Document:
     return {
         "hits": [hit_document(hit) for hit in hits],
         "lexical_only": hits.lexical_only,
+        "embedder": hits.embedder,
+        "reason": hits.reason,
         "pending": hits.pending,
         "stale": hits.stale,
         "took_ms": hits.took_ms,

@@ -13,6 +13,7 @@ from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
 from recollect.cli.screen import counted, progress, size, table
 from recollect.decay import is_faded
+from recollect.errors import EmbedderUnavailableError
 from recollect.model import Finding, Record
 
 if TYPE_CHECKING:
@@ -53,20 +54,63 @@ OnlyOption = Annotated[
 ]
 
 
-@home_command(app, "recollect index --rebuild")
-def index(home: "Home", rebuild: RebuildOption = False) -> Answer:
-    """Bring the indexes up to date with the logs, which always hold everything."""
+ReembedOption = Annotated[
+    bool,
+    typer.Option(
+        "--re-embed",
+        help="Make all vectors anew with --embedder, the home's from then on. May be stopped and taken up.",
+    ),
+]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="For --re-embed: auto, minilm, static, openai:MODEL or http://HOST:PORT/v1?model=MODEL.",
+    ),
+]
+
+
+@home_command(app, "recollect index --re-embed --embedder minilm")
+def index(
+    home: "Home",
+    rebuild: RebuildOption = False,
+    re_embed: ReembedOption = False,
+    embedder: EmbedderOption = "auto",
+) -> Answer:
+    """Bring the indexes up to date with the logs, which always hold everything.
+
+    Entries that have no vector yet get theirs, where an embedder is installed.
+    """
+    sessions = _rebuild(home) if rebuild else None
     if not rebuild:
         home.sync()
-        return Answer({"rebuilt": False}, Text("the index is up to date"))
-    count = _rebuild(home)
-    return Answer({"rebuilt": True, "sessions": count}, Text(f"read {counted(count, 'session')} anew"))
+    made = _embed(home, embedder if re_embed else None)
+    document = {"rebuilt": rebuild, "sessions": sessions, "vectors_made": made}
+    words = "the index is up to date" if sessions is None else f"read {counted(sessions, 'session')} anew"
+    return Answer(document, Text(words + (f", made {counted(made, 'vector')}" if made else "")))
 
 
 def _rebuild(home: "Home") -> int:
     with progress("indexing") as bar:
         task = bar.task_ids[0]
         return home.rebuild(lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _embed(home: "Home", embedder: str | None) -> int | None:
+    """Make vectors: all anew if an embedder is named, else what is missing; None without any embedder."""
+    with progress("embedding") as bar:
+        task = bar.task_ids[0]
+
+        def tell(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        if embedder is not None:
+            return home.reembed(embedder, tell)
+        try:
+            return home.embed(tell)
+        except EmbedderUnavailableError:
+            return None
 
 
 ArchiveOption = Annotated[

@@ -65,6 +65,11 @@ def unusable(name: str) -> str | None:
     return None
 
 
+def is_local(embedder: Embedder) -> bool:
+    """Tell whether an embedder is one of ours that works on this machine."""
+    return isinstance(embedder, minilm.MiniLM | static.Static)
+
+
 def is_remote(embedder: Embedder) -> bool:
     """Tell whether an embedder is known to ask a server, so that nobody should wait for it."""
     return isinstance(embedder, OpenAIEmbedder)

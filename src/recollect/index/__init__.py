@@ -2,9 +2,12 @@
 
 ``database`` opens and heals the file, ``words`` fills and asks the full-text
 tables, ``entries`` keeps the rows, ``catchup`` brings rows and logs together.
+``vectors`` keeps vectors in rows too; ``similar`` compares them, with the help of
+files that ``building`` makes of them (``generation``) and ``upkeep`` (``graph``).
 """
 
-from recollect.index.catchup import DamagedError, Index, UnavailableError
+from recollect.index.catchup import Index
+from recollect.index.database import DamagedError, UnavailableError
 from recollect.index.entries import Row
 
 __all__ = ["DamagedError", "Index", "Row", "UnavailableError"]

@@ -11,17 +11,19 @@ import itertools
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
-import apsw
-
 from recollect.fold import Folded, step
-from recollect.index import entries, vectors, words
-from recollect.index.database import DAMAGE, UNUSABLE, Database
+from recollect.index import building, entries, vectors, words
+from recollect.index.database import Database
 from recollect.index.entries import Known, Row
+from recollect.index.pending import Pending
+from recollect.index.ranking import Ranking
+from recollect.index.similar import Nearest, Similar
 from recollect.line import from_microseconds, id_of, microseconds, read_time
 from recollect.log import CHECKED, Log, Stat, checksum, stat_of
 from recollect.model import Entry, Scope
@@ -49,8 +51,9 @@ class Index:
 
     def __init__(self, path: Path | None) -> None:
         self._database = Database(path)
-        self._frequencies = words.Frequencies()
-        self._matrices = vectors.Matrices()
+        self._ranking = Ranking()
+        self._similar = Similar(self._database)
+        self._pending = Pending()
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
@@ -149,7 +152,9 @@ class Index:
                 known = entries.known_of(database, session)
                 if known is not None:
                     entries.drop_rows(database, known.sid)
+                    vectors.forget_kept(database, known.sid)
                     database.execute("DELETE FROM session WHERE sid=?", (known.sid,))
+                    building.erase(database)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
@@ -158,6 +163,7 @@ class Index:
                 for row in entries.find(database, entry_id, session):
                     entries.change(database, row.eid, None)
                 entries.forget_digest(database, session, entry_id)
+            building.erase(database)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index is not at this state of its log."""
@@ -210,8 +216,7 @@ class Index:
         """Return the rows in scope that hold any of the words, best first by BM25."""
         self.flush()
         with self._mending() as database:
-            telling = self._frequencies.telling(database, terms)
-            return entries.ranked(database, words.match_of(telling), scope, limit)
+            return self._ranking.ranked(database, terms, scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
@@ -221,6 +226,12 @@ class Index:
                 allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
                 found = [near for near in found if near[1] in allowed]
             return found
+
+    def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return how the texts of rows begin, and when the entries were made."""
+        with self._mending() as database:
+            found = entries.heads(database, eids)
+        return {eid: (text, from_microseconds(ts)) for eid, (text, ts) in found.items()}
 
     def counts(self, session: str | None = None) -> dict[str, int | None]:
         """Return how many live entries sessions have; None where the index does not hold all of the log."""
@@ -232,16 +243,27 @@ class Index:
         with self._mending() as database:
             return vectors.spaces(database)
 
-    def nearest(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
-        """Return the rows in scope whose vectors are nearest by cosine, best first."""
-        with self._mending() as database:
-            blocks = self._matrices.blocks(database, Space(space, len(vector)), scope)
-            return vectors.nearest(blocks, vector, limit)
+    def nearest(
+        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int | None = None
+    ) -> Nearest:
+        """Return the rows in scope whose vectors are nearest by cosine, best first.
+
+        A whole session, or all, with ``hnsw_from`` vectors is searched by a graph, if there is one.
+        """
+        return self._similar.nearest(vector, Space(space, len(vector)), scope, limit, hnsw_from)
+
+    def cosines(self, vector: Vector, space: str, eids: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of some rows are to one, without rows that have none."""
+        return self._similar.cosines(vector, Space(space, len(vector)), eids)
+
+    def upkeep(self) -> bool:
+        """Do one piece of the work that queries left; False if there is none that can be done now."""
+        return self._similar.upkeep.step()
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""
         with self._mending() as database:
-            return vectors.pending(database, space, scope)
+            return self._pending.rows(database, space, scope)
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, without those that have none."""
@@ -252,6 +274,13 @@ class Index:
         """Keep vectors of entries that are still there with the same text; return how many were kept."""
         with self._mending() as database, database.writing():
             return sum(vectors.keep(database, space, entry, vector) for entry, vector in made)
+
+    def forget_space(self, space: str) -> int:
+        """Throw all vectors of a space away; return how many there were."""
+        with self._mending() as database, database.writing():
+            count = vectors.forget_space(database, space)
+            building.erase(database)
+            return count
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
@@ -274,21 +303,11 @@ class Index:
 
     def close(self) -> None:
         """Close the file."""
+        self._similar.close()
         self._database.close()
 
-    @contextmanager
-    def _mending(self) -> Iterator[Database]:
-        """Give the database; one that turns out to be damaged is begun anew, then ``DamagedError``."""
-        with self._database.guard:
-            try:
-                yield self._database
-            except (apsw.Error, OSError) as error:
-                if isinstance(error, DAMAGE):
-                    self._database.discard()
-                    raise DamagedError(str(error)) from error
-                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
-                    raise UnavailableError(str(error)) from error
-                raise
+    def _mending(self) -> AbstractContextManager[Database]:
+        return self._database.mending()
 
     def _read_on(self, session: str, log: Log, fd: int) -> int | None:
         """Take in the next lines; return how many bytes, None once the log's end is reached."""
@@ -319,19 +338,13 @@ class Index:
         for digest in seen.keys() - held.keys() | {key for key in held if seen[key] != held[key]}:
             database.execute("INSERT OR REPLACE INTO seen VALUES(?, ?, ?)", (sid, digest, seen[digest]))
         done = taken < _LINES_AT_ONCE
+        if done:
+            vectors.give_back(database, sid)
         ts = None if scan.ts is None else microseconds(scan.ts)
         state = replace(known, sid=sid, stat=stat if done else _UNREAD, offset=scan.settled, ts=ts)
         entries.save_known(database, session, _checksummed(state, fd))
         words.flush(database)
         return None if done else scan.settled - known.offset
-
-
-class DamagedError(Exception):
-    """The index was damaged and is empty now: catch up and ask again."""
-
-
-class UnavailableError(Exception):
-    """The index cannot be used now: it is busy, or the disk is full or refuses."""
 
 
 def _take(database: Database, sid: int, line: Line, fd: int) -> None:
@@ -368,7 +381,9 @@ def _usable(database: Database, known: Known | None, file: str, fd: int) -> Know
         return Known(0, file, _UNREAD, 0, None, 0, 0, 0)
     if known.file == file and _only_grew(known, fd):
         return known
+    vectors.put_aside(database, known.sid)
     entries.drop_rows(database, known.sid)
+    building.erase(database)
     return Known(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 

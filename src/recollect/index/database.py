@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import threading
@@ -15,13 +16,16 @@ import apsw
 
 from recollect.tokens import TOKENIZER
 
-SCHEMA = 1
+SCHEMA = 2
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
 """Seconds to wait for another process that writes to the index."""
 
 _TOKENIZER = " ".join(TOKENIZER)
+
+# Naming all spaces lets SQLite use the one index that vectors have.
+_WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space) AND"
 
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -43,18 +47,41 @@ CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE UNIQUE INDEX entry_number ON entry(sid, number);
 CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
 CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
+CREATE TABLE space(number INTEGER PRIMARY KEY, id TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(id, dim));
 CREATE TABLE vector(
     vid INTEGER PRIMARY KEY AUTOINCREMENT,
-    eid INTEGER NOT NULL, space TEXT NOT NULL, dim INTEGER NOT NULL, f32 BLOB NOT NULL,
-    UNIQUE(eid, space, dim)
+    space INTEGER NOT NULL, eid INTEGER NOT NULL, made INTEGER NOT NULL, f32 BLOB NOT NULL,
+    UNIQUE(space, eid)
 );
-CREATE INDEX vector_space ON vector(space);
-CREATE TRIGGER vector_gone AFTER DELETE ON entry BEGIN DELETE FROM vector WHERE eid=OLD.eid; END;
-CREATE TRIGGER vector_old AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
-    BEGIN DELETE FROM vector WHERE eid=OLD.eid; END;
+CREATE TABLE gone(number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, vid INTEGER NOT NULL);
+CREATE TABLE generation(
+    space INTEGER PRIMARY KEY, number INTEGER NOT NULL, upto INTEGER NOT NULL, checksum INTEGER NOT NULL
+);
+CREATE TABLE graph(
+    space INTEGER NOT NULL, sid INTEGER NOT NULL, number INTEGER NOT NULL,
+    mark INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(space, sid)
+);
+CREATE TABLE kept(
+    sid INTEGER NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL, f32 BLOB NOT NULL,
+    PRIMARY KEY(sid, space, digest)
+) WITHOUT ROWID;
+CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; END;
+CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
+    BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; UPDATE meta SET value=value+1 WHERE key='texts'; END;
+CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
+    WHEN OLD.ts IS NOT NEW.ts OR OLD.type IS NOT NEW.type BEGIN
+    INSERT INTO vector(space, eid, made, f32) SELECT space, -eid, made, f32 FROM vector
+        WHERE space IN (SELECT number FROM space) AND eid=OLD.eid;
+    {_WITHOUT_VECTORS} eid=OLD.eid;
+    UPDATE vector SET eid=OLD.eid WHERE space IN (SELECT number FROM space) AND eid=-OLD.eid;
+END;
+CREATE TRIGGER vector_gone AFTER DELETE ON vector
+    BEGIN INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); END;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
-INSERT INTO meta VALUES('tokenizer', '{_TOKENIZER}'), ('flushed', 0), ('removed', 0);
+INSERT INTO meta VALUES
+    ('tokenizer', '{_TOKENIZER}'), ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
+    ('identity', lower(hex(randomblob(16))));
 """
 
 DAMAGE = (
@@ -80,6 +107,14 @@ UNUSABLE = (
 
 BUSY = (apsw.BusyError,)
 """What it raises where another process keeps the file for too long."""
+
+
+class DamagedError(Exception):
+    """The index was damaged and is empty now: catch up and ask again."""
+
+
+class UnavailableError(Exception):
+    """The index cannot be used now: it is busy, or the disk is full or refuses."""
 
 
 class Database:
@@ -117,6 +152,20 @@ class Database:
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def mending(self) -> Iterator[Database]:
+        """Hold the guard; a file that turns out to be damaged is begun anew, then ``DamagedError``."""
+        with self.guard:
+            try:
+                yield self
+            except (apsw.Error, OSError) as error:
+                if isinstance(error, DAMAGE):
+                    self.discard()
+                    raise DamagedError(str(error)) from error
+                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
+                    raise UnavailableError(str(error)) from error
                 raise
 
     def replaced(self) -> bool:
@@ -209,6 +258,7 @@ def _prepare_in_turn(connection: apsw.Connection) -> None:
 
 def _prepare(connection: apsw.Connection) -> None:
     connection.set_busy_handler(_patience())
+    connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
@@ -218,6 +268,11 @@ def _prepare(connection: apsw.Connection) -> None:
         connection.execute("COMMIT")
     if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _TOKENIZER:
         raise apsw.FormatError("the index was made with another tokenizer")
+
+
+def _text_digest(*texts: Any) -> bytes:
+    (text,) = texts  # As bytes, for those of a damaged file may be no text.
+    return hashlib.sha256(text or b"").digest()
 
 
 def _is_ours(connection: apsw.Connection) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.fold import Folded
@@ -93,6 +93,8 @@ _MARKS = ", ".join("?" * len(_COLUMNS))
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
 _LARGEST = 1e300
 """Priorities beyond it, which another program may have written, are kept out of the index."""
+_HEAD = 64
+"""Characters that a head has: enough for a speaker's name."""
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {words.NUMBERS}"
 _ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
@@ -183,7 +185,6 @@ def change(database: Database, eid: int, folded: Folded | None) -> None:
     words.take_out(database, eid)
     if folded is None:
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
-        words.removed(database, 1)
     else:
         columns = ", ".join(f"{column}=?" for column in _COLUMNS)
         database.execute(f"UPDATE entry SET {columns} WHERE eid=?", (*_columns(folded), eid))
@@ -259,7 +260,6 @@ def drop_rows(database: Database, sid: int) -> None:
     """Take all of a session's entries out of the index."""
     words.drop_session(database, sid)
     database.execute("DELETE FROM entry WHERE sid=?", (sid,))
-    words.removed(database, database.connection.changes())
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))
 
 
@@ -317,18 +317,10 @@ def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     }
 
 
-def ranked(database: Database, match: str, scope: Scope, limit: int) -> list[tuple[int, float]]:
-    """Return the rows in scope that a full-text query finds, best first, each with its BM25 score."""
-    condition, bindings = conditions(scope)
-    if condition == "1":
-        sql = "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
-    else:
-        sql = (
-            "SELECT e.eid, -words.rank FROM words "
-            "CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid "
-            f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?"
-        )
-    return [(eid, score) for eid, score in database.rows(sql, (match, *bindings, limit))]
+def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, int]]:
+    """Return how the texts of rows begin, and when the entries were made, in microseconds."""
+    sql = f"SELECT eid, substr(text, 1, {_HEAD}), ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
+    return {eid: (text, ts) for eid, text, ts in database.rows(sql, (json.dumps(list(eids)),))}
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
@@ -341,12 +333,28 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
     return [(eid, other, distance) for eid, other, distance in rows]
 
 
+def members(database: Database, scope: Scope, most: int) -> str | None:
+    """Return the rows of the sessions and times that a scope names, their numbers with commas between.
+
+    None if it names neither, or if there are more than ``most``.
+    """
+    condition, bindings = conditions(replace(scope, types=None, tags=None))
+    if condition == "1":
+        return None
+    # CROSS JOIN keeps SQLite to this order: from sessions to their times, which one index holds.
+    rows = f"SELECT e.eid FROM session s CROSS JOIN entry e ON e.sid=s.sid WHERE {condition} LIMIT ?"
+    found = database.row(f"SELECT count(*), group_concat(eid) FROM ({rows})", (*bindings, most + 1))
+    count, listed = found or (0, None)
+    return None if count > most else listed or ""
+
+
 def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
     """Return those of the rows that a scope allows."""
     condition, bindings = conditions(scope)
     if condition == "1":
         return set(eids)
-    sql = f"SELECT e.eid {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?)) AND {condition}"
+    rows = "entry e" if scope.sessions is None else "entry e JOIN session s ON s.sid=e.sid"
+    sql = f"SELECT e.eid FROM {rows} WHERE e.eid IN (SELECT value FROM json_each(?)) AND {condition}"
     return {eid for (eid,) in database.rows(sql, (json.dumps(list(eids)), *bindings))}
 
 

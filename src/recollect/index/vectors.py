@@ -1,17 +1,17 @@
-"""The vectors of an index, compared exactly.
+"""The vectors of an index: rows in SQLite, in float32, which have the last word.
 
 A row says that an entry has this vector in this space. It is there only while
 the entry has the text that the vector is of: triggers of the schema take it out
-when the text changes or the entry goes, however that comes about.
+when the text changes or the entry goes, however that comes about. A vector that
+is given or made anew, or whose entry gets another time or type, has a new number.
 """
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from recollect.fold import Folded
@@ -21,37 +21,25 @@ from recollect.model import Entry, Scope
 from recollect.vector import F32, Matrix, Space, Vector, decode
 
 if TYPE_CHECKING:
-    import apsw
     import numpy as np
     from numpy.typing import NDArray
 
 BLOCK = 4096
-"""Vectors that are compared at a time; a scope with fewer is kept in memory."""
-HELD = 4
-"""Scopes of one agent that are kept in memory."""
+"""Vectors that are read at a time."""
 
-Chosen = tuple[str, tuple[object, ...]]
-"""Which vectors are meant: the rest of a SELECT, from its FROM on, and what is bound to it."""
-
-_INSERT = "INSERT OR REPLACE INTO vector(eid, space, dim, f32) VALUES(?, ?, ?, ?)"
+_INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
 _ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
 _SPACES = """
-WITH RECURSIVE one(id) AS (
-    SELECT min(space) FROM vector
-    UNION ALL SELECT (SELECT min(space) FROM vector WHERE space>one.id) FROM one WHERE id IS NOT NULL
-)
-SELECT id, (SELECT dim FROM vector WHERE space=id LIMIT 1) FROM one WHERE id IS NOT NULL
+SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
 """
-_BLANK = "trim(e.text, ' ' || char(9, 10, 13))=''"
+_OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some vectors, one a row."""
 
-    vids: list[int]
-    """The numbers of the vectors, ascending. One that is made or given anew has a new number."""
     eids: NDArray[np.int64]
     """The rows of the entries that they are of."""
     matrix: Matrix
@@ -59,21 +47,23 @@ class Block:
 
 def insert(database: Database, entries: Iterable[Folded], eid: int) -> None:
     """Add the vectors that were given with new entries, whose rows are numbered from ``eid``."""
-    for number, folded in enumerate(entries, eid):
-        if "embedding" in folded.record:
-            _insert_given(database, number, folded)
+    numbers: dict[Space, int] = {}
+    values = []
+    for row, folded in enumerate(entries, eid):
+        # What another program wrote may be malformed; then the entry has no vector.
+        if "embedding" in folded.record and (found := decode(folded.record["embedding"])) is not None:
+            space, vector = found
+            if space not in numbers:
+                numbers[space] = _numbered(database, space)
+            values.append((numbers[space], row, 0, _bytes(vector)))
+    if values:
+        database.connection.executemany(_INSERT, values)
 
 
 def renew(database: Database, eid: int, folded: Folded) -> None:
     """Put the vector that a later line names in the place of all that the entry has."""
-    database.execute("DELETE FROM vector WHERE eid=?", (eid,))
-    _insert_given(database, eid, folded)
-
-
-def _insert_given(database: Database, eid: int, folded: Folded) -> None:
-    found = decode(folded.record.get("embedding"))
-    if found is not None:  # What another program wrote may be malformed; then the entry has no vector.
-        _put(database, eid, *found)
+    database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space) AND eid=?", (eid,))
+    insert(database, [folded], eid)
 
 
 def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
@@ -83,27 +73,65 @@ def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
         (entry.session, entry.id, indexed(entry.text)),
     )
     if found is not None:
-        _put(database, found[0], Space(space, len(vector)), vector)
+        number = _numbered(database, Space(space, len(vector)))
+        # Deleted first and not replaced, so that the triggers see that the old one goes.
+        database.execute("DELETE FROM vector WHERE space=? AND eid=?", (number, found[0]))
+        database.execute(_INSERT, (number, found[0], 1, _bytes(vector)))
     return found is not None
 
 
-def _put(database: Database, eid: int, space: Space, vector: Vector) -> None:
-    database.execute(_INSERT, (eid, space.id, space.dim, vector.astype(F32).tobytes()))
+def forget_space(database: Database, space: str) -> int:
+    """Take all vectors of a space out; return how many there were."""
+    database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space WHERE id=?)", (space,))
+    return database.connection.changes()
+
+
+def put_aside(database: Database, sid: int) -> None:
+    """Keep what was made of a session's texts, by their digests, while its log is read again."""
+    database.execute(
+        "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, text_digest(CAST(e.text AS BLOB)), v.f32 "
+        "FROM entry e CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid "
+        "WHERE e.sid=? AND v.made=1",
+        (sid,),
+    )
+
+
+def give_back(database: Database, sid: int) -> None:
+    """Give the texts that are still there what was made of them; drop what was made of others."""
+    if database.row("SELECT 1 FROM kept WHERE sid=?", (sid,)) is None:
+        return
+    database.execute(
+        "INSERT OR IGNORE INTO vector(space, eid, made, f32) SELECT k.space, e.eid, 1, k.f32 "
+        "FROM entry e JOIN kept k ON k.sid=e.sid AND k.digest=text_digest(CAST(e.text AS BLOB)) "
+        "WHERE e.sid=? ORDER BY e.eid",
+        (sid,),
+    )
+    forget_kept(database, sid)
+
+
+def forget_kept(database: Database, sid: int) -> None:
+    """Drop what was put aside for a session."""
+    database.execute("DELETE FROM kept WHERE sid=?", (sid,))
+
+
+def _numbered(database: Database, space: Space) -> int:
+    database.execute("INSERT OR IGNORE INTO space(id, dim) VALUES(?, ?)", (space.id, space.dim))
+    return number_of(database, space) or 0
+
+
+def number_of(database: Database, space: Space) -> int | None:
+    """Return the number that a space has in this index, None if it never had a vector."""
+    row = database.row("SELECT number FROM space WHERE id=? AND dim=?", (space.id, space.dim))
+    return None if row is None else row[0]
+
+
+def _bytes(vector: Vector) -> bytes:
+    return vector.astype(F32, copy=False).tobytes()
 
 
 def spaces(database: Database) -> list[Space]:
     """Return the spaces that any vector is of, by their ids."""
     return [Space(name, dim) for name, dim in database.rows(_SPACES)]
-
-
-def pending(database: Database, space: str, scope: Scope) -> list[int]:
-    """Return the rows in scope that have text and no vector of the space, the oldest first."""
-    condition, bindings = conditions(scope)
-    sql = (
-        f"SELECT e.eid FROM {_ENTRIES} WHERE {condition} AND NOT {_BLANK} "
-        "AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.eid=e.eid AND v.space=?) ORDER BY e.eid"
-    )
-    return [eid for (eid,) in database.rows(sql, (*bindings, space))]
 
 
 def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
@@ -113,95 +141,93 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
     sql = (
         "SELECT e.id, v.f32 FROM session s CROSS JOIN json_each(?) i "
         "CROSS JOIN entry e ON e.id=i.value AND e.sid=s.sid "
-        "CROSS JOIN vector v ON v.eid=e.eid AND v.space=? WHERE s.name=?"
+        f"CROSS JOIN vector v ON {_OF_SPACE} AND v.eid=e.eid WHERE s.name=?"
     )
     rows = database.rows(sql, (json.dumps(list(ids)), space, session))
     return {entry_id: np.frombuffer(raw, F32).astype(np.float32) for entry_id, raw in rows}
 
 
-class Matrices:
-    """The vectors of the scopes asked last; after a change only what came in is read."""
-
-    def __init__(self) -> None:
-        self._connection: apsw.Connection | None = None
-        self._held: OrderedDict[Chosen, tuple[object, Block]] = OrderedDict()
-
-    def blocks(self, database: Database, space: Space, scope: Scope) -> Iterable[Block]:
-        """Give the rows in scope with their vectors of this space, some at a time."""
-        chosen, stamp = _choose(space, scope), self._stamp(database)
-        known, block = self._held.pop(chosen, (None, None))
-        if block is not None and known != stamp:
-            block = _grown(database, chosen, block)
-        if block is None:
-            read = _read(database, chosen, 0)
-            block = next(read, None)
-            if block is None or len(block.vids) == BLOCK:
-                return chain([] if block is None else [block], read)
-        self._held[chosen] = (stamp, block)
-        if len(self._held) > HELD:
-            self._held.popitem(last=False)
-        return [block]
-
-    def _stamp(self, database: Database) -> object:
-        """Return what is another whenever anything in the index changed."""
-        connection = database.connection
-        if connection is not self._connection:  # The file was begun anew, and numbers its vectors anew.
-            self._connection = connection
-            self._held.clear()
-        # The one tells of what other connections wrote, the other of what this one did.
-        return connection.data_version(), connection.total_changes()
-
-
-def _choose(space: Space, scope: Scope) -> Chosen:
+def fetch(database: Database, space: int, vids: Iterable[int], scope: Scope) -> Block | None:
+    """Return those of the vectors that are still there, of the space and in scope; None if none is."""
     condition, bindings = conditions(scope)
-    source = "vector v" if condition == "1" else f"{_ENTRIES} CROSS JOIN vector v ON v.eid=e.eid"
-    return f"FROM {source} WHERE v.space=? AND v.dim=? AND {condition}", (space.id, space.dim, *bindings)
+    sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.vid=c.value AND v.space=?"
+    if condition != "1":
+        sql += f" CROSS JOIN entry e ON e.eid=v.eid CROSS JOIN session s ON s.sid=e.sid WHERE {condition}"
+    return _block(database.rows(sql, (json.dumps(list(vids)), space, *bindings)))
 
 
-def _grown(database: Database, chosen: Chosen, block: Block) -> Block | None:
-    """Return a block with the vectors that came in since; None if others went, or too many came."""
+def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector) -> dict[int, float]:
+    """Return how near the vectors of some rows are to one, without rows that have none."""
     import numpy as np
 
-    sql, bindings = chosen
-    vids = [vid for (vid,) in database.rows(f"SELECT v.vid {sql} ORDER BY v.vid", bindings)]
-    if vids[: len(block.vids)] != block.vids or len(vids) >= BLOCK:
-        return None
-    new = next(_read(database, chosen, block.vids[-1]), None)
-    if new is None:
-        return block
-    eids, matrix = np.concatenate([block.eids, new.eids]), np.concatenate([block.matrix, new.matrix])
-    return Block(block.vids + new.vids, eids, matrix)
+    sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.space=? AND v.eid=c.value"
+    rows = database.rows(sql, (json.dumps(eids), space)) if eids else []
+    if not rows:
+        return {}
+    found, raw = zip(*rows, strict=True)
+    products = np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1) @ vector
+    return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
 
 
-def _read(database: Database, chosen: Chosen, after: int) -> Iterator[Block]:
-    """Yield the chosen vectors whose numbers are higher than ``after``."""
-    import numpy as np
-
-    sql, bindings = chosen
-    cursor: Iterator[tuple[Any, ...]] = database.connection.execute(
-        f"SELECT v.vid, v.eid, v.f32 {sql} AND v.vid>? ORDER BY v.vid", (*bindings, after)
+def stream(database: Database, space: int, scope: Scope) -> Iterator[Block]:
+    """Yield all vectors of a space in scope, some at a time."""
+    condition, bindings = conditions(scope)
+    sql = (
+        f"SELECT v.eid, v.f32 FROM {_ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
+        f"WHERE {condition}"
     )
-    while rows := list(islice(cursor, BLOCK)):
-        vids, eids, raw = zip(*rows, strict=True)
-        matrix = np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1)
-        yield Block(list(vids), np.array(eids, np.int64), matrix)
+    cursor: Iterator[tuple[Any, ...]] = database.connection.execute(sql, (space, *bindings))
+    while (block := _block(list(islice(cursor, BLOCK)))) is not None:
+        yield block
+
+
+def _block(rows: Sequence[tuple[Any, ...]]) -> Block | None:
+    import numpy as np
+
+    if not rows:
+        return None
+    eids, raw = zip(*rows, strict=True)
+    return Block(np.array(eids, np.int64), np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1))
 
 
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
     """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
     found: list[tuple[int, float]] = []
     for block in blocks:
-        found += _best(block.eids, block.matrix @ vector, limit)
-        found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
-    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
-    return [(eid, max(-1.0, min(1.0, score))) for eid, score in found]
+        found += _scored(block, vector, limit)
+        found = sorted(set(found), key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return found
 
 
-def _best(eids: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
+def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the best of a block, with scores that do not depend on which others are in the block."""
     import numpy as np
 
-    if len(scores) > limit:
-        edge = np.partition(scores, -limit)[-limit]
-        chosen = np.flatnonzero(scores >= edge)
-        eids, scores = eids[chosen], scores[chosen]
-    return list(zip(eids.tolist(), scores.tolist(), strict=True))
+    rows = best(block.matrix @ vector, limit, _ROUNDING)
+    exact = block.matrix[rows].astype(np.float64) @ vector.astype(np.float64)
+    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
+    scores = np.clip(exact, -1.0, 1.0).astype(np.float32)
+    return list(zip(block.eids[rows].tolist(), scores.tolist(), strict=True))
+
+
+_ROUNDING = 1e-5
+"""By how much float32 may be wrong about a cosine."""
+
+_STRIP = 64
+
+
+def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.intp]:
+    """Return where the highest scores are, and those at most ``margin`` lower than the last of them."""
+    import numpy as np
+
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    whole = len(scores) // _STRIP * _STRIP
+    # Where strips have maxima so high, the count-th score is no lower: most scores need no second look.
+    highest = scores[:whole].reshape(-1, _STRIP).max(axis=1)
+    if len(highest) > 2 * count:
+        floor = np.partition(highest, -count)[-count]
+        high = scores[scores >= floor]
+    else:
+        high = scores
+    return np.flatnonzero(scores >= np.partition(high, -count)[-count] - margin)

@@ -8,15 +8,10 @@ out again with the very text that was put in, which the entry's row keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from recollect.index.database import Database
 from recollect.tokens import is_cjk, pairs
-
-_FEW = 1000
-"""Rows below which every word may be asked for: the answer takes no time."""
-_REMEMBERED = 20_000
-"""Words whose frequencies are remembered at most."""
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, text FROM entry WHERE eid>{_FLUSHED}"
@@ -46,49 +41,16 @@ def numbers(database: Database) -> tuple[int, int]:
     return highest, flushed
 
 
-class Frequencies:
-    """Which words so many entries hold that they tell nothing.
-
-    BM25 gives a word that half of all entries hold no weight, yet reading all those
-    entries is most of a query's work. How often words occur is remembered until the
-    index has grown, or lost rows, by a tenth.
-    """
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._rows = 0
-        self._removed = 0
-
-    def telling(self, database: Database, terms: Sequence[str]) -> Sequence[str]:
-        """Return the words that fewer than half of all entries hold; all of them if there are none."""
-        rows, _ = numbers(database)
-        removed = _removed(database)
-        if abs(rows - self._rows) + abs(removed - self._removed) > self._rows / 10:
-            self._counts, self._rows, self._removed = {}, rows, removed
-        live = rows - removed
-        if len(terms) == 1 or live < _FEW:
-            return terms
-        counts = {term: self._count(database, term) for term in terms}
-        kept = [term for term in terms if 2 * counts[term] < live]
-        return kept if any(counts[term] for term in kept) else terms
-
-    def _count(self, database: Database, term: str) -> int:
-        if term not in self._counts:
-            found = database.row("SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term]),))
-            self._counts[term] = found[0] if found else 0
-            if len(self._counts) > _REMEMBERED:
-                self._counts.clear()
-        return self._counts.get(term, 0)
-
-
-def _removed(database: Database) -> int:
-    found = database.row("SELECT value FROM meta WHERE key='removed'")
+def count(database: Database, term: str) -> int:
+    """Return how many entries hold a word."""
+    found = database.row("SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term]),))
     return int(found[0]) if found else 0
 
 
-def removed(database: Database, count: int) -> None:
-    """Take note that so many rows are gone."""
-    database.execute("UPDATE meta SET value=value+? WHERE key='removed'", (count,))
+def taken_out(database: Database) -> int:
+    """Return a number that grows whenever words are taken out of the table."""
+    found = database.row("SELECT value FROM meta WHERE key='removed'")
+    return int(found[0]) if found else 0
 
 
 def wait(database: Database) -> bool:
@@ -107,7 +69,7 @@ def flush(database: Database) -> None:
 
 def take_out(database: Database, eid: int) -> None:
     """Take the words of one row out of the table, before the row changes or goes."""
-    database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND eid=?", (eid,))
+    _take_out(database, "eid", eid)
 
 
 def put_back(database: Database, eid: int) -> None:
@@ -119,4 +81,10 @@ def put_back(database: Database, eid: int) -> None:
 
 def drop_session(database: Database, sid: int) -> None:
     """Take all of a session's words out of the table, before its rows go."""
-    database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND sid=?", (sid,))
+    _take_out(database, "sid", sid)
+
+
+def _take_out(database: Database, column: str, value: int) -> None:
+    flushed = f"EXISTS (SELECT 1 FROM entry WHERE eid<={_FLUSHED} AND {column}=?)"
+    database.execute(f"UPDATE meta SET value=value+1 WHERE key='removed' AND {flushed}", (value,))
+    database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND {column}=?", (value,))

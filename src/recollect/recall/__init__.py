@@ -1,5 +1,5 @@
 """Recall: the query, the candidate lists, their fusion, and why each hit was found."""
 
-from recollect.recall.pipeline import recall
+from recollect.recall.pipeline import Question, recall
 
-__all__ = ["recall"]
+__all__ = ["Question", "recall"]

@@ -20,6 +20,7 @@ from recollect.home import open as open_home
 from recollect.layout import DEFAULT_AGENT
 from recollect.model import Entry, Record, Scope
 from recollect.recall.vectors import Vectors
+from recollect.store.base import HNSW_FROM
 from recollect.vector import Vector
 
 TYPE = "memory"
@@ -49,7 +50,8 @@ class Memories(list[Memory]):
     """The memories most similar to a vector, best first.
 
     Attributes:
-        searched: How they were found: ``"exact"``, every vector of the session was compared.
+        searched: How they were found: ``"exact"``, every vector of the session was compared, or ``"hnsw"``,
+            an HNSW graph chose the vectors to compare.
     """
 
     def __init__(self, memories: Iterable[Memory] = (), *, searched: str = "exact") -> None:
@@ -78,6 +80,7 @@ class MemoryRepository:
         """Open the home; nothing is written before the first memory."""
         self._agent = _agent_of(home, agent)
         self._vectors = self._agent.vectors()
+        self._hnsw_from = HNSW_FROM
 
     def create_memory(
         self, session_id: str, text: str, embedding: Any, summary_text: str | None = None
@@ -121,19 +124,22 @@ class MemoryRepository:
         session, most = self._agent.session(session_id), limit_of(limit)
         if most is None:
             raise TypeError("limit must be a whole number, not None: say how many memories to return")
-        found = self._vectors.similar(vector, Scope(self._agent.slug, (session.id,)), most)
+        scope = Scope(self._agent.slug, (session.id,))
+        similar = self._vectors.similar(vector, scope, most, hnsw_from=self._hnsw_from)
         # An index that was healed in between may have named entries of other sessions.
-        found = [(entry, score) for entry, score in found if entry.session == session.id]
+        found = [(entry, score) for entry, score in similar if entry.session == session.id]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
-        return Memories(_memory(entry, vectors.get(entry.id), score) for entry, score in found)
+        memories = (_memory(entry, vectors.get(entry.id), score) for entry, score in found)
+        return Memories(memories, searched=similar.searched)
 
 
 class _RepositoryOfService(MemoryRepository):
     """One in the space of a service's embedder."""
 
-    def __init__(self, agent: Agent, vectors: Vectors) -> None:
+    def __init__(self, agent: Agent, vectors: Vectors, hnsw_from: int) -> None:
         self._agent = agent
         self._vectors = vectors
+        self._hnsw_from = hnsw_from
 
 
 class MemoryService:
@@ -150,6 +156,9 @@ class MemoryService:
             ``embed_query``, a function, a LangChain ``Embeddings``, or a name such as ``"minilm"``
             or ``"openai:MODEL"``; see ``recollect model list``.
         dim: The dimension that vectors must have; the embedder's, or that of the first one given.
+        hnsw_from: A session with so many memories, at least 1, is searched by an HNSW graph. Its first
+            query is answered exactly; the graph is made after that in the background. A lower number
+            gains nothing: an exact search of 50,000 takes about a millisecond.
 
     Raises:
         TypeError, ValueError: An argument is none of these.
@@ -169,11 +178,13 @@ class MemoryService:
         agent: str = DEFAULT_AGENT,
         embedder: Embedder | str | None = None,
         dim: int | None = None,
+        hnsw_from: int = HNSW_FROM,
     ) -> None:
         """Open the home; nothing is written before the first memory."""
+        least = _hnsw_from_of(hnsw_from)
         self._agent = _agent_of(home, agent)
         self._vectors = self._agent.vectors(embedder, dim)
-        self._repository = _RepositoryOfService(self._agent, self._vectors)
+        self._repository = _RepositoryOfService(self._agent, self._vectors, least)
 
     @property
     def repository(self) -> MemoryRepository:
@@ -242,6 +253,13 @@ class MemoryService:
             LockTimeoutError: Another program kept the session locked for five seconds.
         """
         return self._agent.session(name).drop()
+
+
+def _hnsw_from_of(value: int) -> int:
+    count = limit_of(value, "hnsw_from")
+    if not count:
+        raise ValueError(f"hnsw_from must be a whole number of at least 1, not {value!r:.80}")
+    return count
 
 
 def _agent_of(home: Target, agent: str) -> Agent:

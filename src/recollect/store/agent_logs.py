@@ -239,7 +239,9 @@ class AgentLogs:
 
     def reach(self, sessions: Sequence[str] | None, age: float) -> None:
         """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
-        if sessions is None or self.index.replaced():
+        if self.index.replaced():
+            self.look(0)
+        elif sessions is None:
             self.look(age)
         for session in sessions or ():
             log = self.log(session)

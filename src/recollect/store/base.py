@@ -8,7 +8,7 @@ Agent slugs, session ids and records are checked before they come here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -25,6 +25,26 @@ class Candidate:
     """Names the entry in this store until it changes; ``Store.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
+
+
+HNSW_FROM = 50_000
+"""From so many vectors on a whole session, or a whole agent, is searched by a graph."""
+
+
+class Similar(list[Candidate]):
+    """Candidates, best first.
+
+    Attributes:
+        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
+        is_due: Whether ``Store.upkeep`` has something to do that makes the next such query quicker.
+    """
+
+    def __init__(
+        self, found: Iterable[Candidate] = (), searched: str = "exact", *, is_due: bool = False
+    ) -> None:
+        super().__init__(found)
+        self.searched = searched
+        self.is_due = is_due
 
 
 class Files(Protocol):
@@ -46,7 +66,48 @@ class Files(Protocol):
         """Remove a file; MemoryFileNotFoundError if there is none."""
 
 
-class Store(Protocol):
+class Searchable(Protocol):
+    """The part of a store that a search asks: as the entries are now, or as they were at a time."""
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Sequence[Candidate]:
+        """Return entries in scope that hold any of the words, best first.
+
+        ``Scope.where`` is not looked at here: the caller compares what it loads.
+        """
+
+    def similar(
+        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+    ) -> Similar:
+        """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
+
+        The vector has unit length. Scope comes before the comparison, so it never costs recall.
+        ``Scope.where`` is not looked at. The vector of an entry that was purged, deleted, or has
+        another text now is never compared.
+
+        A scope that is a whole session or agent with ``hnsw_from`` vectors is searched by a graph.
+        The first such query is answered exactly, and lets ``upkeep`` make the graph.
+
+        Raises:
+            StoreError: Vectors cannot be compared now.
+        """
+
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return keys with the other entries in scope at most ``reach`` places from them in their session.
+
+        Each item is a key that was asked about, the key of the other, and the distance from 1.
+        """
+
+    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of entries are to one; those without a vector are left out."""
+
+    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return how the texts of entries begin, with at least 64 characters, and when they were made."""
+
+    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that candidates name; those that changed meanwhile are left out."""
+
+
+class Store(Searchable, Protocol):
     """Keeps the entries of many agents."""
 
     def check_agent(self, agent: object) -> str:
@@ -159,37 +220,20 @@ class Store(Protocol):
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         """Return all versions of an entry, oldest first, with deletions; none if purged or never there."""
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
-        """Return entries in scope that hold any of the words, best first.
-
-        ``Scope.where`` is not looked at here: the caller compares what it loads.
-        """
-
-    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        """Return keys with the other entries in scope at most ``reach`` places from them in their session.
-
-        Each item is a key that was asked about, the key of the other, and the distance from 1.
-        """
-
-    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
-        """Return the entries that candidates name; those that changed meanwhile are left out."""
-
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 
+    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Searchable:
+        """Return what some sessions of an agent, or all, held at a time. Making it reads their logs."""
+
+    def home_space(self) -> Space | None:
+        """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
+
+    def set_home_space(self, space: Space) -> None:
+        """Record the space of the home's embedder. Like every index, what is recorded may be lost."""
+
     def spaces(self, agent: str) -> list[Space]:
         """Return the spaces that the agent has vectors of, given or made."""
-
-    def similar(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[Candidate]:
-        """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
-
-        The vector has unit length. Scope comes before the comparison, so it never costs recall.
-        ``Scope.where`` is not looked at. The vector of an entry that was purged, deleted, or has
-        another text now is never compared.
-
-        Raises:
-            StoreError: Vectors cannot be compared now.
-        """
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
@@ -211,6 +255,12 @@ class Store(Protocol):
         One whose entry has gone meanwhile, or has another text, is thrown away: a vector that
         comes late brings nothing back. Where the store cannot keep them now, none is kept.
         """
+
+    def forget_vectors(self, agent: str, space: str) -> int:
+        """Throw an agent's vectors of a space away; return how many there were. Those in logs may return."""
+
+    def upkeep(self, agent: str) -> bool:
+        """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
 
     def stale(self, agent: str) -> bool:
         """Tell whether searches may miss entries because the store could not take them in."""

@@ -22,11 +22,13 @@ from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.store.agent_logs import AgentLogs, entry_of, info_of
-from recollect.store.base import Candidate
+from recollect.store.base import HNSW_FROM, Candidate, Similar
 from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
 from recollect.store.history import state, versions
+from recollect.store.home_space import HomeSpace
 from recollect.store.open_agents import OpenAgents
+from recollect.store.past import Past
 from recollect.store.writing import (
     Known,
     Written,
@@ -53,6 +55,7 @@ class FileStore:
         self._durable = durable
         self._agents = OpenAgents(self._open)
         self._eraser = Eraser(root, layout)
+        self._space = HomeSpace(root, layout)
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
@@ -345,12 +348,20 @@ class FileStore:
             return [Candidate(*row) for row in found]
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        with self._using(scope.agent) as logs:
-            if logs is None or not keys:
-                return []
-            with suppress(UnavailableError):
-                return logs.asking(lambda index: index.neighbours(keys, reach, scope))
-            return []
+        found = self._about(scope.agent, keys, lambda index: index.neighbours(keys, reach, scope))
+        return found or []
+
+    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
+        return self._about(agent, keys, lambda index: index.cosines(vector, space, keys)) or {}
+
+    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        return self._about(agent, keys, lambda index: index.heads(keys)) or {}
+
+    def _about(self, agent: str, keys: Sequence[int], question: Callable[[Index], T]) -> T | None:
+        """Ask the index about entries that a search found; None if it cannot answer now."""
+        with self._using(agent) as logs, suppress(UnavailableError):
+            return logs.asking(question) if logs is not None and keys else None
+        return None
 
     def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
         with self._using(agent) as logs:
@@ -366,18 +377,50 @@ class FileStore:
         with self._using(agent) as logs:
             return logs.entry_counts(session, FRESH) if logs else {}
 
+    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Past:
+        with self._using(agent) as logs:
+            names = [name for name, _, _ in logs.files()] if logs else []
+            chosen = [name for name in names if sessions is None or name in sessions]
+            states = {name: state(logs, name, moment) for name in chosen} if logs else {}
+
+        def same_today(session: str, space: str, entries: Sequence[Entry]) -> dict[str, Vector]:
+            today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
+            ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
+            return self.vectors(agent, session, space, ids)
+
+        return Past(agent, states, same_today)
+
     # Vectors
+
+    def home_space(self) -> Space | None:
+        return self._space.get()
+
+    def set_home_space(self, space: Space) -> None:
+        self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
         return self._ask(agent, (), Index.spaces) or self._ask(agent, None, Index.spaces) or []
 
-    def similar(self, vector: Vector, space: str, scope: Scope, limit: int) -> list[Candidate]:
+    def similar(
+        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+    ) -> Similar:
         if not limit:
-            return []
+            return Similar()
         found = self._ask(
-            scope.agent, scope.sessions, lambda index: index.nearest(vector, space, scope, limit)
+            scope.agent, scope.sessions, lambda index: index.nearest(vector, space, scope, limit, hnsw_from)
         )
-        return [Candidate(eid, score) for eid, score in found or ()]
+        if found is None:
+            return Similar()
+        return Similar((Candidate(*pair) for pair in found), found.searched, is_due=found.is_due)
+
+    def upkeep(self, agent: str) -> bool:
+        with self._using(agent) as logs:
+            if logs is None:
+                return False
+            try:
+                return logs.asking(Index.upkeep)
+            except UnavailableError:
+                return False  # The next query asks for it again.
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         return self._ask(scope.agent, scope.sessions, lambda index: index.pending(space, scope)) or []
@@ -394,6 +437,9 @@ class FileStore:
             except UnavailableError as error:
                 logs.lag(error)
                 return 0
+
+    def forget_vectors(self, agent: str, space: str) -> int:
+        return self._ask(agent, (), lambda index: index.forget_space(space)) or 0
 
     def _ask(self, agent: str, sessions: Sequence[str] | None, question: Callable[[Index], T]) -> T | None:
         """Ask the index once it holds what some sessions' logs do, or all; None if there is no such agent."""
@@ -423,6 +469,8 @@ class FileStore:
                     logs.look(0)
                     with suppress(UnavailableError):
                         logs.asking(lambda index: index.flush())
+                while self.upkeep(agent):
+                    pass
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         agents = self.agents()

@@ -37,6 +37,7 @@ from recollect.testing.vectors import (
     check_drop_and_counts,
     check_made_vectors,
     check_similar,
+    check_upkeep,
     check_vectors_follow_changes,
 )
 from recollect.testing.writing import (
@@ -87,6 +88,7 @@ __all__ = [
     "check_store",
     "check_threads",
     "check_time_travel_and_archive",
+    "check_upkeep",
     "check_vectors_follow_changes",
 ]
 
@@ -115,6 +117,7 @@ CHECKS: tuple[Check, ...] = (
     check_similar,
     check_vectors_follow_changes,
     check_made_vectors,
+    check_upkeep,
     check_drop_and_counts,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""

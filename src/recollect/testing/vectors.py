@@ -27,6 +27,23 @@ def check_similar(factory: Factory) -> None:
         same(store.spaces(AGENT), [Space(_SPACE, 2), Space("other", 2)], "the spaces there are")
 
 
+def check_upkeep(factory: Factory) -> None:
+    """Upkeep comes to an end, and what it makes for quicker answers leaves them as they were."""
+    with factory() as store:
+        store.append(AGENT, "s1", [_record(str(at), [1, at]) for at in range(30)])
+        scope, vector = Scope(AGENT), unit([1, 7.2])
+        first = store.similar(vector, _SPACE, scope, 5, hnsw_from=10)
+        same(first.searched, "exact", "how the first of its kind is answered")
+        for _ in range(100):
+            if not store.upkeep(AGENT):
+                break
+        same([store.upkeep(AGENT)], [False], "nothing is left to be done")
+        store.purge(AGENT, "s1", ["7"])
+        second = store.similar(vector, _SPACE, scope, 4, hnsw_from=10)
+        names = load(store, AGENT, [candidate.key for candidate in second])
+        same(names, ["8", "6", "9", "10"], "the nearest but the one that was purged")
+
+
 def check_vectors_follow_changes(factory: Factory) -> None:
     """A vector answers for the text it was given with, as long as that is there, also after a rebuild."""
     with factory() as store:

@@ -1,0 +1,21 @@
+"""Measure recollect beside its peers and print the table.
+
+python bench/peers/run.py --scale 10k,100k [--only recollect,chroma]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Put the checkout on the path, which a script in a subfolder is not given, and run."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from bench.peers.command import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

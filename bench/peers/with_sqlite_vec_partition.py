@@ -1,0 +1,30 @@
+"""sqlite-vec again, with a partition for each session."""
+
+from __future__ import annotations
+
+from bench.peers.data import Scope, Vector
+from bench.peers.with_sqlite_vec import SqliteVec
+
+
+class Partitioned(SqliteVec):
+    """Vectors of a session lie together, so that others are not read for it."""
+
+    settings = (
+        "vec0 with session as partition key, type and ts as metadata columns, cosine; WAL, synchronous=FULL"
+    )
+    session_column = "session text partition key"
+
+    def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
+        """Ask each session's partition by itself where there are several."""
+        if scope.sessions is None or len(scope.sessions) == 1:
+            return super().near(vector, scope, limit)
+        statement = "SELECT distance, id, text FROM rows WHERE vector MATCH ? AND k = ? AND session = ?"
+        found = [
+            row
+            for session in scope.sessions
+            for row in self._db.execute(statement, [bytes(vector), limit, session])
+        ]
+        return [(number, text) for _, number, text in sorted(found)[:limit]]
+
+
+PEER = Partitioned

@@ -1,0 +1,111 @@
+"""Figures of recall by words: among 10,000 and 100,000 entries, of all and of some.
+
+    python bench/words.py [SIZE ...]
+
+Texts are sentences whose words fall off in frequency as in natural language; sessions have 500 entries.
+A question holds eight words of one sentence, common ones among them; the last figures ask for nothing but
+the commonest words that a recall looks for. A recall right after an add takes the new entry in first.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.engine import folder, sentences, took
+
+import recollect
+from recollect.tokens import STOP_WORDS
+
+SIZES = (10_000, 100_000)
+SESSION = 500
+QUESTIONS = 300
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+CHANCE = random.Random(3)
+TYPES = ("message", "message", "decision", "fact")
+
+
+def main() -> None:
+    """Measure each size and print a table."""
+    sizes = [int(size) for size in sys.argv[1:]] or SIZES
+    print(f"{'recall by words, ms':44} {'entries':>9} {'first':>8} {'p50':>8} {'p95':>8}")
+    for size in sizes:
+        with folder() as root:
+            texts = sentences(1)
+            with recollect.open(root, durability="os") as home:
+                fill(home.agent("bench"), size, texts)
+            with recollect.open(root, durability="os") as home:
+                report(home.agent("bench"), size, texts)
+
+
+def fill(agent: recollect.Agent, size: int, texts: Iterator[str]) -> None:
+    """Write the sessions, whose times follow one another a minute an entry."""
+    for begin in range(0, size, SESSION):
+        agent.session(f"s{begin // SESSION}").add_many(
+            {
+                "type": TYPES[number % len(TYPES)],
+                "ts": BEGIN + timedelta(minutes=number),
+                "text": next(texts),
+            }
+            for number in range(begin, begin + SESSION)
+        )
+
+
+def report(agent: recollect.Agent, size: int, texts: Iterator[str]) -> None:
+    """Print what recalls of each kind take, those of all entries first, when nothing is remembered yet."""
+    questions = [some_of(next(texts).split()) for _ in range(QUESTIONS)]
+    sessions = [session.id for session in agent.sessions()]
+    ten = random.Random(4).sample(sessions, 10)
+    middle = BEGIN + timedelta(minutes=size // 2)
+    recent: dict[str, Any] = {"types": ["decision"], "since": middle, "until": middle + timedelta(days=1)}
+    kinds: dict[str, Callable[[str], object]] = {
+        "everything": agent.recall,
+        "everything, asked once more": agent.recall,
+        f"one session of {SESSION}": partial(agent.recall, sessions=[sessions[len(sessions) // 2]]),
+        "ten sessions": partial(agent.recall, sessions=ten),
+        "a type within a day": partial(agent.recall, **recent),
+        "a type": partial(agent.recall, types=["decision"]),
+    }
+    for name, ask in kinds.items():
+        line(name, size, [1000 * took(partial(ask, question)) for question in questions])
+    top = commonest(texts)
+    queries = [some_of(top) for _ in questions]
+    line("common words only", size, [1000 * took(partial(agent.recall, query)) for query in queries])
+    line("right after an add", size, [after_add(agent, next(texts), question) for question in questions])
+
+
+def some_of(words: Sequence[str]) -> str:
+    """Return a question of eight of the words."""
+    return " ".join(CHANCE.sample(words, 8))
+
+
+def commonest(texts: Iterator[str]) -> list[str]:
+    """Return the thirty commonest words that are no stop words."""
+    some = (word for text in islice(texts, 5_000) for word in text.split() if word not in STOP_WORDS)
+    return [word for word, _ in Counter(some).most_common(30)]
+
+
+def after_add(agent: recollect.Agent, text: str, question: str) -> float:
+    """Return what a recall takes that follows an add."""
+    agent.session("s0").add("message", text=text)
+    return 1000 * took(partial(agent.recall, question))
+
+
+def line(name: str, size: int, times: Sequence[float]) -> None:
+    """Print the first time, the median and the 95th percentile."""
+    p95 = statistics.quantiles(times, n=20)[-1]
+    print(f"{name:44} {size:9,} {times[0]:8.2f} {statistics.median(times):8.2f} {p95:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""HNSW graphs over rows of a generation: caches, which may be missing.
+
+A graph is of one session's rows or of all. SQLite keeps its checksum and which generation it is
+of; no native code reads a file that was not compared with it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import zlib
+from typing import TYPE_CHECKING
+
+from recollect.confine import FILE_MODE, Folder, set_mode, sync_file
+from recollect.errors import RecollectError
+from recollect.index.generation import Generation
+from recollect.index.selection import Range
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from usearch.index import Index
+
+CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 160
+"""How many neighbours each row has, and how many are looked at when one is added, or looked for."""
+_STEP = 2000
+"""Rows that are added at a time, within a second."""
+_QUICK = 4 << 20
+"""Bytes that are read, with the import of the library, before anybody notices."""
+_PAGE = 4096
+
+
+class Graph:
+    """A graph that can be asked."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
+        import numpy as np
+
+        found = self._index.search(row, count, threads=1)
+        return np.asarray(found.keys).astype(np.intp), 1 - np.asarray(found.distances, np.float32)
+
+
+class Growing:
+    """A graph in the making: ``step`` until it says that all rows are in."""
+
+    def __init__(self, generation: Generation, rows: Range) -> None:
+        self._generation = generation
+        self._done, self._end = rows
+        self._index = _empty(generation.header.stride)
+
+    def step(self) -> bool:
+        """Add some rows; True once all are in."""
+        import numpy as np
+
+        end = min(self._done + _STEP, self._end)
+        rows = np.arange(self._done, end)
+        rows = rows[self._generation.scales[rows] != 0]
+        self._index.add(rows.astype(np.uint64), self._generation.rows[rows], threads=_threads())
+        self._done = end
+        return end == self._end
+
+    def save(self, folder: Folder, name: str) -> int:
+        """Write the graph to a file, synced, and return the file's checksum."""
+        self._index.save(str(folder.path / name))
+        fd = folder.open(name, os.O_RDWR)
+        try:
+            set_mode(fd, FILE_MODE)
+            sync_file(fd)
+            with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
+                return _checksum(mapped)
+        finally:
+            os.close(fd)
+
+
+def is_large(folder: Folder, name: str) -> bool:
+    """Tell whether a graph is so large that no query should wait for it to be read."""
+    try:
+        return folder.stat(name).st_size > _QUICK
+    except (FileNotFoundError, RecollectError):
+        return False
+
+
+def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
+    """Return the graph in a file, None if it is missing or not the one that is meant."""
+    try:
+        fd = folder.open(name, os.O_RDONLY)
+    except (FileNotFoundError, RecollectError):
+        return None
+    try:
+        if not os.fstat(fd).st_size:
+            return None
+        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
+            if _checksum(mapped) != checksum:
+                return None
+            index = _empty(stride)
+            # A copy, for what happens to the file later must not reach native code.
+            with memoryview(mapped) as view:
+                index.load(view)
+            return Graph(index)
+    finally:
+        os.close(fd)
+
+
+def _empty(stride: int) -> Index:
+    from usearch.index import Index
+
+    return Index(
+        ndim=stride,
+        metric="cos",
+        dtype="i8",
+        connectivity=CONNECTIVITY,
+        expansion_add=EXPANSION_ADD,
+        expansion_search=EXPANSION_SEARCH,
+        enable_key_lookups=False,
+    )
+
+
+def _threads() -> int:
+    """Return how many threads may work: one processor is left to others."""
+    return max(1, (os.cpu_count() or 1) - 1)
+
+
+def _checksum(mapped: mmap.mmap) -> int:
+    """Return a checksum that takes no longer than reading: each page's words are added up."""
+    import numpy as np
+
+    whole = len(mapped) // _PAGE * _PAGE
+    pages = np.frombuffer(mapped, "<u8", whole // 8).reshape(-1, _PAGE // 8)
+    sums = pages.sum(axis=1, dtype=np.uint64).tobytes()
+    del pages
+    return zlib.crc32(mapped[whole:], zlib.crc32(sums))

@@ -1,0 +1,86 @@
+"""Which entries have no vector yet, remembered so that a recall need not look through all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import Session
+from recollect.layout import LAYOUTS
+from recollect.model import Scope
+from recollect.store.files import FileStore
+from recollect.vector import unit
+
+ALL = Scope("a")
+SPACE = "letters"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with recollect.open(tmp_path, embedder="none") as home:
+        yield home.agent("a").session("s1")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[FileStore]:
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
+        yield store
+
+
+def pending(store: FileStore, scope: Scope = ALL) -> list[str]:
+    return [entry.text for entry in store.load("a", store.pending(SPACE, scope)).values()]
+
+
+def make(store: FileStore, *texts: str) -> None:
+    entries = [entry for entry in store.entries("a", "s1", None, None) if entry.text in texts]
+    store.keep_vectors("a", SPACE, [(entry, unit([1, 0])) for entry in entries])
+
+
+def test_only_entries_added_since_are_pending(store: FileStore, session: Session) -> None:
+    session.add("note", text="one")
+    assert pending(store) == ["one"]
+    make(store, "one")
+    assert pending(store) == []
+    session.add("note", text="two")
+    assert pending(store) == pending(store, Scope("a", ("s1",))) == ["two"]
+
+
+def test_an_entry_left_without_stays_pending_behind_later_ones(store: FileStore, session: Session) -> None:
+    session.add_many({"text": text} for text in ("one", "two", "three"))
+    assert pending(store) == ["one", "two", "three"]
+    make(store, "one", "three")
+    assert pending(store) == pending(store) == ["two"]
+
+
+@pytest.mark.parametrize("before", ["one", ""])
+def test_an_entry_whose_text_changes_is_pending_again(
+    store: FileStore, session: Session, before: str
+) -> None:
+    entry = session.add("note", text=before)
+    session.add("note", text="later")
+    make(store, "one", "later")
+    assert pending(store) == []
+    session.update(entry.id, text="changed")
+    assert pending(store) == ["changed"]
+
+
+def test_all_are_pending_when_a_space_was_forgotten(store: FileStore, session: Session) -> None:
+    session.add("note", text="one")
+    make(store, "one")
+    assert pending(store) == []
+    assert store.forget_vectors("a", SPACE) == 1
+    assert pending(store) == ["one"]
+
+
+def test_pending_entries_follow_types_and_rebuilding(store: FileStore, session: Session) -> None:
+    session.add("note", text="one")
+    session.add("fact", text="two")
+    make(store, "one")
+    assert pending(store, Scope("a", types=("fact",))) == ["two"]
+    assert pending(store, Scope("a", types=("note",))) == []
+    store.rebuild(None)
+    assert pending(store) == ["one", "two"]

@@ -1,0 +1,107 @@
+"""Work that nobody waits for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from tests.recall.concepts import Concepts
+
+import recollect
+from recollect.background import Background
+from recollect.errors import StoreError
+
+
+def test_work_goes_on_until_there_is_none_left() -> None:
+    left, done = {"a": 3, "b": 1}, threading.Event()
+
+    def work(agent: str) -> bool:
+        left[agent] -= 1
+        if not any(left.values()):
+            done.set()
+        return left[agent] > 0
+
+    background = Background(work)
+    background.wake("a")
+    background.wake("b")
+    assert done.wait(30)
+    background.close()
+    assert left == {"a": 0, "b": 0}
+
+
+def test_work_that_fails_is_put_off_and_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    done = threading.Event()
+
+    def work(agent: str) -> bool:
+        if agent == "bad":
+            raise StoreError("the disk is full")
+        done.set()
+        return False
+
+    background = Background(work)
+    background.wake("bad")
+    background.wake("good")
+    assert done.wait(30)
+    background.close()
+    assert "the disk is full" in caplog.text
+
+
+def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
+    asked: list[str] = []
+    begun = threading.Event()
+
+    def work(agent: str) -> bool:
+        asked.append(agent)
+        begun.set()
+        return True
+
+    background = Background(work)
+    background.wake("a")
+    assert begun.wait(30)
+    background.close()
+    count = len(asked)
+    assert len(asked) == count
+    begun.clear()
+    background.wake("b")
+    assert begun.wait(30)
+    background.close()
+    assert asked[-1] == "b"
+
+
+def test_what_a_recall_leaves_pending_gets_its_vectors_in_the_background(tmp_path: Path) -> None:
+    with recollect.open(tmp_path, embedder=Concepts(), durability="os") as home:
+        agent = home.agent("a")
+        agent.session("s").add_many({"content": f"brother {n}"} for n in range(2000))
+        pending = agent.recall("sibling").pending
+        while pending:
+            left = agent.recall("sibling").pending
+            assert left <= pending
+            pending = left
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_after_a_fork_has_a_background_of_its_own() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(agent: str) -> bool:
+        if agent == "parent":
+            begun.set()
+            go_on.wait(30)
+        else:
+            os._exit(7)
+        return False
+
+    background = Background(work)
+    background.wake("parent")
+    assert begun.wait(30)
+    child = os.fork()
+    if not child:
+        background.wake("child")
+        threading.Event().wait(30)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    go_on.set()
+    background.close()
+    assert os.waitstatus_to_exitcode(status) == 7
