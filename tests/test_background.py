@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -105,3 +107,27 @@ def test_a_child_after_a_fork_has_a_background_of_its_own() -> None:
     go_on.set()
     background.close()
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+BUSY_AT_THE_END = """
+import sys
+import numpy as np
+import recollect
+
+rng = np.random.default_rng(1)
+home = recollect.open(sys.argv[1], embedder="none", durability="os")
+rows = rng.standard_normal((6000, 64)).astype("f4")
+session = home.agent("a").session("s")
+session.add_many({"text": "x", "embedding": row} for row in rows)
+service = recollect.MemoryService(home, agent="a", hnsw_from=100)
+for _ in range(20):
+    service.query_similar_memories(rows[0], "s")
+print("done")
+"""
+
+
+def test_a_program_that_ends_while_a_graph_is_made_ends_well(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BUSY_AT_THE_END, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")

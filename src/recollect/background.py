@@ -12,8 +12,8 @@ from recollect.errors import RecollectError
 
 logger = logging.getLogger("recollect.background")
 
-_ENDING_SECONDS = 5.0
-"""How long ``close`` waits for the piece of work at hand."""
+_ENDING_SECONDS = 10.0
+"""How long ``close`` waits for the piece of work at hand, which takes a second."""
 
 
 class Background:

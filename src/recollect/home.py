@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from stat import S_ISDIR
@@ -133,6 +135,7 @@ class Home:
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake)
         self._shared = Shared(self._store, clock, meaning, reranker)
+        _open_homes.add(self)
 
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have a session or a file, sorted."""
@@ -210,3 +213,15 @@ class Home:
     def __exit__(self, *exception: object) -> None:
         """Close the home."""
         self.close()
+
+
+_open_homes: weakref.WeakSet[Home] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for home in list(_open_homes):
+        home.close()
+
+
+# A background that is in native code when the interpreter goes away would take the process down with it.
+atexit.register(_close_all)
