@@ -34,7 +34,7 @@ def test_an_answer_in_time_is_passed_on() -> None:
 
 def test_one_that_hangs_is_given_up_and_not_asked_again_before_it_answers() -> None:
     hanging = Hanging()
-    patient = Patient(hanging, query=0.01, documents=0.01)
+    patient = Patient(hanging, 0.01)
     with pytest.raises(EmbedderUnavailableError, match="kept silent"):
         patient.embed_documents(["a"])
     with pytest.raises(EmbedderUnavailableError, match="still hangs"):

@@ -13,10 +13,8 @@ from recollect.vector import Matrix, Vector
 
 T = TypeVar("T")
 
-QUERY_SECONDS = 10.0
-"""How long a text to search with may take: somebody waits."""
-DOCUMENT_SECONDS = 120.0
-"""How long some texts to be found may take."""
+SECONDS, SECONDS_A_TEXT = 5.0, 0.5
+"""How long an answer may take, and how much longer for each text to be found: somebody may wait."""
 
 
 class Patient:
@@ -28,27 +26,25 @@ class Patient:
         >>> Patient(embedder).embed_query("which authentication did we choose?")
     """
 
-    def __init__(
-        self, embedder: Embedder, *, query: float = QUERY_SECONDS, documents: float = DOCUMENT_SECONDS
-    ) -> None:
+    def __init__(self, embedder: Embedder, seconds: float = SECONDS) -> None:
         self._embedder = embedder
-        self._query = query
-        self._documents = documents
+        self._seconds = seconds
         self._hanging: threading.Thread | None = None
         self.id = embedder.id
 
     @property
     def dim(self) -> int:
         """How many numbers its vectors have."""
-        return self._ask(lambda: self._embedder.dim, self._query)
+        return self._ask(lambda: self._embedder.dim, self._seconds)
 
     def embed_documents(self, texts: list[str]) -> Matrix:
-        """Return what the embedder does; EmbedderUnavailableError if it keeps silent for two minutes."""
-        return self._ask(lambda: self._embedder.embed_documents(texts), self._documents)
+        """Return what the embedder does; EmbedderUnavailableError if it keeps silent for too long."""
+        seconds = self._seconds + SECONDS_A_TEXT * len(texts)
+        return self._ask(lambda: self._embedder.embed_documents(texts), seconds)
 
     def embed_query(self, text: str) -> Vector:
-        """Return what the embedder does; EmbedderUnavailableError if it keeps silent for ten seconds."""
-        return self._ask(lambda: self._embedder.embed_query(text), self._query)
+        """Return what the embedder does; EmbedderUnavailableError if it keeps silent for too long."""
+        return self._ask(lambda: self._embedder.embed_query(text), self._seconds)
 
     def _ask(self, question: Callable[[], T], seconds: float) -> T:
         if self._hanging is not None and self._hanging.is_alive():

@@ -20,7 +20,7 @@ from recollect.vector import Vector
 logger = logging.getLogger("recollect.recall")
 
 SECONDS = 0.05
-"""How long a recall makes vectors that are missing, once it has made some."""
+"""How long a recall makes vectors that are missing."""
 
 _FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
 """What leaves a recall to its words."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from recollect.embed import Embedder
 
 AT_ONCE = 64
-"""Texts that an embedder is given at a time, where all of them are waited for."""
+"""Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
 FEW = 8
-"""Texts that it is given at a time in the background, so that nobody who needs a turn waits for long."""
+"""Texts that it is given at a time where somebody waits, for an answer or for a turn."""
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall asks for it once."""
 _PATIENCE = 0.25
@@ -259,7 +259,7 @@ class Vectors:
         return [] if embedder is None else self._store.pending(embedder.id, scope)
 
     def fill_quickly(self, scope: Scope, first: Iterable[int], seconds: float) -> int:
-        """Make vectors for a recall: of 64 entries in any case, and more within some seconds.
+        """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
 
         ``first`` are the keys of those that matter most; then come the newest. Returns how many
         entries are left without. Errors are those of ``fill``.
@@ -270,7 +270,7 @@ class Vectors:
         with self._meaning.turns.soon(_PATIENCE) as mine:
             pending = self._store.pending(embedder.id, scope)
             began, left = time.monotonic(), len(pending)
-            for keys in _slices(_urgent_first(pending, first), AT_ONCE) if mine else ():
+            for keys in _slices(_urgent_first(pending, first)[:AT_ONCE], FEW) if mine else ():
                 kept = self._make(embedder, keys)
                 left -= kept
                 if not kept or time.monotonic() - began >= seconds:
