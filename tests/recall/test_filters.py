@@ -120,3 +120,19 @@ def test_scope_comes_before_meaning_so_nothing_else_takes_a_place(agent: Agent) 
     )
     assert ids(agent.recall("my sibling", sessions=["s"])) == ["wanted"]
     assert ids(agent.recall("my sibling", until="2021-01-01")) == ["wanted"]
+
+
+def test_what_an_index_that_was_healed_meanwhile_names_wrongly_is_not_returned(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.session("mine").add("note", {"content": "walnut"}, id="mine")
+    agent.session("other").add("note", {"content": "walnut"}, id="other")
+    store = agent.vectors()._store  # noqa: SLF001  Nothing else can exchange what a key stands for.
+    load = store.load
+
+    def exchanged(slug: str, keys: list[int]) -> dict[int, recollect.Entry]:
+        entries = load(slug, [1, 2])
+        return {key: entries[3 - key] for key in keys}
+
+    monkeypatch.setattr(store, "load", exchanged)
+    assert agent.recall("walnut", sessions=["mine"]) == []

@@ -206,7 +206,8 @@ class _Search:
         least = self._question.min_priority
         if least > 0 and worth_of(entry.line).at(self._question.now) < least:
             return False
-        return _equals(entry, self._scope.where)
+        # An index that was healed meanwhile may number its rows anew: what was loaded is looked at once more.
+        return _is_within(entry, self._scope) and _equals(entry, self._scope.where)
 
     def _with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return hits with the entries around them."""
@@ -227,6 +228,17 @@ class _Search:
 def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry, ...]:
     chosen = sorted((entries[key].ts, key) for key in keys if key in entries)
     return tuple(entries[key] for _, key in chosen)
+
+
+def _is_within(entry: Entry, scope: Scope) -> bool:
+    """Tell whether a scope holds an entry, ``where`` aside."""
+    return (
+        (scope.sessions is None or entry.session in scope.sessions)
+        and (scope.types is None or entry.type in scope.types)
+        and (scope.since is None or entry.ts >= scope.since)
+        and (scope.until is None or entry.ts < scope.until)
+        and set(scope.tags or ()) <= set(entry.tags)
+    )
 
 
 def _equals(entry: Entry, where: Mapping[str, Any] | None) -> bool:
