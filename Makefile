@@ -8,12 +8,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST ?= -n auto
 FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py))) bench/peers/run.py
 
-.PHONY: help run test check docs lock bench clean
+.PHONY: help run test faults check docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
 	@echo "make test    run the tests (PYTEST=\"-x tests/test_log.py\" chooses)"
+	@echo "make faults  break it in every way, at length"
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
@@ -37,6 +38,9 @@ check: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/mkdocs serve
+
+faults: $(INSTALLED)
+	RECOLLECT_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
 
 bench: $(INSTALLED)
 	@for figure in $(FIGURES); do echo "== $$figure"; $(BIN)/python $$figure || exit 1; done

@@ -403,7 +403,7 @@ def test_without_durability_nothing_is_synced(root: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("call", "last"),
-    [(WRITE, "folder"), (APPEND, "file"), (DELETE, "folder")],
+    [(WRITE, "folder"), (APPEND, "folder"), (DELETE, "folder")],
     ids=["write", "append", "delete"],
 )
 def test_a_change_is_synced_before_it_returns(

@@ -31,6 +31,7 @@ BUILTINS = {
     "PathEscapeError": PermissionError,
     "PurgePendingError": TimeoutError,
     "RecollectError": Exception,
+    "SecretError": ValueError,
     "SpaceMismatchError": ValueError,
     "StoreError": Exception,
 }

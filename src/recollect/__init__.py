@@ -31,12 +31,13 @@ from recollect.errors import (
     PathEscapeError,
     PurgePendingError,
     RecollectError,
+    SecretError,
     SpaceMismatchError,
     StoreError,
 )
 from recollect.home import Home, open  # noqa: A004  The design's name: recollect.open.
 from recollect.layout import Layout
-from recollect.model import Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
+from recollect.model import BackupInfo, Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
 from recollect.session import Session
 
 if typing.TYPE_CHECKING:
@@ -53,6 +54,7 @@ __all__ = [
     "AgentMemoryService",
     "AgentNotFoundError",
     "AmbiguousIdError",
+    "BackupInfo",
     "Context",
     "CorruptLogError",
     "EmbedderUnavailableError",
@@ -86,6 +88,7 @@ __all__ = [
     "PurgePendingError",
     "RecollectError",
     "SaveResult",
+    "SecretError",
     "Session",
     "SessionInfo",
     "SessionMemory",

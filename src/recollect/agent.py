@@ -17,7 +17,8 @@ from recollect.arguments import (
     share_of,
     where_of,
 )
-from recollect.context import build
+from recollect.context import Counter, Wanted, build
+from recollect.context.standing import Standing
 from recollect.errors import AmbiguousIdError, EntryNotFoundError
 from recollect.line import instant
 from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from recollect.notes import Notes
 
 _CONTEXT_HITS = 8
+_TOKENS_A_HIT = 250
+"""A budget has room for one more hit for each of so many tokens, beyond the least number."""
+_MOST_HITS = 40
 _CONTEXT_NEWEST = 6
 
 
@@ -44,6 +48,7 @@ class Agent:
         self.slug = slug
         self._shared = shared
         self._store = shared.store
+        self._standing = Standing(shared.store, slug)
 
     @property
     def files(self) -> Files:
@@ -240,31 +245,58 @@ class Agent:
             meaning = Meaning(self._store, embedder, meaning.wake)
         return Vectors(self._store, self.slug, meaning, dim)
 
-    def context(self, query: str | None = None, *, budget: int = 2000, notes: Notes | None = None) -> Context:
-        """Return a block for a system prompt: notes, pinned entries, what a query recalls, newest entries.
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        budget: int = 2000,
+        notes: Notes | None = None,
+        counter: Counter | None = None,
+        window: Iterable[str] = (),
+    ) -> Context:
+        """Return a block for a system prompt, what changes least first.
+
+        After short instructions come notes, pinned entries, preferences and decisions: the same for every
+        query, as long as none of these changes. Then what the query recalls, and the newest turns.
 
         Args:
             query: What the agent is asked; without it nothing is recalled.
-            budget: The most tokens the block may have, at three bytes of UTF-8 a token.
+            budget: The most tokens the block may have.
             notes: The notes of a project and its user, such as ``Notes(".")``.
+            counter: Says how many tokens a text has, such as ``recollect.counter_of("openai")``; without it
+                three bytes of UTF-8 are taken for a token.
+            window: Texts, and ids of entries, that are sent beside the block: what is recalled, and the
+                newest turns, are left out where they are among these. The part before stays as it is.
+
+        Raises:
+            TypeError, ValueError: An argument is none of these, or the counter gives no number from 0.
+            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A notes file cannot be read.
 
         Example:
-            >>> agent.context("How do we sign in?", budget=1000, notes=Notes(".")).text
+            >>> context = agent.context("How do we sign in?", budget=1000, notes=Notes("."))
+            >>> cached, fresh = context.text[: context.stable], context.text[context.stable :]
         """
-        if notes is not None and not hasattr(notes, "prompt"):
+        if notes is not None and not hasattr(notes, "sources"):
             raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}: {notes!r:.80}")
-        recalled = self.recall(query, limit=_CONTEXT_HITS) if query is not None else ()
-        latest = self.sessions()[:1]
-        newest = [entry for info in latest for entry in self.session(info.id).entries(limit=_CONTEXT_NEWEST)]
-        entries = {
-            "pinned": self._store.pinned(self.slug),
-            "recalled": [hit.entry for hit in recalled],
-            "newest": newest,
-        }
-        tokens = limit_of(budget, "budget")
-        if tokens is None:
-            raise TypeError("budget must be a whole number of tokens, not None")
-        return build(entries, tokens, notes, query)
+        tokens = count_of(budget, "budget")
+        sent = names_of(window, "window") or ()
+        hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
+        recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
+        sessions = self.sessions()
+        newest = [entry for info in sessions[:1] for entry in self._newest(info.id)]
+        wanted = Wanted(
+            pinned=self._store.pinned(self.slug),
+            standing=self._standing.entries(sessions, self._shared.clock()),
+            recalled=[hit.entry for hit in recalled],
+            newest=newest,
+            notes=notes.sources() if notes is not None else (),
+            query=query,
+            window=sent,
+        )
+        return build(wanted, tokens, counter)
+
+    def _newest(self, session: str) -> list[Entry]:
+        return self._store.entries(self.slug, session, _CONTEXT_NEWEST, None)
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

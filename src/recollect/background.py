@@ -68,7 +68,7 @@ class Background:
                 while not self._closing and self._work(agent):
                     pass
             except RecollectError as error:
-                logger.warning("work on agent %s is put off: %s", agent, error)
+                logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
 
 
 _all: weakref.WeakSet[Background] = weakref.WeakSet()

@@ -206,7 +206,7 @@ class Folder:
     def stat(self, name: str) -> os.stat_result:
         """Return what the system knows of a file, folder or the link itself; FileNotFoundError if absent."""
         # Every read asks here whether a log has grown, so a plain name costs one call of the system only.
-        if self._handle is None or "/" in name or name.startswith("."):
+        if self._handle is None or "/" in name or name in ("", ".", ".."):
             with self._reach(name) as (target, handle):
                 return os.stat(target, dir_fd=handle, follow_symlinks=False)
         try:

@@ -7,6 +7,7 @@
     ├── EntryNotFoundError(LookupError)         no entry with that id in scope
     ├── EntryExistsError(ValueError)            the id is taken by another content
     ├── AmbiguousIdError(ValueError)            the id exists in several sessions
+    ├── SecretError(ValueError)                 what looks like a key or token, where these are refused
     ├── PathEscapeError(PermissionError)        a path that would leave its folder
     ├── AccessDeniedError(PermissionError)      the system refuses the file
     ├── MemoryFileNotFoundError(FileNotFoundError)
@@ -52,6 +53,13 @@ class EntryExistsError(RecollectError, ValueError):
 
 class AmbiguousIdError(RecollectError, ValueError):
     """Several sessions hold an entry with this id. Say which with ``session=``."""
+
+
+class SecretError(RecollectError, ValueError):
+    """What was to be written holds what looks like a key or token, and the home refuses these.
+
+    The message names its kind and the keys that lead to it, never the value. Nothing was written.
+    """
 
 
 class PathEscapeError(RecollectError, PermissionError):

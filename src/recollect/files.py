@@ -19,14 +19,12 @@ from recollect.confine import (
     check_path,
     set_mode,
     sync_file,
-    truncate,
     write_all,
 )
 from recollect.errors import (
     MemoryFileNotFoundError,
     NotTextError,
     PathEscapeError,
-    RecollectError,
     StoreError,
 )
 from recollect.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
@@ -96,7 +94,7 @@ class AgentFiles:
     def append(self, path: str, content: str) -> int:
         """Put content behind what a file has, or make the file; return how many bytes were added.
 
-        A write that fails is taken back before the error is raised.
+        Whatever happens, all of it is added or nothing: the whole file is written anew.
 
         Raises:
             IsAFolderError: the path names a folder.
@@ -104,10 +102,9 @@ class AgentFiles:
         """
         name, data = _name_of(path), _bytes_of(content)
         with self._writing(name) as folder:
-            if _status_of(folder, name) is None:
-                self._replace(folder, name, data, FILE_MODE)
-            else:
-                self._extend(folder.open(name, os.O_WRONLY | os.O_APPEND), data)
+            status = _status_of(folder, name)
+            old, mode = (b"", FILE_MODE) if status is None else (_read(folder, name), status.st_mode)
+            self._replace(folder, name, old + data, mode)
         return len(data)
 
     def list(self) -> list[str]:
@@ -159,17 +156,6 @@ class AgentFiles:
             os.close(fd)
         folder.replace(FILES_TEMPORARY, name)
         self._sync_parent(folder, name)
-
-    def _extend(self, fd: int, data: bytes) -> None:
-        """Write behind the end of a file and close it; a failure leaves it as long as it was."""
-        length = os.fstat(fd).st_size
-        try:
-            self._store(fd, data)
-        except RecollectError:
-            truncate(fd, length)
-            raise
-        finally:
-            os.close(fd)
 
     def _store(self, fd: int, data: bytes) -> None:
         write_all(fd, data)

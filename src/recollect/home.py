@@ -15,11 +15,11 @@ from recollect.arguments import Clock, system_clock
 from recollect.background import Background
 from recollect.errors import AccessDeniedError
 from recollect.layout import Layout, layout_of
-from recollect.model import Finding, Scope
+from recollect.model import BackupInfo, Finding, Scope
 from recollect.recall.meaning import Meaning
 from recollect.recall.reembed import embed_all, reembed
 from recollect.recall.rerank import Reranker
-from recollect.shared import Shared
+from recollect.shared import Guard, Shared
 from recollect.store.base import Store
 
 
@@ -30,6 +30,7 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
     embedder: Any = "auto",
     durability: Literal["full", "os"] = "full",
     reranker: Reranker | None = None,
+    secrets: Literal["keep", "mask", "refuse"] = "keep",
     clock: Clock | None = None,
 ) -> Home:
     """Open a home. Nothing is written before the first add.
@@ -47,10 +48,15 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
             that to the system, which is faster and loses the last writes when the power fails.
         reranker: Scores the best hits of each recall anew: a function of the query and the list of their
             texts that returns one number a text, higher is better.
+        secrets: What becomes of keys and tokens in entries, wherever in an entry they stand: ``"keep"``
+            writes them, and ``doctor`` warns of them; ``"mask"`` writes ``[secret: GitHub token]`` in their
+            place; ``"refuse"`` raises ``SecretError``. Only well-known formats are found. Files of an
+            agent's own are left as they are.
         clock: Tells the time for new entries; the system's by default.
 
     Raises:
-        ValueError: The layout or the durability is not one of these, or the target is a file or no path.
+        ValueError: The layout, the durability or ``secrets`` is not one of these, or the target is a file
+            or no path.
         AccessDeniedError: The system does not let us look at the target.
         EmbedderUnavailableError: The embedder that is named cannot be used here; the message says what to do.
         SpaceMismatchError: The home's vectors are of another embedder than the one that is named.
@@ -61,6 +67,8 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
     """
     if durability not in ("full", "os"):
         raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
+    if secrets not in ("keep", "mask", "refuse"):
+        raise ValueError(f"secrets is 'keep', 'mask' or 'refuse', not {secrets!r}")
     if clock is not None and not callable(clock):
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
@@ -71,6 +79,7 @@ def open(  # noqa: A001  The name that the design gives it, called as recollect.
         embedder=embedder,
         durable=durability == "full",
         reranker=reranker,
+        secrets=secrets,
         clock=clock or system_clock,
     )
 
@@ -111,6 +120,14 @@ def _user_folder() -> str:
     return user_data_dir("recollect", appauthor=False)
 
 
+def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
+    if secrets == "keep":
+        return None
+    from recollect.secrets import guard_of  # Its patterns take a moment, and nobody else needs them.
+
+    return guard_of(secrets)
+
+
 class Home:
     """Where memory lives. Made by ``recollect.open``; safe to share between threads.
 
@@ -125,6 +142,7 @@ class Home:
         embedder: Any,
         durable: bool,
         reranker: Reranker | None,
+        secrets: Literal["keep", "mask", "refuse"],
         clock: Clock,
     ) -> None:
         """Use ``recollect.open`` instead."""
@@ -134,7 +152,7 @@ class Home:
         self._store: Store = FileStore(root, layout, durable=durable)
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake)
-        self._shared = Shared(self._store, clock, meaning, reranker)
+        self._shared = Shared(self._store, clock, meaning, reranker, _guard(secrets))
         _open_homes.add(self)
 
     def agents(self) -> list[str]:
@@ -193,9 +211,51 @@ class Home:
         """
         return reembed(self._store, embedder, progress)
 
-    def doctor(self) -> list[Finding]:
-        """Look at every log and index, change nothing, and return what was found."""
-        return [*self._store.doctor(), self._shared.meaning.finding()]
+    def doctor(
+        self,
+        *,
+        deep: bool = False,
+        fix: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Finding]:
+        """Look at every log and index and at the place where they lie, and return what was found.
+
+        No log, archive or file is changed without ``fix``.
+
+        Args:
+            deep: Compare every row and vector of the indexes with the logs, too, and look for secrets in
+                all lines, archives included, not only in the newest of each log.
+            fix: Mend what can be mended, and return first what was done. A log whose unreadable lines are
+                taken out keeps its original beside its archive, until its session is removed.
+            progress: Called with the bytes of logs looked at so far and all bytes.
+        """
+        findings = self._store.doctor(deep=deep, fix=fix, progress=progress)
+        return [*findings, self._shared.meaning.finding()]
+
+    def backup(
+        self, folder: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None
+    ) -> BackupInfo:
+        """Copy the home into a new folder while others may go on writing; the copy is checked.
+
+        The copy is a home: to go back to it, open it, or put it in the home's place. Each session is
+        copied under its lock, as one of its writers left it. What was purged before this returns is not
+        in the copy. Indexes are left out: they are made anew from the logs. The folder appears at the end,
+        whole; until then, and after a failure, nothing of its name is there.
+
+        Args:
+            folder: Where the copy is to be. It must be missing or empty, and not in the home.
+            progress: Called with the bytes copied so far and all bytes.
+
+        Raises:
+            ValueError: The folder is a file, is not empty, or lies in the home.
+            LockTimeoutError: A writer kept a session locked for five seconds.
+            StoreError: The disk is full or failed, or the copy is not what was read.
+
+        Example:
+            >>> home.backup("/backups/2026-01-11").entries
+            1204
+        """
+        return self._store.backup(Path(folder).expanduser(), progress)
 
     def close(self) -> None:
         """Give back all open files. Using the home again opens them anew."""

@@ -60,13 +60,14 @@ class Log:
         try:
             with self.lock.hold(timeout) as marked:
                 if marked or self._fresh:
-                    self._clear_away()
+                    self.clear_away()
                 yield
         finally:
             if self._closing:
                 self.close_if_idle()
 
-    def _clear_away(self) -> None:
+    def clear_away(self) -> None:
+        """Remove what a killed rewrite left; only the holder of the lock may call this."""
         for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._folder.unlink(temporary)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from recollect.vector import Vector, decode
@@ -233,13 +234,46 @@ class Hits(list[Hit]):
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """One entry, or one file's notes, in a part of a context."""
+
+    source: str
+    """The session and id of an entry (``"main/019b…"``), or the path of a file."""
+    tokens: int
+    """What it takes of the budget, as the context's counter counts."""
+    remark: str = "whole"
+    """``"whole"``, ``"shortened"``, or how much of a file it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What did not go into a context, and why."""
+
+    kind: str
+    """The part it would have stood in."""
+    source: str
+    """As ``Item.source``."""
+    reason: str
+    """Why, for people."""
+    count: int = 1
+    """How many entries or passages this speaks of."""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One piece of a context block."""
 
     kind: str
-    """``"notes"``, ``"pinned"``, ``"recalled"`` or ``"newest"``."""
+    """``"notes"``, ``"pinned"``, ``"standing"``, ``"notes for the query"``, ``"recalled"`` or ``"newest"``.
+
+    What stands are preferences and decisions.
+    """
     text: str
     entries: tuple[Entry, ...] = ()
+    tokens: int = 0
+    """What the text takes of the budget."""
+    items: tuple[Item, ...] = ()
+    """What it is made of, in the order of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +282,16 @@ class Context:
 
     text: str
     tokens: int
-    """A conservative estimate: one token for every three bytes of UTF-8, rounded up."""
+    """What the text takes: by the counter that was given, else one token for every three bytes of UTF-8."""
     parts: tuple[Part, ...]
+    stable: int = 0
+    """How many characters at the start of the text are the same for every query.
+
+    They change with notes, with pinned entries, and with preferences and decisions. A provider's prompt
+    cache is to be told to break after them.
+    """
+    left_out: tuple[LeftOut, ...] = ()
+    """What did not go in, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,3 +305,23 @@ class Finding:
     message: str
     remedy: str = ""
     """What to do about it, as a command where there is one."""
+    cost: str = ""
+    """What it means to leave it as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupInfo:
+    """What ``Home.backup`` copied."""
+
+    folder: Path
+    """Where the copy lies: a home, to be opened like any other."""
+    agents: int
+    sessions: int
+    entries: int
+    """How many live entries the copy has."""
+    files: int
+    """How many files of the agents' own it has."""
+    size: int
+    """Bytes of all of it."""
+    findings: tuple[Finding, ...] = ()
+    """What the doctor found wrong with the copy, which is then wrong with the home as well."""

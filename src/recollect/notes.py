@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.bullets import Bullet, Bullets
 from recollect.errors import NotTextError, RecollectError
 from recollect.notes_file import NotesFile
+from recollect.notes_others import OtherFile, others_in
 from recollect.notes_prompt import Source, prompt_of
 
 PROJECT, USER = TYPES = ("Project", "User")
@@ -60,6 +61,7 @@ class Notes:
     Args:
         cwd: The project's folder, which holds ``AGENTS.md``; it must exist when a note is added.
         user_file: The user's file; without it ``$RECOLLECT_USER_MEMORY``, else ``~/.wave/memory.md``.
+        others: Whether a context holds what other agents' files in the folder say, too; see ``others``.
 
     Example:
         >>> notes = Notes("my-project")
@@ -70,15 +72,22 @@ class Notes:
     """
 
     def __init__(
-        self, cwd: str | os.PathLike[str] = ".", user_file: str | os.PathLike[str] | None = None
+        self,
+        cwd: str | os.PathLike[str] = ".",
+        user_file: str | os.PathLike[str] | None = None,
+        *,
+        others: bool = False,
     ) -> None:
         if user_file is None:
             user_file = os.environ.get(USER_FILE_VARIABLE) or USER_FILE
         user = _path("user_file", user_file).expanduser().absolute()
+        self._folder = _path("cwd", cwd).absolute()
         self._files = {
-            PROJECT: NotesFile(_path("cwd", cwd).absolute() / PROJECT_FILE, private=False),
+            PROJECT: NotesFile(self._folder / PROJECT_FILE, private=False),
             USER: NotesFile(user, private=True),
         }
+        self._with_others = others
+        self._read_last: dict[str, tuple[bytes, Source]] = {}
 
     def add(self, text: str, type: str) -> SaveResult:  # noqa: A002 - the word of the entry
         """Save ``text`` as the last note of its file, unless the file has a note that says the same.
@@ -182,9 +191,39 @@ class Notes:
         _check_budget(budget)
         if query is not None and not isinstance(query, str):
             raise TypeError(f"query must be a string or None, not {query!r:.80}")
-        return prompt_of(
-            [Source(kind, self._source(kind), self._read(kind)) for kind in TYPES], budget, query
-        )
+        return prompt_of([self._as_source(kind) for kind in TYPES], budget, query)
+
+    def sources(self) -> list[Source]:
+        """Return both files as a context shows them, then those of other agents if they were asked for.
+
+        A file of another agent that says what ``AGENTS.md`` says is left out.
+
+        Raises:
+            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A notes file cannot be read.
+        """
+        own = [self._as_source(kind) for kind in TYPES]
+        if not self._with_others:
+            return own
+        said = {source.bullets.body.strip() for source in own}
+        return own + [self._foreign(other) for other in self.others() if other.text.strip() not in said]
+
+    def others(self) -> list[OtherFile]:
+        """Return what other agents' files in the project's folder say; they are never written.
+
+        These are ``CLAUDE.md``, ``GEMINI.md``, ``.cursorrules`` and ``.cursor/rules/*.mdc``: up to 32 KiB of
+        each. Links are not followed; a file that cannot be read is left out, which is logged as a warning.
+        """
+        return others_in(self._folder)
+
+    def size(self, type: str) -> int:  # noqa: A002 - the word of the entry
+        """Return the bytes of a notes file, 0 if there is none.
+
+        Raises:
+            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
+            IsAFolderError, AccessDeniedError, StoreError: The file cannot be read.
+        """
+        _check_type(type)
+        return len(self._files[type].read())
 
     def _deduplicated(self, kind: str) -> list[MemoryEntry]:
         def change(raw: bytes) -> tuple[bytes | None, list[MemoryEntry]]:
@@ -204,7 +243,23 @@ class Notes:
         return self._entry(same, other) if same else None
 
     def _read(self, kind: str) -> Bullets:
-        return self._parsed(self._files[kind].read(), kind)
+        return self._as_source(kind).bullets
+
+    def _as_source(self, kind: str) -> Source:
+        raw, path = self._files[kind].read(), self._source(kind)
+        return self._kept(kind, raw, lambda: Source(kind, path, self._parsed(raw, kind)))
+
+    def _foreign(self, other: OtherFile) -> Source:
+        raw = other.text.encode()
+        return self._kept(other.path, raw, lambda: Source(Path(other.path).name, other.path, Bullets(raw)))
+
+    def _kept(self, key: str, raw: bytes, make: Callable[[], Source]) -> Source:
+        """Return what was made of the same bytes before: what was found in them is not looked for again."""
+        last = self._read_last.get(key)
+        if last is None or last[0] != raw:
+            last = raw, make()
+            self._read_last[key] = last
+        return last[1]
 
     def _parsed(self, raw: bytes, kind: str) -> Bullets:
         try:

@@ -164,6 +164,7 @@ def _make_private_folder(folder: Path) -> None:
     if not folder.is_dir():
         _make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+        _sync_folder(folder.parent)
 
 
 def _is_writable(target: Path, status: os.stat_result) -> bool:

@@ -6,17 +6,21 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from functools import cached_property
+from itertools import chain, zip_longest
 
 from recollect.bullets import Bullet, Bullets
 from recollect.model import BYTES_PER_TOKEN
+from recollect.notes_passages import Passages, as_bullet
 
 SHORTEST_FENCE = 3
+_SMALLEST = 4
+"""Bytes of the smallest note as a bullet; with less room no other is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
-    """One notes file as the prompt shows it: its kind (Project or User), its path, what it holds."""
+    """One notes file as a prompt shows it: its kind (Project or User), its path, what it holds."""
 
     kind: str
     path: str
@@ -25,8 +29,27 @@ class Source:
     @property
     def header(self) -> str:
         """The line that names the file."""
+        return self.named(f"{self.kind} notes")
+
+    def named(self, what: str) -> str:
+        """Return a line that names the file as the source of something."""
         path = self.path.encode("utf-8", "backslashreplace").decode()
-        return f"{self.kind} notes, from {json.dumps(path, ensure_ascii=False)}:\n"
+        return f"{what}, from {json.dumps(path, ensure_ascii=False)}:\n"
+
+    @cached_property
+    def is_blank(self) -> bool:
+        """Whether there is nothing in the file to show."""
+        return not self.bullets.text.strip()
+
+    @property
+    def length(self) -> int:
+        """About how many characters the file has."""
+        return len(self.bullets.text)
+
+    @cached_property
+    def passages(self) -> Passages:
+        """What the file is made of; its words are indexed when a query first asks."""
+        return Passages(self.bullets)
 
 
 def prompt_of(sources: Sequence[Source], budget: int | None, query: str | None) -> str:
@@ -35,12 +58,19 @@ def prompt_of(sources: Sequence[Source], budget: int | None, query: str | None) 
     The notes come with the words of ``query`` first, then the last ones of each file; a line says what is
     left out. The text is never over the budget, and empty if nothing fits.
     """
-    whole = "\n".join(
-        _fenced(source, source.bullets.body) for source in sources if source.bullets.body.strip()
-    )
-    if budget is None or not whole or _size(whole) <= budget * BYTES_PER_TOKEN:
-        return whole
+    there = [source for source in sources if not source.is_blank]
+    if budget is None or sum(source.length for source in there) <= budget * BYTES_PER_TOKEN:
+        whole = "\n".join(in_fence(source.header, source.bullets.body) for source in there)
+        if budget is None or _size(whole) <= budget * BYTES_PER_TOKEN:
+            return whole
     return _Selection(sources, budget).fill(_ranked(sources, query))
+
+
+def in_fence(header: str, text: str) -> str:
+    """Return a text after its header, in a fence of backticks that it cannot close."""
+    fence = "`" * _fence_for(text)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{header}{fence}markdown\n{text}{end}{fence}\n"
 
 
 def _size(text: str) -> int:
@@ -52,27 +82,24 @@ def _fence_for(text: str) -> int:
     return max(SHORTEST_FENCE, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
-def _fenced(source: Source, text: str) -> str:
-    fence = "`" * _fence_for(text)
-    end = "" if text.endswith("\n") else "\n"
-    return f"{source.header}{fence}markdown\n{text}{end}{fence}\n"
-
-
-def _as_bullet(bullet: Bullet) -> str:
-    return "- " + bullet.content.replace("\n", "\n  ") + "\n"
-
-
 def _ranked(sources: Sequence[Source], query: str | None) -> Iterable[tuple[int, Bullet]]:
-    """Return the notes, each with the number of its source: best first."""
+    """Return the notes, each with the number of its source: those about the query, then the last ones."""
     lasts = [
         [(number, bullet) for bullet in reversed(one.bullets.found)] for number, one in enumerate(sources)
     ]
-    newest = [note for notes in zip_longest(*lasts) for note in notes if note is not None]
-    words = set(re.findall(r"\w+", (query or "").casefold()))
-    if not words:
-        return newest
-    wanted = re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
-    return sorted(newest, key=lambda note: -len(set(wanted.findall(note[1].content.casefold()))))
+    newest = (note for notes in zip_longest(*lasts) for note in notes if note is not None)
+    wanted = list(_about(sources, query)) if query else []
+    seen = {(number, bullet.start) for number, bullet in wanted}
+    return chain(wanted, (note for note in newest if (note[0], note[1].start) not in seen))
+
+
+def _about(sources: Sequence[Source], query: str | None) -> Iterator[tuple[int, Bullet]]:
+    """Return the notes that have words of the query: the best of each file, then the next of each."""
+    found = [
+        [(number, passage.note) for passage in source.passages.about(query) if passage.note is not None]
+        for number, source in enumerate(sources)
+    ]
+    return (note for notes in zip_longest(*found) for note in notes if note is not None)
 
 
 @dataclass(slots=True)
@@ -85,9 +112,10 @@ class _Chosen:
 
     def cost(self, bullet: Bullet) -> int:
         """Return how many bytes the prompt grows by if it takes the bullet in."""
-        text = _as_bullet(bullet)
+        text = as_bullet(bullet) + "\n"
         longer = 2 * (max(self.fence, _fence_for(text)) - self.fence)
-        return _size(text) + longer + (0 if self.bullets else _size("\n" + _fenced(self.source, "\n")) - 1)
+        header = 0 if self.bullets else _size("\n" + in_fence(self.source.header, "\n")) - 1
+        return _size(text) + longer + header
 
     def take(self, bullet: Bullet) -> None:
         self.bullets.append(bullet)
@@ -95,7 +123,7 @@ class _Chosen:
 
     def __str__(self) -> str:
         self.bullets.sort(key=lambda bullet: bullet.start)
-        return _fenced(self.source, "".join(map(_as_bullet, self.bullets)))
+        return in_fence(self.source.header, "".join(as_bullet(bullet) + "\n" for bullet in self.bullets))
 
 
 class _Selection:
@@ -116,6 +144,8 @@ class _Selection:
 
     def _taken(self, notes: Iterable[tuple[int, Bullet]]) -> Iterator[Bullet]:
         for number, bullet in notes:
+            if self._room < _SMALLEST:
+                return
             if len(bullet.content) > self._room:
                 continue
             cost = self._chosen[number].cost(bullet)

@@ -225,6 +225,13 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     return rewritten
 
 
+def leave_from(log: Log, offset: int) -> None:
+    """Leave only the lines that begin at an offset or behind it. The caller holds the lock."""
+    with log.reading() as fd:
+        if fd is not None:
+            log.replace(_raw(fd, line) for line in _lines(fd) if line.offset >= offset)
+
+
 def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
     offset = 0
     for line in _lines(fd):

@@ -64,6 +64,7 @@ class Session:
             EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
             InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
             TypeError, ValueError: An argument cannot be stored; nothing was written.
+            SecretError: It holds what looks like a secret, and the home refuses these; nothing was written.
             LockTimeoutError: Another program kept the session locked for five seconds.
             StoreError: The disk is full or failed; nothing was written.
 
@@ -150,7 +151,7 @@ class Session:
         if "type" in keys and keys.keys() <= {"type", *RESERVED}:
             # A line with a type is a put, and a put without a payload would leave none.
             record |= self._body(id)
-        self._settle([record])
+        (record,) = self._settle([record])
         return self._store.amend(self.agent, self.id, record)
 
     def delete(self, id: str) -> None:  # noqa: A002
@@ -201,14 +202,16 @@ class Session:
         return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
-        records = [record_of(item, self._clock) for item in items]
-        self._settle(records)
-        return records
+        return self._settle([record_of(item, self._clock) for item in items])
 
-    def _settle(self, records: Sequence[Record]) -> None:
+    def _settle(self, records: list[Record]) -> list[Record]:
+        """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
+        if self._shared.guard is not None:
+            records = self._shared.guard(self.id, records)
         self._shared.meaning.claim()
         if any(record.get("embedding") for record in records):
             Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+        return records
 
     def _body(self, id: str) -> Record:  # noqa: A002
         found = self._store.find(self.agent, id, self.id)

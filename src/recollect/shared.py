@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from recollect.arguments import Clock
+from recollect.model import Record
 from recollect.recall.meaning import Meaning
 from recollect.recall.rerank import Reranker
 from recollect.store.base import Store
+
+Guard = Callable[[str, Sequence[Record]], list[Record]]
+"""Takes a session's id and lines that are about to be written to it, and returns these as they may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +23,5 @@ class Shared:
     clock: Clock
     meaning: Meaning
     reranker: Reranker | None
+    guard: Guard | None = None
+    """What looks at lines for secrets before they are written; None where all is kept."""

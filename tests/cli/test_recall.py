@@ -1,8 +1,7 @@
-"""``recall`` and ``context``."""
+"""``recall``."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,45 +86,3 @@ def test_control_characters_of_a_memory_do_not_reach_the_screen(cli: Command) ->
     cli.json("add", "apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:")
     shown = cli("recall", "apple").stdout
     assert r"apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:" in shown
-
-
-def test_context_prints_the_block_and_nothing_else(cli: Command) -> None:
-    cli.json("add", "passkeys replace passwords")
-    document = cli.json("context", "passkeys")
-    assert "passkeys replace passwords" in document["text"]
-    assert cli("context", "passkeys").stdout == document["text"]
-    assert set(document) == {"text", "tokens", "parts"}
-
-
-def test_context_without_a_query_shows_the_newest(cli: Command) -> None:
-    cli.json("add", "the newest thing")
-    assert "the newest thing" in cli("context").stdout
-
-
-def test_context_begins_with_the_notes_of_the_folder(cli: Command, tmp_path: Path) -> None:
-    (tmp_path / "AGENTS.md").write_text("## Memories\n\n- Use pnpm\n", "utf-8")
-    cli.json("add", "the newest thing")
-    document = cli.json("context", "--dir", str(tmp_path))
-    assert [part["kind"] for part in document["parts"]] == ["notes", "newest"]
-    assert document["text"].index("Use pnpm") < document["text"].index("the newest thing")
-
-
-def test_context_takes_the_notes_of_the_working_directory(
-    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "AGENTS.md").write_text("## Memories\n\n- Use pnpm\n", "utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert "Use pnpm" in cli("context").stdout
-
-
-def test_context_keeps_to_its_budget(cli: Command) -> None:
-    for number in range(6):
-        cli.json("add", f"thing number {number} {'x' * 100}")
-    document = cli.json("context", "--budget", "200")
-    assert 0 < len(document["text"].encode()) <= 600
-    assert document["tokens"] <= 200
-
-
-@pytest.mark.parametrize("words", [["--budget", "-1"], ["--budget", "many"], ["--dir", "/nowhere/at/all"]])
-def test_a_wrong_option_of_context_is_bad_input(cli: Command, words: list[str]) -> None:
-    assert cli.error("context", *words)[0] == 2

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.cli.screen import clipped, counted, harmless, one_line, print_view, size, table
+from recollect.cli.screen import print_view, table
+from recollect.shown import clipped, counted, harmless, one_line, size
 
 
 @given(st.text(st.characters()))

@@ -1,9 +1,10 @@
-"""``doctor``, ``index`` and ``compact``."""
+"""``doctor``, ``backup``, ``index`` and ``compact``."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,7 +33,7 @@ def test_doctor_names_a_line_that_is_no_json(cli: Command) -> None:
 
 def test_doctor_ends_with_1_after_an_error(cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Finding("error", "agent default", "the log is a folder", "move it away")
-    monkeypatch.setattr(Home, "doctor", lambda _: [broken])
+    monkeypatch.setattr(Home, "doctor", lambda *_, **__: [broken])
     result = cli("doctor")
     assert (result.exit_code, "move it away" in result.stdout) == (1, True)
 
@@ -44,11 +45,74 @@ def test_a_deleted_index_is_made_anew(cli: Command) -> None:
     assert len(cli.json("recall", "apple")["hits"]) == 1
 
 
+def levels(cli: Command) -> list[str]:
+    return [finding["level"] for finding in cli.json("doctor")["findings"]]
+
+
 def test_index_takes_in_what_an_editor_wrote(cli: Command) -> None:
-    (cli.sessions() / "main.ndjson").write_text('{"id":"1","type":"note","text":"apple"}\n', "utf-8")
-    assert [finding["level"] for finding in cli.json("doctor")["findings"]] == ["warning", "ok"]
+    cli.json("add", "pear")
+    with (cli.sessions() / "main.ndjson").open("a", encoding="utf-8") as log:
+        log.write('{"id":"1","type":"note","text":"apple"}\n')
+    assert levels(cli) == ["ok", "warning", "ok"]
     assert cli("index").stdout == "the index is up to date\n"
-    assert [finding["level"] for finding in cli.json("doctor")["findings"]] == ["ok", "ok"]
+    assert levels(cli) == ["ok", "ok", "ok"]
+
+
+def damage(cli: Command) -> None:
+    cli.json("add", "text")
+    with (cli.sessions() / "main.ndjson").open("a", encoding="utf-8") as log:
+        log.write("no json\n")
+
+
+def test_doctor_mends_when_asked_and_is_content_afterwards(cli: Command) -> None:
+    damage(cli)
+    document = cli.json("doctor", "--fix", "--deep")
+    assert document["healthy"] is True
+    assert document["findings"][0]["message"].startswith("mended: took 1 unreadable line(s) out; it was kept")
+    assert len(list((cli.sessions() / ".archive").glob("main.ndjson.*.original"))) == 1
+
+
+def test_doctor_says_what_damage_costs_and_what_mends_it(cli: Command) -> None:
+    damage(cli)
+    result = cli("doctor")
+    assert "what they said is not remembered; all other lines are" in result.stdout
+    assert "recollect doctor --fix" in result.stdout
+
+
+def test_a_secret_is_a_warning_that_shows_no_secret(cli: Command) -> None:
+    token = "ghp_" + "a1B2" * 9
+    entry = cli.json("add", token)
+    result = cli("doctor")
+    assert (result.exit_code, token in result.stdout) == (0, False)
+    assert f"recollect purge {entry['id']} --session main --agent default" in result.stdout
+
+
+def test_backup_makes_a_home_that_answers(cli: Command, tmp_path: Path) -> None:
+    cli.json("add", "apple")
+    document = cli.json("backup", str(tmp_path / "copy"))
+    counts = {key: document[key] for key in ("agents", "sessions", "entries", "files", "findings")}
+    assert counts == {"agents": 1, "sessions": 1, "entries": 1, "files": 0, "findings": []}
+    assert document["folder"] == str(tmp_path / "copy")
+    assert len(cli.json("recall", "apple", "--home", str(tmp_path / "copy"))["hits"]) == 1
+
+
+def test_backup_tells_people_what_it_copied(cli: Command, tmp_path: Path) -> None:
+    cli.json("add", "apple")
+    result = cli("backup", str(tmp_path / "copy"))
+    assert result.stdout.startswith("copied 1 agent, 1 session, 1 entry and 0 files (")
+    assert result.stdout.endswith(f" to {tmp_path / 'copy'}\n")
+
+
+def test_backup_of_a_damaged_home_ends_with_1(cli: Command, tmp_path: Path) -> None:
+    damage(cli)
+    result = cli("backup", str(tmp_path / "copy"))
+    assert (result.exit_code, "1 unreadable line(s), skipped" in result.stdout) == (1, True)
+    assert (tmp_path / "copy").is_dir()
+
+
+def test_backup_into_a_folder_that_is_not_empty_is_bad_input(cli: Command) -> None:
+    cli.json("add", "apple")
+    assert cli.error("backup", str(cli.home.parent)) == (2, "invalid_argument")
 
 
 def test_compact_shortens_a_log_and_keeps_the_entry(cli: Command) -> None:

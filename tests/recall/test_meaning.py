@@ -79,7 +79,7 @@ def test_auto_in_a_home_of_an_unknown_embedder_is_words_only_and_names_it(
         hits = home.agent("a").recall("my sibling")
         assert (list(hits), hits.lexical_only) == ([], True)
         assert "'concepts'" in hits.reason
-        assert [finding.level for finding in home.doctor()] == ["ok", "warning"]
+        assert [finding.level for finding in home.doctor()] == ["ok", "ok", "warning"]
 
 
 def test_the_record_of_the_space_may_be_lost_like_any_index(tmp_path: Path) -> None:

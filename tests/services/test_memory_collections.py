@@ -15,7 +15,7 @@ from tests.memories import SESSIONS, texts
 
 import recollect
 from recollect import Home, MemoryService
-from recollect.store import erasing
+from recollect.store import erasing, purging
 from recollect.testing import ManualClock
 
 DROPPED = f"{SESSIONS}/.dropped.ndjson"
@@ -89,12 +89,12 @@ def _drop_and_die(root: Path, at: str) -> None:
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    target: Any = erasing.Eraser if at.startswith("_") else erasing
+    target: Any = erasing.Eraser if at.startswith("_") else purging
     setattr(target, at, die)
     MemoryService(root).delete_collection("s1")
 
 
-@pytest.mark.parametrize("at", ["mark_dropped", "_remove_archive", "_checkpoint"])
+@pytest.mark.parametrize("at", ["mark_dropped", "remove_archive", "_checkpoint"])
 def test_a_drop_that_is_killed_half_way_still_ends_dropped(tmp_path: Path, at: str) -> None:
     MemoryService(tmp_path).create_memory("s1", "x", [1.0, 0.0])
     process = multiprocessing.get_context("spawn").Process(target=_drop_and_die, args=(tmp_path, at))

@@ -34,7 +34,8 @@ def test_no_more_than_64_indexes_are_open_at_a_time(tmp_path: Path) -> None:
     with recollect.open(tmp_path, durability="os") as home:
         for n in range(200):
             home.agent(f"a{n}").session("s").add("note", {"content": f"walnut {n}"})
-        assert sum(name.endswith("index.db") for name in open_files()) <= MOST_OPEN
+        mine = [name for name in open_files() if name.startswith(str(tmp_path))]
+        assert sum(name.endswith("index.db") for name in mine) <= MOST_OPEN
         assert home.agent("a0").recall("walnut")[0].entry.text == "walnut 0"
     assert not [name for name in open_files() if name.startswith(str(tmp_path))]
 
@@ -109,7 +110,7 @@ if child:
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="the system has no fork")
 def test_parent_and_child_of_a_fork_both_add_and_nothing_is_lost(tmp_path: Path) -> None:
     entries, _, findings = run(FORK, str(tmp_path)).split()
-    assert (entries, findings) == ("80", "2")
+    assert (entries, findings) == ("80", "3")
     with recollect.open(tmp_path) as home:
         assert len({hit.entry.id for hit in home.agent("a").recall("walnut", limit=500)}) == 80
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from recollect.cli.command import Answer, confirm, home_command
 from recollect.cli.options import YesOption, complete_agents
-from recollect.cli.screen import one_line
+from recollect.shown import one_line
 
 if TYPE_CHECKING:
     from recollect.home import Home

@@ -32,7 +32,8 @@ from recollect.cli.options import (
     Place,
     UserFileOption,
 )
-from recollect.cli.screen import harmless, print_view
+from recollect.cli.screen import print_view
+from recollect.shown import harmless
 
 
 @dataclass(frozen=True, slots=True)

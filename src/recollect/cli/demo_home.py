@@ -24,7 +24,7 @@ AGES = (0, 14, 30)
 """The days after which the typed entries are looked at. On the last, faded ones are archived."""
 ASKED = 3
 """How often the finding is asked for on the last day."""
-BUDGET = 400
+BUDGET = 320
 """The most tokens of the context block."""
 
 

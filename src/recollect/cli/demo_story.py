@@ -17,9 +17,10 @@ from rich.text import Text
 
 from recollect.cli import sample
 from recollect.cli.demo_home import AGENT, AGES, ASKED, BMAD, BUDGET, PROJECT, USER_FILE, Faded, Shown
-from recollect.cli.screen import clipped, counted, harmless, moment, one_line, table
+from recollect.cli.screen import table
 from recollect.model import Hit
 from recollect.notes import PROJECT_FILE, SaveResult
+from recollect.shown import clipped, counted, harmless, moment, one_line
 
 _STEPS = (
     ("recall 'who carries the pager in May' --explain", "ask it something of your own"),

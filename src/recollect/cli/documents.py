@@ -7,8 +7,21 @@ import sys
 from typing import Any
 
 from recollect.line import format_time
-from recollect.model import Context, Entry, Finding, Hit, Hits, Record, SessionInfo, Version, Why
+from recollect.model import (
+    BackupInfo,
+    Context,
+    Entry,
+    Finding,
+    Hit,
+    Hits,
+    Part,
+    Record,
+    SessionInfo,
+    Version,
+    Why,
+)
 from recollect.notes import MemoryEntry, SaveResult
+from recollect.notes_import import Offer
 
 Document = dict[str, Any]
 """A JSON object on its way out."""
@@ -81,12 +94,30 @@ def hits_document(hits: Hits) -> Document:
 
 
 def context_document(context: Context) -> Document:
-    """Return a context block and the entries that its parts show."""
-    parts = [
-        {"kind": part.kind, "text": part.text, "entries": [entry_document(entry) for entry in part.entries]}
-        for part in context.parts
-    ]
-    return {"text": context.text, "tokens": context.tokens, "parts": parts}
+    """Return a context block, the entries that its parts show, and what did not go in."""
+    return {
+        "text": context.text,
+        "tokens": context.tokens,
+        "stable": context.stable,
+        "parts": [part_document(part) for part in context.parts],
+        "left_out": [
+            {"kind": left.kind, "source": left.source, "reason": left.reason, "count": left.count}
+            for left in context.left_out
+        ],
+    }
+
+
+def part_document(part: Part) -> Document:
+    """Return one part of a context."""
+    return {
+        "kind": part.kind,
+        "text": part.text,
+        "tokens": part.tokens,
+        "entries": [entry_document(entry) for entry in part.entries],
+        "items": [
+            {"source": item.source, "tokens": item.tokens, "remark": item.remark} for item in part.items
+        ],
+    }
 
 
 def session_document(info: SessionInfo) -> Document:
@@ -100,7 +131,21 @@ def finding_document(finding: Finding) -> Document:
         "level": finding.level,
         "subject": finding.subject,
         "message": finding.message,
+        "cost": finding.cost,
         "remedy": finding.remedy,
+    }
+
+
+def backup_document(info: BackupInfo) -> Document:
+    """Return what a backup copied, and what is wrong with it."""
+    return {
+        "folder": str(info.folder),
+        "agents": info.agents,
+        "sessions": info.sessions,
+        "entries": info.entries,
+        "files": info.files,
+        "size": info.size,
+        "findings": [finding_document(finding) for finding in info.findings],
     }
 
 
@@ -116,4 +161,14 @@ def saved_document(result: SaveResult) -> Document:
         "saved": result.saved,
         "note": note_document(result.entry),
         "duplicate_of": None if twin is None else note_document(twin),
+    }
+
+
+def offer_document(offer: Offer) -> Document:
+    """Return a bullet of another agent's file that may become a note."""
+    return {
+        "content": offer.content,
+        "source": offer.source,
+        "line": offer.line,
+        "duplicate_of": offer.duplicate_of,
     }

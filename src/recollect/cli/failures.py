@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 import typer
 
-from recollect.cli.screen import harmless
 from recollect.errors import (
     AgentNotFoundError,
     EntryNotFoundError,
@@ -20,6 +19,7 @@ from recollect.errors import (
     PathEscapeError,
     RecollectError,
 )
+from recollect.shown import harmless
 
 NOT_FOUND = 1
 """What was named is not there, or a question was answered with no."""

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, argument_or_input
 from recollect.cli.options import PathArgument
-from recollect.cli.screen import counted, harmless, one_line
+from recollect.shown import counted, harmless, one_line
 
 if TYPE_CHECKING:
     from recollect.agent import Agent

@@ -10,7 +10,8 @@ from rich.text import Text
 from recollect.cli.command import Answer, show
 from recollect.cli.documents import Document
 from recollect.cli.options import JsonOption
-from recollect.cli.screen import progress, size, table
+from recollect.cli.screen import progress, table
+from recollect.shown import size
 
 if TYPE_CHECKING:
     from recollect.embed.catalogue import Model

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from itertools import count, groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,13 +14,16 @@ from rich.text import Text
 
 from recollect.bullets import sameness
 from recollect.cli.command import Answer, argument_or_input, confirm, notes_command
-from recollect.cli.documents import note_document, saved_document
+from recollect.cli.documents import note_document, offer_document, saved_document
 from recollect.cli.failures import DeclinedError, NoteNotFoundError
 from recollect.cli.keyboard import read_keys
 from recollect.cli.options import YesOption
-from recollect.cli.screen import clipped, counted, harmless, one_line
+from recollect.errors import NotTextError
 from recollect.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
+from recollect.notes_import import Offer, offers, take
+from recollect.notes_others import READ_LIMIT, OtherFile
 from recollect.services.input_manager import InputManager
+from recollect.shown import clipped, counted, harmless, one_line, size
 
 app = typer.Typer(
     name="notes",
@@ -54,10 +58,24 @@ BudgetOption = Annotated[
 ]
 
 
+FromOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        help="Take the bullets of this file, instead of those other agents read.",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be added, and add nothing.")]
+
+
 @notes_command(app, "recollect notes list --project", name="list")
 def list_notes(notes: Notes, project: ProjectOption = False, user: UserOption = False) -> Answer:
     """List the notes, the project's and then the user's, each with its line."""
     found = notes.entries(_type_of(project=project, user=user))
+    _warn_of_size(notes)
     document = {"notes": [note_document(note) for note in found]}
     return Answer(document, _listing(found) if found else Text("no notes yet"))
 
@@ -75,6 +93,7 @@ def add(
     if manager.submit(message if message.startswith("#") else f"# {message}") == "message":
         raise ValueError(f"a note must have text, not {message[:80]!r}")
     result = manager.select(_choice(project=project, user=user))
+    _warn_of_size(notes)
     return Answer(saved_document(result), Text(harmless(_told(result))))
 
 
@@ -116,6 +135,97 @@ def show(notes: Notes, query: QueryArgument = None, budget: BudgetOption = None)
     text = notes.prompt(budget, query)
     view = Text(harmless(text.removesuffix("\n")) or "no notes to show")
     return Answer({"text": text}, view, exact=text.encode("utf-8"))
+
+
+@notes_command(app, "recollect notes import --dry-run", name="import")
+def import_notes(
+    notes: Notes, file: FromOption = None, dry_run: DryOption = False, yes: YesOption = False
+) -> Answer:
+    """Add bullets of files that are kept for other agents to the project's notes.
+
+    These are CLAUDE.md, GEMINI.md, .cursorrules and .cursor/rules/*.mdc, which stay as they are.
+    You choose among those that AGENTS.md does not have; --yes takes all.
+    """
+    found = offers(notes, None if file is None else [_read(file.absolute())])
+    new = [offer for offer in found if offer.duplicate_of is None]
+    chosen = new if dry_run else _chosen(new, yes=yes)
+    added = [] if dry_run else take(notes, chosen)
+    document = {
+        "dry_run": dry_run,
+        "offers": [offer_document(offer) for offer in found],
+        "notes": [note_document(result.entry) for result in added if result.saved],
+    }
+    if not added:
+        return Answer(document, Group(*_offered(found), Text(_summary(found, new))))
+    return Answer(document, Text(f"added {counted(len(added), 'note')} to AGENTS.md"))
+
+
+def _read(file: Path) -> OtherFile:
+    try:
+        return OtherFile(str(file), file.read_text("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise NotTextError(f"{file} is not UTF-8 at byte {error.start}: save it as UTF-8 first") from None
+
+
+def _chosen(new: Sequence[Offer], *, yes: bool) -> list[Offer]:
+    """Return the offers that the user wants."""
+    if yes or not new:
+        return list(new)
+    if not sys.stdin.isatty():
+        raise ValueError(
+            f"{counted(len(new), 'bullet')} to add? Nobody can answer here: add --yes or --dry-run"
+        )
+    for number, offer in enumerate(new, 1):
+        typer.echo(f"{number:>3}  {one_line(clipped(offer.content, 100))}", err=True)
+    answer = typer.prompt(
+        "Which? (such as 1,3-5, or all; Enter for none)", default="", show_default=False, err=True
+    )
+    numbers = range(1, len(new) + 1) if answer.strip().casefold() == "all" else numbers_of(answer, len(new))
+    return [new[number - 1] for number in numbers]
+
+
+def numbers_of(answer: str, most: int) -> list[int]:
+    """Return the numbers from 1 that an answer such as ``1,3-5`` names, in order.
+
+    Raises:
+        ValueError: It names something else, or a number above ``most``.
+    """
+    found: set[int] = set()
+    for word in answer.replace(",", " ").split():
+        first, dash, last = word.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)):
+            raise ValueError(f"{word!r:.40} is neither a number nor a range such as 3-5; nothing was added")
+        found |= set(range(int(first), int(last or first) + 1)[: most + 1])
+    wrong = sorted(number for number in found if not 1 <= number <= most)
+    if wrong:
+        raise ValueError(f"there is no number {wrong[0]}, only 1 to {most}; nothing was added")
+    return sorted(found)
+
+
+def _offered(found: Sequence[Offer]) -> list[RenderableType]:
+    """Return offers under the names of their files."""
+    parts: list[RenderableType] = []
+    for source, of_file in groupby(found, attrgetter("source")):
+        grid = Table.grid(padding=(0, 2))
+        for offer in of_file:
+            also = f"as {one_line(offer.duplicate_of)}" if offer.duplicate_of else "new"
+            grid.add_row("", Text(str(offer.line), "dim"), Text(also), Text(one_line(clipped(offer.content))))
+        parts += [Text(one_line(source), "bold"), grid]
+    return parts
+
+
+def _summary(found: Sequence[Offer], new: Sequence[Offer]) -> str:
+    if not found:
+        return "no bullets found in files of other agents"
+    return f"{counted(len(new), 'bullet')} of {len(found)} could be added; nothing was"
+
+
+def _warn_of_size(notes: Notes) -> None:
+    """Say on standard error when other agents will not read all of AGENTS.md."""
+    length = notes.size(PROJECT)
+    if length > READ_LIMIT:
+        words = f"AGENTS.md is {size(length)}; some agents, such as Codex, stop reading at {size(READ_LIMIT)}"
+        typer.echo(f"warning: {words}. Remove notes, or see: recollect notes dedupe", err=True)
 
 
 def _type_of(*, project: bool, user: bool) -> str | None:

@@ -1,7 +1,6 @@
-"""``recollect recall`` and ``context``: finding what was remembered."""
+"""``recollect recall``: finding what was remembered."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,12 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command
-from recollect.cli.documents import context_document, hits_document
-from recollect.cli.options import FolderOption, TypesOption, complete_sessions
-from recollect.cli.screen import clipped, counted, harmless, moment, one_line, table
+from recollect.cli.documents import hits_document
+from recollect.cli.options import TypesOption, complete_sessions
+from recollect.cli.screen import table
 from recollect.model import Hit, Hits
-from recollect.notes import Notes
 from recollect.recall.meaning import UNWANTED
+from recollect.shown import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
     from recollect.agent import Agent
@@ -27,12 +26,6 @@ _SHORT = 120
 
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)
-]
-TopicArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="QUERY", help="What the prompt is about; without it the newest.", show_default=False
-    ),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many hits.")]
 SessionsOption = Annotated[
@@ -53,7 +46,6 @@ SinceOption = Annotated[
 UntilOption = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
 ]
-BudgetOption = Annotated[int, typer.Option("--budget", metavar="TOKENS", help="The most tokens it may have.")]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show as a table why each hit was found.")]
 WhereOption = Annotated[
     list[str] | None,
@@ -173,15 +165,3 @@ def _part(part: float | None, rank: int | None) -> str:
     if part is None:
         return ""
     return f"{part:.2f}" + (f" #{rank}" if rank is not None else "")
-
-
-@agent_command(app, "recollect context 'the retry policy of payments' > prompt.txt")
-def context(
-    agent: "Agent", query: TopicArgument = None, budget: BudgetOption = 2000, folder: FolderOption = Path()
-) -> Answer:
-    """Print the block of memory that goes into a system prompt: notes first, then entries.
-
-    Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
-    """
-    block = agent.context(query, budget=budget, notes=Notes(folder))
-    return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))

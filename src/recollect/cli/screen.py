@@ -1,13 +1,11 @@
-"""What people see: consoles, and memory text that cannot do anything to a terminal."""
+"""What people see on a terminal: consoles, tables and progress bars."""
 
 from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -15,77 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from recollect.shown import one_line
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-_SHOWN = frozenset("\n\t\u00ad\u200c\u200d")
-"""Control and format characters that ordinary text needs: joiners make letters and emoji."""
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _UNBOUNDED = 10_000
-_CLIP = 600
-_KIBI = 1024
-
-
-def harmless(text: str) -> str:
-    r"""Return text in which control characters, hidden ones and lone surrogates stand as escapes.
-
-    A remembered text may come from anywhere. Shown like this it cannot move the
-    cursor, change colours, reverse the reading direction or hide a part of itself.
-
-    Example:
-        >>> print(harmless("red\x1b[31m"))
-        red\x1b[31m
-    """
-    return "".join(_escape(letter) for letter in text)
-
-
-def _escape(letter: str) -> str:
-    if letter in _SHOWN or unicodedata.category(letter) not in _HIDDEN:
-        return letter
-    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
-def clipped(text: str, length: int = _CLIP) -> str:
-    """Return the beginning of a text, with three dots where more follows."""
-    return text if len(text) <= length else text[: length - 1].rstrip(" \n.,;:") + "…"
-
-
-def one_line(text: str) -> str:
-    """Return a text harmless and on one line, as table cells need it."""
-    return " ".join(harmless(text).split())
-
-
-def moment(value: datetime) -> str:
-    """Return a time as people read it here: UTC, to the minute."""
-    return value.strftime("%Y-%m-%d %H:%M")
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in the unit that suits it.
-
-    Example:
-        >>> size(58_450)
-        '57.1 KiB'
-    """
-    amount = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if amount < _KIBI:
-            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= _KIBI
-    return f"{amount:.1f} GiB"
-
-
-def counted(count: int, word: str) -> str:
-    """Return a number with its noun, in the plural where it needs one.
-
-    Example:
-        >>> counted(1, "file"), counted(3, "entry")
-        ('1 file', '3 entries')
-    """
-    if count == 1:
-        return f"1 {word}"
-    return f"{count:,} {word[:-1]}ies" if word.endswith("y") else f"{count:,} {word}s"
 
 
 class Screen(Console):

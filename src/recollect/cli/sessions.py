@@ -11,8 +11,9 @@ from recollect.cli.command import Answer, agent_command, confirm
 from recollect.cli.documents import entry_document, session_document
 from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import SessionArgument, TypesOption, YesOption
-from recollect.cli.screen import clipped, harmless, moment, one_line, size, table
+from recollect.cli.screen import table
 from recollect.model import Entry
+from recollect.shown import clipped, harmless, moment, one_line, size
 
 if TYPE_CHECKING:
     from recollect.agent import Agent

@@ -1,42 +1,95 @@
-"""``recollect doctor``, ``index`` and ``compact``: looking after a home."""
+"""``recollect doctor``, ``backup``, ``index`` and ``compact``: looking after a home."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, home_command
-from recollect.cli.documents import finding_document
+from recollect.cli.documents import backup_document, finding_document
 from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
-from recollect.cli.screen import counted, progress, size, table
+from recollect.cli.screen import progress, table
 from recollect.decay import is_faded
 from recollect.errors import EmbedderUnavailableError
 from recollect.model import Finding, Record
+from recollect.shown import counted, harmless, size
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from recollect.agent import Agent
     from recollect.home import Home
 
 app = typer.Typer()
 
 
-@home_command(app, "recollect doctor")
-def doctor(home: "Home") -> Answer:
-    """Look for damage and say what to do about it. The status is 1 if there is an error."""
-    findings = home.doctor()
+DeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--deep", help="Compare every row and vector with the logs, and look for secrets in all lines."
+    ),
+]
+FixOption = Annotated[
+    bool,
+    typer.Option("--fix", help="Mend what can be mended; a log that is changed keeps its original."),
+]
+
+
+@home_command(app, "recollect doctor --deep")
+def doctor(home: "Home", deep: DeepOption = False, fix: FixOption = False) -> Answer:
+    """Look for damage and say what it costs and what to do about it.
+
+    The status is 1 if there is an error; warnings do not count. Without --fix nothing that is
+    remembered is changed. Secrets are looked for in the newest MiB of each log, with --deep in all of it.
+    """
+    with progress("looking") as bar:
+        findings = home.doctor(deep=deep, fix=fix, progress=_telling(bar))
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
     return Answer(document, _findings_view(findings), status=0 if healthy else 1)
 
 
+def _telling(bar: "Progress") -> Callable[[int, int], None]:
+    """Return what moves a bar to so many of so many."""
+    task = bar.task_ids[0]
+    return lambda done, total: bar.update(task, completed=done, total=total)
+
+
 def _findings_view(findings: list[Finding]) -> RenderableType:
     if not findings:
         return Text("nothing to look at yet")
-    rows = [(finding.level, finding.subject, finding.message, finding.remedy) for finding in findings]
-    return table(("level", "subject", "message", "remedy"), rows)
+    rows = [
+        (finding.level, finding.subject, finding.message, finding.cost, finding.remedy)
+        for finding in findings
+    ]
+    return table(("level", "subject", "message", "if left so", "remedy"), rows)
+
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A new or empty folder for the copy.", show_default=False)
+]
+
+
+@home_command(app, "recollect backup ~/backups/2026-01-11")
+def backup(home: "Home", folder: FolderArgument) -> Answer:
+    """Copy the home while others may go on writing, and check the copy.
+
+    The copy is a home itself: to go back to it, use it with --home. Indexes are left out, they are made
+    anew. The status is 1 if the copy has damage, which the home has then, too.
+    """
+    with progress("copying") as bar:
+        info = home.backup(folder, _telling(bar))
+    counts = (counted(info.agents, "agent"), counted(info.sessions, "session"))
+    words = f"copied {', '.join(counts)}, {counted(info.entries, 'entry')} and {counted(info.files, 'file')}"
+    view = Text(f"{words} ({size(info.size)}) to {harmless(str(info.folder))}")
+    damaged = bool(info.findings)
+    shown = Group(view, _findings_view(list(info.findings))) if damaged else view
+    return Answer(backup_document(info), shown, status=int(damaged))
 
 
 RebuildOption = Annotated[

@@ -94,5 +94,6 @@ class Dense:
             self.pending = len(self._vectors.pending(self._scope))
 
     def _fail(self, error: RecollectError) -> None:
-        logger.warning("recall by words only: %s", error)
+        # What an embedder says of its failure may quote a text, and logs hold none.
+        logger.warning("recall by words only: %s", type(error).__name__)
         self._vector, self.space, self.reason = None, None, str(error)

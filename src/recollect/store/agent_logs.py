@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -20,10 +20,11 @@ from recollect.index import DamagedError, Index, Row, UnavailableError
 from recollect.index.database import BUSY, SCHEMA, UNUSABLE
 from recollect.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
 from recollect.line import payload_of, read_time, text_of
-from recollect.lock import Lock
+from recollect.lock import TIMEOUT, Lock
 from recollect.log import Log, Stat, stat_of
 from recollect.model import Entry, Record, SessionInfo
 from recollect.rewrite import Rewritten
+from recollect.store.purging import resume
 from recollect.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class AgentLogs:
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                log = self._logs[session] = _Log(self.folder, name, lock, durable=self._durable)
+                log = self._logs[session] = _Log(self.folder, name, lock, session, durable=self._durable)
             self._logs.move_to_end(session)
             if len(self._logs) > _NEVER_TOO_MANY:
                 self.close_some()
@@ -89,8 +90,7 @@ class AgentLogs:
 
     def archive(self, session: str) -> Log:
         """Return the archive of a session, which need not exist. The session's lock guards it."""
-        log = self.log(session)
-        return Log(self.folder, f"{ARCHIVE}/{log.name}", log.lock, durable=True)
+        return _archive_of(self.folder, self.log(session))
 
     def forget_log(self, session: str) -> None:
         """Close a session's log that is no more."""
@@ -361,10 +361,28 @@ def info_of(session: str, stat: Stat) -> SessionInfo:
 
 
 class _Log(Log):
-    """A log that gives its files back when it is forgotten: a thread may still use one just closed."""
+    """A session's log, on which a killed purge is finished before anything else is done.
+
+    It gives its files back when it is forgotten: a thread may still use one just closed.
+    """
+
+    def __init__(self, folder: Folder, name: str, lock: Lock, session: str, *, durable: bool) -> None:
+        super().__init__(folder, name, lock, durable=durable)
+        self._sessions = folder
+        self._session = session
+
+    @contextmanager
+    def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
+        with super().locked(timeout):
+            resume(self._sessions, self._session, self, _archive_of(self._sessions, self))
+            yield
 
     def __del__(self) -> None:
         self.close()
+
+
+def _archive_of(folder: Folder, log: Log) -> Log:
+    return Log(folder, f"{ARCHIVE}/{log.name}", log.lock, durable=True)
 
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
-from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
+from recollect.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.vector import Space, Vector
 
 
@@ -271,8 +272,25 @@ class Store(Searchable, Protocol):
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
 
-    def doctor(self) -> list[Finding]:
-        """Look at everything and change nothing."""
+    def doctor(
+        self,
+        *,
+        deep: bool = False,
+        fix: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Finding]:
+        """Look at everything; change no truth unless to ``fix`` it, and keep what it was beside.
+
+        ``deep`` also compares all that is derived with what it is derived from. ``progress`` is told bytes.
+        """
+
+    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
+        """Copy all truth into a new folder, consistent while others write, and check the copy.
+
+        Raises:
+            ValueError: The folder is not empty, or lies in what is to be copied.
+            StoreError: The disk is full or failed, or the copy is not what was read. There is no copy then.
+        """
 
     def close(self) -> None:
         """Give back all handles. The store can be used again, which opens them anew."""

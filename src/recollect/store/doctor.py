@@ -2,89 +2,245 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+
 from recollect.errors import CorruptLogError
 from recollect.fold import Fold
-from recollect.index import DamagedError, UnavailableError
-from recollect.layout import TEMPORARY
+from recollect.index import DamagedError, UnavailableError, check
+from recollect.layout import ARCHIVE, LOCK, TEMPORARY, Layout, lock_file
+from recollect.line import id_of
 from recollect.log import Log, stat_of
 from recollect.model import Finding
-from recollect.scan import Scan
+from recollect.scan import Line, Scan
+from recollect.secrets import kinds_in, masked, secrets_in
 from recollect.store.agent_logs import AgentLogs
+from recollect.store.originals import log_of, original_names, originals
+from recollect.store.purging import PurgeMarks
+
+NEWEST = 1 << 20
+"""Bytes at the end of each log in which secrets are looked for, where not all are to be looked at."""
+
+_MOST_SECRETS = 20
+"""Entries with secrets that are named one by one; of the others only how many there are is told."""
+_FIX = "recollect doctor --fix"
+_REBUILD = "recollect index --rebuild"
+_SLOWER = "recall may miss entries, or find them by words that are no longer theirs"
 
 
-def examine(logs: AgentLogs) -> list[Finding]:
-    """Return what is wrong with an agent, or one finding that all is well."""
-    findings = [*_folder(logs), *_index(logs)]
+def examine(
+    logs: AgentLogs,
+    layout: Layout,
+    *,
+    deep: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Finding]:
+    """Return what is wrong with an agent, or that all is well. ``progress`` is told bytes of logs."""
+    findings = [*_folder(logs, layout), *_archives(logs), *_marks(logs), *_index(logs, deep=deep)]
     entries = 0
-    for session, _, _ in logs.files():
-        fold, found = _log(f"{logs.agent}/{session}", logs.log(session))
-        _, archived = _log(f"{logs.agent}/{session} (archive)", logs.archive(session))
+    search = SecretSearch(logs.agent, deep=deep)
+    for session, _, status in logs.files():
+        fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
+        archived = search.watching(session) if deep else _unwatched
+        findings += found + _log(f"{logs.agent}/{session} (archive)", logs.archive(session), archived)[1]
         entries += len(fold.entries)
-        findings += found + archived
+        if deep:
+            findings += _rows(logs, session)
+            for original in originals(logs.folder, logs.log(session)):
+                _log("", original, archived)  # Its damage is why it is there.
+        progress(status.st_size)
+    findings += search.findings()
     if not any(finding.level != "ok" for finding in findings):
-        findings.append(Finding("ok", logs.agent, f"{entries:,} entries, every line readable, index in step"))
+        findings.append(Finding("ok", logs.agent, _all_is_well(entries, deep=deep)))
     return findings
 
 
-def _log(subject: str, log: Log) -> tuple[Fold, list[Finding]]:
+def _all_is_well(entries: int, *, deep: bool) -> str:
+    begin = f"{entries:,} entries, every line readable, index in step"
+    if deep:
+        return f"{begin} and as the logs say, no secret anywhere"
+    return f"{begin}, no secret in the newest {NEWEST >> 20} MiB of each log"
+
+
+Watch = Callable[[Iterable[Line], int], Iterable[Line]]
+"""Lets lines pass that are to be looked at on the way; the number is how long their file is."""
+
+
+def _unwatched(lines: Iterable[Line], _size: int) -> Iterable[Line]:
+    return lines
+
+
+def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
     fold = Fold()
+    stat = log.stat()
     with log.reading() as fd:
-        if fd is None:
+        if fd is None or stat is None:
             return fold, []
         scan = Scan(fd, unfinished=True)
-        fold.take(scan)
+        fold.take(watch(scan, stat.size))
     return fold, [*_counted(subject, fold, scan)]
 
 
-def _counted(subject: str, fold: Fold, scan: Scan) -> list[Finding]:
-    findings = []
+def _counted(subject: str, fold: Fold, scan: Scan) -> Iterator[Finding]:
     if fold.unreadable:
-        remedy = "mend the lines in a text editor; recollect goes on without them"
-        findings.append(Finding("error", subject, f"{fold.unreadable} unreadable line(s), skipped", remedy))
-    if scan.torn:
-        findings.append(
-            Finding("warning", subject, f"{scan.torn} line(s) of a batch whose write was cut short, hidden")
+        message = f"{fold.unreadable} unreadable line(s), skipped"
+        remedy = f"mend the lines in a text editor, or take them out: {_FIX}"
+        yield Finding(
+            "error", subject, message, remedy, "what they said is not remembered; all other lines are"
         )
+    if scan.torn:
+        message = f"{scan.torn} line(s) of a batch whose write was cut short, hidden"
+        cost = "nothing: the write never succeeded, and the next one removes what stands at the end"
+        yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
-        findings.append(Finding("warning", subject, "the last line has no newline; the next write ends it"))
+        message = "the last line has no newline; the next write ends it"
+        cost = "what it said is not remembered" if scan.unread else "nothing"
+        yield Finding("warning", subject, message, _FIX, cost)
     if fold.ignored:
-        findings.append(Finding("warning", subject, f"{fold.ignored} patch(es) without an entry, ignored"))
-    return findings
+        message = f"{fold.ignored} patch(es) without an entry, ignored"
+        cost = "nothing: they speak of entries that are gone"
+        yield Finding("warning", subject, message, "recollect compact", cost)
 
 
-def _folder(logs: AgentLogs) -> list[Finding]:
-    findings = []
+def _folder(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
     taken = {name for _, name, _ in logs.files()}
-    for entry in logs.folder.scan():
+    locks = {lock_file(name, layout.extension) for name in taken}
+    for entry in list(logs.folder.scan()):
         subject = f"{logs.agent}/{entry.name}"
         session = logs.session_of(entry.name)
         if entry.name.endswith(TEMPORARY):
-            findings.append(
-                Finding("warning", subject, "left by a rewrite that was cut short; the next write removes it")
-            )
-        elif session is None:
+            yield _left_by_a_rewrite(subject)
+        elif entry.name.endswith(LOCK) and not entry.name.startswith(".") and entry.name not in locks:
+            yield Finding("warning", subject, "a lock file without its log", _FIX, "nothing")
+        elif session is None or entry.name in taken:
             continue
         elif not entry.is_file(follow_symlinks=False):
-            findings.append(Finding("error", subject, "a link, folder or device, not a log", "move it away"))
-        elif entry.name not in taken:
+            cost = "its entries are not seen, and nothing can be added to the session"
+            yield Finding("error", subject, "a link, folder or device, not a log", "move it away", cost)
+        else:
             message = f"a second file for session {session!r}; the canonical one is used"
-            findings.append(
-                Finding("error", subject, message, "move its lines to the other file, then remove it")
+            remedy = "move its lines to the other file, then remove it"
+            yield Finding("error", subject, message, remedy, "its entries are not seen")
+
+
+def _left_by_a_rewrite(subject: str) -> Finding:
+    message = "left by a rewrite that was cut short; the next write removes it"
+    return Finding("warning", subject, message, _FIX, "what is purged until then stays in it")
+
+
+def _archives(logs: AgentLogs) -> Iterator[Finding]:
+    """Look at what lies in the folder of archives; the archives of sessions are read with their logs."""
+    try:
+        names = [entry.name for entry in logs.folder.scan(ARCHIVE)]
+    except FileNotFoundError:
+        return
+    taken = {name for _, name, _ in logs.files()}
+    for name in sorted(names):
+        subject = f"{logs.agent}/{ARCHIVE}/{name}"
+        if name.endswith(TEMPORARY):
+            yield _left_by_a_rewrite(subject)
+        elif log_of(name) is None and logs.session_of(name) is not None and name not in taken:
+            remedy = "put its log back, or remove it"
+            yield Finding(
+                "warning", subject, "an archive without its log", remedy, "its entries are not seen"
             )
-    return findings
+    for name in sorted(original_names(logs.folder)):
+        message = "a log as it was before it was mended; remove it once nobody needs it"
+        cost = "space; a purge finds there only lines that can be read"
+        yield Finding("ok", f"{logs.agent}/{ARCHIVE}/{name}", message, "", cost)
 
 
-def _index(logs: AgentLogs) -> list[Finding]:
+def _marks(logs: AgentLogs) -> list[Finding]:
+    marks = PurgeMarks(logs.folder)
+    try:
+        pending = len(marks.pending())
+    finally:
+        marks.close()
+    if not pending:
+        return []
+    message = f"{pending} purge(s) begun and not yet ended"
+    remedy = f"end the programs that still read this home, then: {_FIX}"
+    return [Finding("warning", logs.agent, message, remedy, "purged bytes may still be on the disk")]
+
+
+def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
     try:
         known = logs.index.known()
+        damage = [*check.damage(logs.index)] if deep else []
+        files = check.damaged_files(logs.index) if deep else []
     except (UnavailableError, DamagedError, CorruptLogError) as error:
-        return [
-            Finding("error", logs.agent, f"the index cannot be used: {error}", "recollect index --rebuild")
-        ]
+        message = f"the index cannot be used: {error}"
+        return [Finding("error", logs.agent, message, _REBUILD, "recall answers from what it can, or not")]
+    findings = [Finding("error", logs.agent, f"the index: {what}", _REBUILD, _SLOWER) for what in damage]
+    if files:
+        message = f"{len(files)} file(s) of vectors or graphs damaged or left over: {', '.join(files[:3])}"
+        cost = "nothing is answered from them; recall by meaning is slower"
+        findings.append(Finding("warning", logs.agent, message, f"{_FIX} --deep", cost))
     behind = [
         session for session, name, status in logs.files() if known.get(session) != (name, stat_of(status))
     ]
-    if not behind:
+    if behind:
+        message = f"the index is behind the log of {len(behind)} session(s)"
+        cost = "nothing: the next recall takes in what is missing, and takes longer for it"
+        findings.append(Finding("warning", logs.agent, message, "recollect index", cost))
+    return findings
+
+
+def _rows(logs: AgentLogs, session: str) -> list[Finding]:
+    try:
+        count = check.differing(logs.index, session, logs.log(session))
+    except UnavailableError as error:
+        message = f"the index could not be compared: {error}"
+        return [Finding("warning", f"{logs.agent}/{session}", message, "recollect doctor --deep", "")]
+    if not count:
         return []
-    message = f"the index is behind the log of {len(behind)} session(s)"
-    return [Finding("warning", logs.agent, message, "recollect index")]
+    message = f"the index holds {count:,} entries otherwise than the log"
+    return [Finding("error", f"{logs.agent}/{session}", message, _REBUILD, _SLOWER)]
+
+
+class SecretSearch:
+    """Looks for secrets in lines that somebody else reads, and tells where they are, never what."""
+
+    def __init__(self, agent: str, *, deep: bool) -> None:
+        self._agent = agent
+        self._deep = deep
+        self._found: dict[tuple[str, str], list[str]] = {}
+
+    def watching(self, session: str) -> Watch:
+        """Return what looks at the lines of a session's log."""
+
+        def watch(lines: Iterable[Line], size: int) -> Iterator[Line]:
+            begin = 0 if self._deep else size - NEWEST
+            for line in lines:
+                if line.offset >= begin:
+                    self._look(session, line)
+                yield line
+
+        return watch
+
+    def _look(self, session: str, line: Line) -> None:
+        kinds = kinds_in(line.raw.decode("utf-8", "replace"))
+        if not kinds:
+            return
+        entry_id = id_of(line.record) if line.record is not None else None
+        if line.record is not None:
+            kinds = [secret.kind for secret in secrets_in(line.record)] or kinds
+        known = self._found.setdefault((session, entry_id or ""), [])
+        known += [kind for kind in dict.fromkeys(kinds) if kind not in known]
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a warning for each entry that holds a secret, and at most one for all beyond twenty."""
+        cost = "whoever reads the home, a copy of it or a prompt made from it has the secret"
+        for (session, entry_id), kinds in list(self._found.items())[:_MOST_SECRETS]:
+            subject = f"{self._agent}/{masked(session)}"
+            what = f"what looks like a secret: {', '.join(kinds)}"
+            if entry_id:
+                words = ("purge", masked(entry_id), "--session", masked(session), "--agent", self._agent)
+                message, remedy = f"entry {masked(entry_id)} holds {what}", f"recollect {shlex.join(words)}"
+            else:
+                message, remedy = f"a line without an entry holds {what}", "take it out with a text editor"
+            yield Finding("warning", subject, message, remedy, cost)
+        more = len(self._found) - _MOST_SECRETS
+        if more > 0:
+            message = f"{more:,} more entries hold what looks like a secret"
+            yield Finding("warning", self._agent, message, "purge the first ones, then look again", cost)

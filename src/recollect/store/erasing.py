@@ -14,16 +14,13 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
-from recollect import rewrite
+from recollect.confine import Folder
 from recollect.errors import PurgePendingError, RecollectError
-from recollect.index import UnavailableError
+from recollect.index import Index, UnavailableError
 from recollect.index.database import SCHEMA
 from recollect.layout import DEFAULT_AGENT, INDEX, Layout
-from recollect.log import Log
-from recollect.model import Record
 from recollect.store.agent_logs import AgentLogs
-from recollect.store.dropped import mark_dropped
-from recollect.store.purging import PurgeMarks
+from recollect.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_archive
 
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
@@ -43,10 +40,12 @@ class Eraser:
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of entries; return how many of them there were."""
         log, archive = logs.log(session), logs.archive(session)
-        if not rewrite.mentioned(log, ids) | rewrite.mentioned(archive, ids):
+        if not mentioned(logs.folder, log, archive, ids):
             return 0
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
-            there = sorted(rewrite.mentioned(log, ids) | rewrite.mentioned(archive, ids))
+            there = mentioned(logs.folder, log, archive, ids)
+            if not there:
+                return 0
             made = marks.add(session, there)
             self._erase(logs, session, there)
             marks.remove(made)
@@ -56,8 +55,7 @@ class Eraser:
     def _erase(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
         log = logs.log(session)
         logs.follow(session, log, log.stat())
-        rewrite.purge(logs.archive(session), ids)
-        rewritten = rewrite.purge(log, ids)
+        rewritten = erase_entries(logs.folder, log, logs.archive(session), ids)
         try:
             logs.asking(lambda index: index.forget(session, ids))
         except UnavailableError as error:
@@ -85,7 +83,8 @@ class Eraser:
             return None
         with log.locked():
             stat = log.stat()
-            self._remove_archive(logs, session)
+            log.clear_away()
+            remove_archive(logs.folder, log, logs.archive(session))
             log.truncate()
             logs.follow(session, log, log.stat())
             with suppress(UnavailableError):
@@ -106,55 +105,55 @@ class Eraser:
             return None
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             count = len(logs.records(session)) if dropped else 0
-            made = marks.add(session, None, dropped)
-            self._remove(logs, session, log, dropped)
+            made = marks.add(session, None, dropped, log)
+            erase_session(logs.folder, log, logs.archive(session), made[0])
+            self._unindex(logs, session, ())
             marks.remove(made)
+        logs.folder.sync()  # The name of the lock file has gone just now.
         logs.forget_log(session)
         return count
-
-    def _remove(self, logs: AgentLogs, session: str, log: Log, dropped: str | None) -> None:
-        if dropped:
-            mark_dropped(logs.folder, session, dropped)
-        self._remove_archive(logs, session)
-        log.remove()
-        try:
-            logs.asking(lambda index: index.drop(session))
-        except UnavailableError as error:
-            raise _pending(session) from error
-        self._checkpoint(logs, session)
-
-    def _remove_archive(self, logs: AgentLogs, session: str) -> None:
-        archive = logs.archive(session)
-        with suppress(FileNotFoundError):
-            logs.folder.unlink(archive.name)
 
     def finish(self, logs: AgentLogs) -> None:
         """Finish the purges of an agent that were begun and not ended."""
         with closing(PurgeMarks(logs.folder)) as marks:
-            for mark in marks.pending():
+            for session in dict.fromkeys(str(mark["session"]) for mark in marks.pending()):
                 try:
-                    self._finish(logs, marks, mark)
+                    self._finish(logs, marks, session)
                 except RecollectError as error:
                     name = type(error).__name__
                     logger.warning("a purge of agent %s is still to be finished: %s", logs.agent, name)
 
-    def _finish(self, logs: AgentLogs, marks: PurgeMarks, mark: Record) -> None:
-        session = str(mark["session"])
+    def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
+        # Taking the lock has finished log and archive, unless another process was still at it, and has ended.
+        with logs.log(session).locked():
+            left = marks.pending(session)
+            if left:
+                self._unindex(logs, session, [str(mark["id"]) for mark in left if "id" in mark])
+                marks.remove(left)
+
+    def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+        """Let the index forget these entries, and what else the log of a session does not hold."""
         log = logs.log(session)
-        with log.locked():
-            if mark not in marks.pending():
-                return  # Another process was still at it, and has ended.
-            if "id" in mark:
-                self._erase(logs, session, [str(mark["id"])])
+
+        def forget(index: Index) -> None:
+            if log.stat() is None:
+                index.drop(session)
             else:
-                self._remove(logs, session, log, str(mark.get("dropped", "")))
-            marks.remove([mark])
+                index.forget(session, ids)
+                index.reread(session, log)
+
+        try:
+            logs.asking(forget)
+        except UnavailableError as error:
+            raise _pending(session) from error
+        self._checkpoint(logs, session)
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk."""
         for folder in self._layout.agent_folders(self._root, agent):
             with suppress(FileNotFoundError):
                 folder.rename(folder.with_name(f".purge.{folder.name}.{time.time_ns()}"))
+                _sync(folder.parent)
         self.finish_agents()
         self._remove_index(agent)
 
@@ -167,6 +166,7 @@ class Eraser:
                     try:
                         self._remove_index(self._agent_of(dying[1]))
                         shutil.rmtree(folder)
+                        _sync(parent)
                     except OSError as error:
                         logger.warning(
                             "a purge of agent %s is still to be finished: %s", dying[1], type(error).__name__
@@ -179,6 +179,12 @@ class Eraser:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
             shutil.rmtree(folder)
+            _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    with Folder(path) as folder:
+        folder.sync()
 
 
 def _pending(session: str) -> PurgePendingError:

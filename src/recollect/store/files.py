@@ -20,10 +20,9 @@ from recollect.layout import Layout
 from recollect.line import apply, check_size, dump, dump_read
 from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
-from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
+from recollect.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.store.agent_logs import AgentLogs, entry_of, info_of
 from recollect.store.base import HNSW_FROM, Candidate, Similar
-from recollect.store.doctor import examine
 from recollect.store.erasing import Eraser
 from recollect.store.history import state, versions
 from recollect.store.home_space import HomeSpace
@@ -42,7 +41,7 @@ from recollect.vector import Space, Vector
 
 T = TypeVar("T")
 
-FRESH = 1.0
+FRESH = 0.8
 """Seconds within which a search sees what a foreign program appended."""
 
 
@@ -492,13 +491,24 @@ class FileStore:
             progress(sizes, sizes)
         return count
 
-    def doctor(self) -> list[Finding]:
-        findings: list[Finding] = []
-        for agent in self.agents():
-            with self._using(agent) as logs:
-                if logs is not None:
-                    findings += examine(logs)
-        return findings
+    def doctor(
+        self,
+        *,
+        deep: bool = False,
+        fix: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Finding]:
+        from recollect.store.checkup import Checkup  # Opening a home needs none of it.
+
+        return Checkup(self.root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
+
+    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
+        from recollect.store.backup import Backup
+
+        def opened(root: Path) -> FileStore:
+            return FileStore(root, self._layout)
+
+        return Backup(self, self.root, self._layout, self._using, opened).make(folder, progress)
 
     def close(self) -> None:
         self._agents.close()

@@ -1,0 +1,88 @@
+"""Figures of the context: what assembling one takes with 10,000 entries, and with large notes.
+
+python bench/context.py
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import recollect
+from recollect import Agent, Notes
+
+RUNS = 40
+SESSIONS = 200
+A_SESSION = 50
+WORDS = [
+    f"{first}{last}" for first in ("wal", "ce", "ma", "o", "be", "lin") for last in ("nut", "dar", "ple")
+]
+TYPES = ("message", "message", "message", "finding", "message", "decision", "message", "preference")
+
+
+def text(number: int) -> str:
+    chance = random.Random(number)
+    return f"{' '.join(chance.choices(WORDS, k=14))} in house number {number % 997}."
+
+
+def times_ms(call: Callable[[int], object]) -> tuple[float, float]:
+    """Return the median and the 95th of 100 of what a call takes, in milliseconds."""
+    took = []
+    for number in range(RUNS):
+        start = time.perf_counter()
+        call(number)
+        took.append((time.perf_counter() - start) * 1000)
+    return statistics.median(took), statistics.quantiles(took, n=20)[-1]
+
+
+def fill(agent: Agent) -> None:
+    for session in range(SESSIONS):
+        numbers = range(session * A_SESSION, (session + 1) * A_SESSION)
+        agent.session(f"s{session}").add_many(
+            {"type": TYPES[number % len(TYPES)], "content": text(number)} for number in numbers
+        )
+
+
+def show(what: str, call: Callable[[int], object]) -> None:
+    start = time.perf_counter()
+    call(0)
+    first = (time.perf_counter() - start) * 1000
+    half, most = times_ms(call)
+    print(f"{what}: p50 {half:.1f} ms, p95 {most:.1f} ms, the first {first:.0f} ms")
+
+
+def with_notes(agent: Agent, folder: Path, size: int, name: str) -> None:
+    bullets = (f"- {text(number)}\n" for number in range(size // len(f"- {text(1)}\n")))
+    (folder / "AGENTS.md").write_text("# Guide\n\nWe build.\n\n## Memories\n\n" + "".join(bullets), "utf-8")
+    notes = Notes(folder, folder / "user.md")
+    show(f"a context with notes of {name}", lambda n: agent.context(f"house {n} walnut", notes=notes))
+
+    def saved(number: int) -> object:
+        notes.add(f"a new note, number {number}", "Project")
+        return agent.context(f"house {number}", notes=notes)
+
+    start = time.perf_counter()
+    saved(0)
+    took = (time.perf_counter() - start) * 1000
+    print(f"a note added to these {name} and the context with it: {took:.0f} ms")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["XDG_STATE_HOME"] = str(Path(name) / "state")
+        with recollect.open(Path(name) / "home", durability="os", embedder="none") as home:
+            agent = home.agent("a")
+            fill(agent)
+            show("recall alone", lambda n: agent.recall(f"house {n} walnut", limit=8))
+            show("a context of 10,000 entries in 200 sessions", lambda n: agent.context(f"house {n} walnut"))
+            with_notes(agent, Path(name), 1_000_000, "1 MB")
+            with_notes(agent, Path(name), 5_000_000, "5 MB")
+
+
+if __name__ == "__main__":
+    main()

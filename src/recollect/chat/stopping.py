@@ -1,0 +1,55 @@
+"""An answer that can be given up while the model keeps silent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Stoppable(Generic[T]):
+    """The items of an iterator, which a thread of its own reads ahead, until ``stop``.
+
+    What the iterator raises is raised to whoever takes the items. An iterator that
+    hangs is left behind: it is closed as soon as it comes back.
+
+    Example:
+        >>> pieces = Stoppable(model.answer(request))
+        >>> threading.Timer(1, pieces.stop).start()
+        >>> list(pieces)  # what came within a second
+    """
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items = items
+        self._queue: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
+        self.stopped = False
+        """Whether somebody said stop."""
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def stop(self) -> None:
+        """End the iteration now. Any thread may call."""
+        self.stopped = True
+        self._queue.put(None)
+
+    def __iter__(self) -> Iterator[T]:
+        while not self.stopped and (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            if not self.stopped:
+                yield item[0]
+
+    def _read(self) -> None:
+        try:
+            for item in self._items:
+                if self.stopped:
+                    break
+                self._queue.put((item,))
+        except BaseException as error:  # noqa: BLE001  Whoever takes the items raises it.
+            self._queue.put(error)
+        finally:
+            if isinstance(self._items, Generator):
+                self._items.close()
+            self._queue.put(None)

@@ -1,0 +1,263 @@
+"""Comparing an index with itself and with the logs that it is derived from.
+
+Unlike every other use of an index, a check throws a damaged file neither away nor
+begins it anew: who asked only wanted to know.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from recollect.confine import Folder
+from recollect.errors import RecollectError
+from recollect.fold import Fold, Folded
+from recollect.index import building, entries, graph, vectors
+from recollect.index.catchup import Index
+from recollect.index.database import BUSY, UNUSABLE, Database, UnavailableError
+from recollect.index.entries import Known, Row
+from recollect.layout import LOCK
+from recollect.log import Log, checksum, stat_of
+from recollect.model import Scope
+from recollect.scan import Scan
+from recollect.vector import decode
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_COLUMNS = "id, place, at, length, ts, type, priority, pinned, tags, links, text"
+_TOLERANCE = 1e-3
+"""How far from 1 the length of a vector may be; rounding makes far less of a difference."""
+
+
+@contextmanager
+def _looking(index: Index) -> Iterator[Database]:
+    """Give the index's file as it is at one moment; UnavailableError if it cannot be used now."""
+    database = index._database  # noqa: SLF001  The package's own: this is the other half of that class.
+    with database.guard:
+        try:
+            database.execute("BEGIN")
+            try:
+                yield database
+            finally:
+                if database.connection.in_transaction:
+                    database.execute("ROLLBACK")
+        except (*BUSY, *UNUSABLE) as error:
+            raise UnavailableError(str(error)) from error
+
+
+def damage(index: Index) -> list[str]:
+    """Return what is wrong with the file itself, its table of words and its vectors; nothing if all is well.
+
+    Raises:
+        UnavailableError: Another process keeps it busy, or the disk refuses.
+    """
+    checks: tuple[Callable[[Database], list[str]], ...] = (_pages, _words, _vectors)
+    found: list[str] = []
+    for check in checks:
+        try:
+            with _looking(index) as database:
+                found += check(database)
+        except apsw.Error as error:
+            found.append(f"SQLite cannot read it ({type(error).__name__})")
+    return list(dict.fromkeys(found))
+
+
+def _pages(database: Database) -> list[str]:
+    rows = database.rows("PRAGMA integrity_check(3)")
+    return [] if rows == [("ok",)] else [f"SQLite finds damage: {str(rows[0][0])[:120]}"]
+
+
+def _words(database: Database) -> list[str]:
+    database.execute("INSERT INTO words(words) VALUES('integrity-check')")
+    # The table keeps no text, so it can only be asked how many texts it was given.
+    flushed = "(SELECT value FROM meta WHERE key='flushed')"
+    sql = f"SELECT (SELECT count(*) FROM words_docsize), (SELECT count(*) FROM entry WHERE eid<={flushed})"
+    held, rows = database.row(sql) or (0, 0)
+    return [] if held == rows else [f"the table of words has {held:,} texts for {rows:,} entries"]
+
+
+def _vectors(database: Database) -> list[str]:
+    sql = (
+        "SELECT count(*) FROM vector v LEFT JOIN entry e ON e.eid=v.eid "
+        "LEFT JOIN space s ON s.number=v.space "
+        "WHERE e.eid IS NULL OR s.number IS NULL OR length(v.f32)!=4*s.dim"
+    )
+    (wrong,) = database.row(sql) or (0,)
+    if wrong:
+        return [f"{wrong:,} vector(s) of no entry, or of another length than their space"]
+    spaces = [number for (number,) in database.rows("SELECT number FROM space")]
+    crooked = sum(_crooked(database, number) for number in spaces)
+    return [f"{crooked:,} vector(s) that are not of unit length"] if crooked else []
+
+
+def _crooked(database: Database, space: int) -> int:
+    import numpy as np
+
+    blocks = vectors.stream(database, space, Scope(""))
+    # NaN compares as false, so the question is which are right.
+    return sum(int((~(np.abs(_lengths(block.matrix) - 1) < _TOLERANCE)).sum()) for block in blocks)
+
+
+def _lengths(matrix: Any) -> NDArray[Any]:
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return np.asarray(np.linalg.norm(matrix.astype(np.float64), axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the index holds of one session."""
+
+    known: Known
+    rows: dict[str, tuple[Row, tuple[Any, ...]]]
+    given: dict[str, tuple[str, bytes]]
+    """Vectors that callers gave, by the ids of their entries."""
+
+
+def differing(index: Index, session: str, log: Log) -> int:
+    """Return how many entries of a session the index holds otherwise than its log says.
+
+    What the index has not read yet is not compared. The vectors that callers gave are.
+
+    Raises:
+        UnavailableError: Another process keeps the index busy, or the disk refuses.
+    """
+    with log.reading() as fd:
+        try:
+            with _looking(index) as database:
+                held = _held(database, session)
+        except apsw.Error:
+            return 0  # ``damage`` tells.
+        if fd is None or held is None or not _is_of(held.known, fd):
+            return 0
+        fold = Fold()
+        for line in Scan(fd):
+            if line.offset >= held.known.offset:
+                break
+            fold.add(line)
+        same = sum(_is_same(fd, held, folded) for folded in fold.entries.values())
+        return max(len(fold.entries), len(held.rows)) - same
+
+
+def _held(database: Database, session: str) -> _Held | None:
+    known = entries.known_of(database, session)
+    if known is None:
+        return None
+    sql = f"SELECT eid, head, access, {_COLUMNS} FROM entry WHERE sid=?"
+    rows = {}
+    for eid, head, access, *columns in database.rows(sql, (known.sid,)):
+        entry_id, place, at, length = columns[:4]
+        rows[entry_id] = (Row(eid, session, entry_id, place, at, length, head, access), tuple(columns))
+    sql = (
+        "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
+        "JOIN space s ON s.number=v.space WHERE e.sid=?"
+    )
+    given = {entry_id: (space, raw) for entry_id, space, raw in database.rows(sql, (known.sid,))}
+    return _Held(known, rows, given)
+
+
+def _is_of(known: Known, fd: int) -> bool:
+    """Tell whether the index was read from this file, to which lines may have been added since."""
+    stat = stat_of(os.fstat(fd))
+    if known.stat == stat:
+        return True
+    return known.stat.inode == stat.inode and checksum(fd, known.offset, known.tail) == known.crc
+
+
+def _is_same(fd: int, held: _Held, folded: Folded) -> bool:
+    row, columns = held.rows.get(folded.record["id"], (None, ()))
+    if row is None or columns != _columns(folded):
+        return False
+    read = row.folded(os.pread(fd, row.length, row.at))
+    return read is not None and read.record == folded.record and _is_given(held, folded)
+
+
+def _columns(folded: Folded) -> tuple[Any, ...]:
+    *columns, _head, _access, text = entries._columns(folded)  # noqa: SLF001  As ``_looking``.
+    return (*columns, text)
+
+
+def _is_given(held: _Held, folded: Folded) -> bool:
+    given = held.given.get(folded.record["id"])
+    if given is None:
+        return True
+    found = decode(folded.record.get("embedding"))
+    return found is not None and given == (found[0].id, found[1].astype("<f4").tobytes())
+
+
+def damaged_files(index: Index) -> list[str]:
+    """Return the names of files beside the index that it knows nothing of, or as something else.
+
+    Raises:
+        UnavailableError: Another process keeps the index busy, or the disk refuses.
+    """
+    with suppress(apsw.Error), _looking(index) as database:
+        place = building.folder_of(database)
+        if place is None or not place.is_dir():
+            return []
+        with building.files(database) as folder:
+            return sorted({*_wrong(database, folder), *_left(database, folder)})
+    return []
+
+
+def _wrong(database: Database, folder: Folder) -> Iterator[str]:
+    for space, number in database.rows("SELECT space, number FROM generation"):
+        if building.open_generation(database, folder, space) is None:
+            yield building.name_of(space, number)
+    for *name, expected in database.rows("SELECT space, number, sid, mark, checksum FROM graph"):
+        file = building.name_of_graph(*name)
+        if not _matches(folder, file, expected):
+            yield file
+
+
+def _matches(folder: Folder, name: str, expected: int) -> bool:
+    try:
+        fd = folder.open(name, os.O_RDONLY)
+    except (FileNotFoundError, RecollectError):
+        return False
+    try:
+        if not os.fstat(fd).st_size:
+            return False
+        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
+            return graph._checksum(mapped) == expected  # noqa: SLF001  As ``_looking``.
+    finally:
+        os.close(fd)
+
+
+def _left(database: Database, folder: Folder) -> list[str]:
+    """Return the files that nothing names, unless another process may be about to name them."""
+    named = {building.name_of(*row) for row in database.rows("SELECT space, number FROM generation")}
+    graphs = database.rows("SELECT space, number, sid, mark FROM graph")
+    named |= {building.name_of_graph(*row) for row in graphs}
+    with building.alone(folder) as is_alone:
+        files = [entry.name for entry in folder.scan() if not entry.is_dir(follow_symlinks=False)]
+        return [name for name in files if name not in named and not name.endswith(LOCK)] if is_alone else []
+
+
+def forget_damaged_files(index: Index) -> None:
+    """Remove what ``damaged_files`` names. Answers come from the rows until such files are made anew.
+
+    Raises:
+        UnavailableError: Another process keeps the index busy, or the disk refuses.
+    """
+    with _looking(index) as database, building.files(database) as folder:
+        wrong = set(_wrong(database, folder))
+        for space, number in database.rows("SELECT space, number FROM generation"):
+            if building.name_of(space, number) in wrong:
+                database.execute("DELETE FROM generation WHERE space=?", (space,))
+                database.execute("DELETE FROM graph WHERE space=?", (space,))
+        for *name, space, sid in database.rows("SELECT space, number, sid, mark, space, sid FROM graph"):
+            if building.name_of_graph(*name) in wrong:
+                database.execute("DELETE FROM graph WHERE space=? AND sid=?", (space, sid))
+        database.execute("COMMIT")
+        with building.alone(folder) as is_alone:
+            if is_alone:
+                building.tidy(database, folder)

@@ -1,0 +1,256 @@
+"""The conversation on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
+from textual.worker import Worker
+
+from recollect.agent import Agent
+from recollect.chat import Choice, Conversation, Delta
+from recollect.errors import RecollectError
+from recollect.home import Home
+from recollect.notes import Notes, SaveResult
+from recollect.services.input_manager import InputManager
+from recollect.session import Session
+from recollect.shown import one_line
+from recollect.tui import wording
+from recollect.tui.agents import Agents
+from recollect.tui.commands import COMMANDS, command_of, help_text
+from recollect.tui.composer import Composer
+from recollect.tui.forgetting import Forgetting
+from recollect.tui.memory import Memory
+from recollect.tui.page import Page
+from recollect.tui.selector import Selector
+from recollect.tui.sessions import Sessions
+from recollect.tui.transcript import Said, Transcript
+
+DARK, LIGHT = "textual-dark", "textual-light"
+_WELCOME = """\
+I remember what you tell me, in files that you can read. Begin a message with # to save a note; /help says \
+what else there is."""
+
+
+class ChatApp(App[str]):
+    """A conversation with one agent.
+
+    It returns the id of the session that it ended with, None if nothing was said there.
+
+    Example:
+        >>> with recollect.open() as home:
+        ...     ChatApp(home, home.agent("coder"), Notes("."), choose("offline")).run()
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "recollect chat"
+    AUTO_FOCUS = "#composer"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop the answer"),
+        Binding("ctrl+q", "leave", "Leave", priority=True),
+        Binding("pageup", "scroll(-1)", priority=True),
+        Binding("pagedown", "scroll(1)", priority=True),
+    ]
+
+    def __init__(
+        self, home: Home, agent: Agent, notes: Notes, choice: Choice, session: Session | None = None
+    ) -> None:
+        super().__init__()
+        self.theme = DARK
+        self.conversation = Conversation(agent, notes, choice.model, session)
+        self._home = home
+        self._notes = notes
+        self._choice = choice
+        self._input = InputManager(notes)
+        self._answering: Worker[None] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Put the screen together."""
+        yield Static("", id="place")
+        yield Transcript(id="transcript")
+        yield Composer(id="composer", tab_behavior="focus", show_line_numbers=False)
+        yield Static(Content("Enter send · # note · /help · Esc stop · Ctrl+Q leave"), classes="keys")
+
+    def on_mount(self) -> None:
+        """Show what was said in this session."""
+        self.begin(self.conversation)
+        self._say("notice", _WELCOME)
+        self._say("notice", f"Model: {self._choice.model.name} ({self._choice.reason}).")
+
+    def on_unmount(self) -> None:
+        """Wait for no server where the terminal is gone."""
+        self.conversation.stop()
+
+    def begin(self, conversation: Conversation) -> None:
+        """Put another conversation on the screen."""
+        self.conversation = conversation
+        self.query_one(Transcript).begin(conversation.turns())
+        place = (
+            f"recollect · {conversation.agent.slug} · {conversation.model.name} · {conversation.session.id}"
+        )
+        self.query_one("#place", Static).update(Content(one_line(place)))
+
+    def on_composer_submitted(self, event: Composer.Submitted) -> None:
+        """Take a line: a note, a command or a message."""
+        text = event.text
+        if not text.strip():
+            return
+        if self._attempt(lambda: self._take(text)):
+            self.query_one(Composer).text = ""
+
+    def _attempt(self, act: Callable[[], bool]) -> bool:
+        """Do something; what memory has against it is said, and then it counts as not done."""
+        try:
+            return act()
+        except (RecollectError, ValueError) as error:
+            self._say("error", str(error))
+            return False
+
+    def _take(self, text: str) -> bool:
+        """Do what a line says; False if it stays where it was written."""
+        if self._input.submit(text) == "selecting":
+            self.push_screen(Selector(self._input), lambda result: self._noted(text, result))
+            return True
+        typed = command_of(text)
+        if typed is None:
+            return self._send(text)
+        command = COMMANDS.get(typed.name)
+        if command is None:
+            raise ValueError(f"there is no command /{typed.name}: /help lists them")
+        if command.waits and self._is_busy():
+            return False
+        if typed.argument and not command.argument:
+            raise ValueError(f"/{command.name} takes nothing after it")
+        act: Callable[[str], None] = getattr(self, f"_do_{command.name}")
+        act(typed.argument)
+        return True
+
+    def _noted(self, text: str, result: SaveResult | None) -> None:
+        if result is None:
+            self.query_one(Composer).restore(text)
+            return
+        self._say("notice", wording.saved(result))
+
+    def _send(self, text: str) -> bool:
+        if self._is_busy():
+            return False
+        deltas = self.conversation.send(text)
+        self._say("user", text)
+        self._answering = self._show_answer(deltas)
+        return True
+
+    def _is_busy(self) -> bool:
+        busy = self._answering is not None and not self._answering.is_finished
+        if busy:
+            self._say("notice", "An answer is still coming: wait, or press Esc to stop it.")
+        return busy
+
+    @work(thread=True)
+    def _show_answer(self, deltas: Iterator[Delta]) -> None:
+        said: Said | None = None
+        try:
+            for delta in deltas:
+                said = self.call_from_thread(self._show, delta, said)
+        except RecollectError as error:
+            self.call_from_thread(self._say, "error", str(error))
+
+    def _show(self, delta: Delta, said: Said | None) -> Said | None:
+        """Show a piece of an answer, at the end of the text so far; return that text."""
+        if delta.kind == "text":
+            said = said or self._say("assistant", "")
+            said.grow(delta.text)
+            return said
+        self._say(delta.kind, wording.tool(delta.text) if delta.kind == "tool" else delta.text)
+        return None
+
+    def _say(self, kind: str, text: str) -> Said:
+        return self.query_one(Transcript).say(kind, text)
+
+    def action_stop(self) -> None:
+        """Give up the answer that is coming, and keep what came."""
+        if self._answering is not None and not self._answering.is_finished:
+            self.conversation.stop()
+            self._say("notice", "Stopped. What came is kept; /retry asks again.")
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll whatever is on top of the screen."""
+        shown = self.screen.query("#transcript, #text, OptionList").first()
+        shown.scroll_page_down() if pages > 0 else shown.scroll_page_up()
+
+    async def action_leave(self) -> None:
+        """Leave; an answer that is coming is kept as far as it came."""
+        self.conversation.stop()
+        if self._answering is not None:
+            await self.workers.wait_for_complete([self._answering])
+        kept = self.conversation.close()
+        self.exit(self.conversation.session.id if kept else None)
+
+    def _do_memory(self, _: str) -> None:
+        self.push_screen(Memory(self._notes))
+
+    def _do_sessions(self, _: str) -> None:
+        def opened(session: Session | None) -> None:
+            if session is not None:
+                self._attempt(lambda: self._continue(self.conversation.agent, session))
+
+        self.push_screen(Sessions(self.conversation.agent, self.conversation.session), opened)
+
+    def _do_new(self, _: str) -> None:
+        self._continue(self.conversation.agent, None)
+
+    def _do_recall(self, question: str) -> None:
+        hits = self.conversation.agent.recall(_needed(question, "/recall which database did we choose?"))
+        self.push_screen(Page(f"Recall: {one_line(question)}", wording.hits(hits)))
+
+    def _do_forget(self, question: str) -> None:
+        page = Forgetting(self.conversation.agent, _needed(question, "/forget my old address"))
+        # What was purged must not stay on the screen either.
+        self.push_screen(page, lambda purged: self.begin(self.conversation) if purged else None)
+
+    def _do_agent(self, slug: str) -> None:
+        if slug:
+            self._continue(self._home.agent(slug), None)
+            return
+
+        def chosen(slug: str | None) -> None:
+            if slug is not None:
+                self._attempt(lambda: self._continue(self._home.agent(slug), None))
+
+        self.push_screen(Agents(self._home, self.conversation.agent.slug), chosen)
+
+    def _do_context(self, question: str) -> None:
+        sent = None if question else self.conversation.sent
+        title = "The system prompt of the last request" if sent else "The system prompt that would be sent"
+        self.push_screen(Page(title, wording.prompt(sent or self.conversation.preview(question or None))))
+
+    def _do_retry(self, _: str) -> None:
+        self._answering = self._show_answer(self.conversation.retry())
+
+    def _do_theme(self, _: str) -> None:
+        self.theme = LIGHT if self.theme == DARK else DARK
+
+    def _do_help(self, _: str) -> None:
+        self.push_screen(Page("Help", help_text()))
+
+    def _do_quit(self, _: str) -> None:
+        self.run_worker(self.action_leave())
+
+    def _continue(self, agent: Agent, session: Session | None) -> bool:
+        """Go on with another agent or session; the one before leaves nothing if nothing was said."""
+        if session is None or session.id != self.conversation.session.id:
+            self.conversation.close()
+        self.begin(Conversation(agent, self._notes, self._choice.model, session))
+        self._say("notice", f"{agent.slug}, session {self.conversation.session.id}")
+        return True
+
+
+def _needed(argument: str, example: str) -> str:
+    if not argument:
+        raise ValueError(f"say what about: {example}")
+    return argument

@@ -1,0 +1,72 @@
+"""A page of text to read, and a question to be answered with yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen, Screen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+
+class Page(Screen[None]):
+    """A text that scrolls, under a title. The text is shown literally and must be harmless."""
+
+    AUTO_FOCUS = "#text"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close")]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Put the page together."""
+        yield Static(Content(self._title), classes="title")
+        with VerticalScroll(id="text"):
+            yield Static(Content(self._text))
+        yield Static(Content("↑↓ PageUp PageDown scroll · Esc close"), classes="keys")
+
+
+class Confirm(ModalScreen[bool]):
+    """Asks before something is lost; no is what Enter means until the arrow moved to yes."""
+
+    AUTO_FOCUS = "OptionList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n,escape", "answer(False)", "No"),
+    ]
+
+    def __init__(self, question: str, yes: str) -> None:
+        super().__init__()
+        self._question = question
+        self._yes = yes
+
+    def compose(self) -> ComposeResult:
+        """Put the question together."""
+        with Vertical(classes="dialog"):
+            yield Static(Content(self._question))
+            yield OptionList(Option("No, keep it", "no"), Option(Content(self._yes), "yes"))
+            yield Static(Content("↑↓ choose · Enter · y yes · n or Esc no"), classes="keys")
+
+    def on_mount(self) -> None:
+        """Stand on no."""
+        self.query_one(OptionList).highlighted = 0
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Take the answer that Enter chose."""
+        self.dismiss(event.option_id == "yes")
+
+    def action_answer(self, answer: bool) -> None:  # noqa: FBT001  Textual gives the binding's argument.
+        """Take the answer of a key."""
+        self.dismiss(answer)
+
+
+def when_sure(app: App[Any], question: str, yes: str, act: Callable[[], None]) -> None:
+    """Ask a question, and act if the answer is yes."""
+    app.push_screen(Confirm(question, yes), lambda sure: act() if sure else None)

@@ -1,0 +1,316 @@
+"""Turns are stored, answers know what was, and nothing that a server does loses a word."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.chat.conftest import KEY, Said
+from tests.chat.model_server import ModelServer
+
+import recollect
+from recollect import Agent, Notes
+from recollect.chat import Conversation, endpoint
+from recollect.chat.exchange import Request
+from recollect.errors import StoreError
+
+
+def contents(talk: Conversation) -> list[tuple[str, str]]:
+    return [(turn.data["role"], turn.data["content"]) for turn in talk.turns()]
+
+
+def test_question_and_answer_are_stored_in_order(talk: Conversation, say: Said) -> None:
+    assert say(talk, "Hi") == "Hello. "
+    assert contents(talk) == [("user", "Hi"), ("assistant", "Hello. ")]
+    assert talk.turns()[1].data["model"] == talk.model.name
+
+
+def test_a_message_is_on_the_disk_before_the_model_is_asked(talk: Conversation, server: ModelServer) -> None:
+    talk.send("Hi")
+    assert (contents(talk), server.asked) == ([("user", "Hi")], [])
+
+
+def test_an_answer_comes_in_pieces_while_the_server_still_writes(
+    talk: Conversation, server: ModelServer
+) -> None:
+    server.held.clear()
+    deltas = talk.send("Hi")
+    assert next(deltas).text == "Hello. "
+    server.held.set()
+    assert list(deltas) == []
+
+
+def test_every_request_holds_both_notes_files(
+    talk: Conversation, notes: Notes, server: ModelServer, say: Said
+) -> None:
+    say(talk, "Hi")
+    notes.add("Use pnpm instead of npm", "Project")
+    notes.add("My name is Alice", "User")
+    say(talk, "And now?")
+    assert "pnpm" not in server.prompts[0]
+    assert all(note in server.prompts[1] for note in ("Use pnpm instead of npm", "My name is Alice"))
+
+
+def test_the_user_notes_are_there_from_any_folder(
+    talk: Conversation, notes: Notes, tmp_path: Path, server: ModelServer, say: Said
+) -> None:
+    notes.add("My name is Alice", "User")
+    other = tmp_path / "other"
+    other.mkdir()
+    say(Conversation(talk.agent, Notes(other), talk.model), "Hi")
+    assert "My name is Alice" in server.prompts[0]
+
+
+def test_what_other_sessions_said_is_in_the_prompt(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    talk.agent.session("old").add("decision", {"content": "the database is PostgreSQL"})
+    say(talk, "Which database do we use?")
+    assert "the database is PostgreSQL" in server.prompts[0]
+
+
+def test_the_prompt_kept_for_context_is_the_one_that_was_sent(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    say(talk, "Hi")
+    assert talk.sent is not None
+    assert talk.sent.text == server.prompts[0]
+
+
+def test_the_stable_part_of_the_prompt_is_the_same_for_all_questions(
+    talk: Conversation, notes: Notes, say: Said
+) -> None:
+    notes.add("Use pnpm", "Project")
+    talk.agent.session("old").add("fact", {"content": "the office is in Lisbon"})
+    stable = set()
+    for question in ("Where is the office?", "Which package manager?", "Why?"):
+        say(talk, question)
+        assert talk.sent is not None
+        stable.add(talk.sent.stable)
+    assert len(stable) == 1
+    assert "Use pnpm" in stable.pop()
+
+
+def test_earlier_turns_go_with_a_question(talk: Conversation, server: ModelServer, say: Said) -> None:
+    say(talk, "one")
+    say(talk, "two")
+    said = [message for message in server.asked[1]["messages"] if message["role"] != "system"]
+    assert [message["role"] for message in said] == ["user", "assistant", "user"]
+
+
+def test_messages_without_an_answer_between_them_become_one(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    talk.send("one")
+    say(talk, "two")
+    assert "one\\n\\ntwo" in json.dumps(server.asked[0]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(401, "refuses the key"), (429, "too many requests"), (404, "not known"), (500, "failed (500)")],
+)
+def test_a_refusal_is_told_and_loses_no_message(
+    talk: Conversation, server: ModelServer, status: int, words: str, say: Said
+) -> None:
+    server.status = status
+    told = say(talk, "Hi")
+    assert words in told
+    assert "/retry" in told
+    assert contents(talk) == [("user", "Hi")]
+
+
+def test_a_key_is_in_no_message_and_no_entry(
+    talk: Conversation, server: ModelServer, say: Said, tmp_path: Path
+) -> None:
+    server.status = 500
+    assert KEY not in say(talk, "Hi") + repr(talk.model) + repr(vars(talk.model))
+    assert any(KEY in value for value in server.headers[0].values())
+    assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_server_that_is_not_there_is_told(talk: Conversation, say: Said) -> None:
+    model = recollect.chat.choose("http://127.0.0.1:1/v1?model=m").model
+    refused = Conversation(talk.agent, talk.notes, model, talk.session)
+    assert "cannot be reached" in say(refused, "Hi")
+    assert contents(talk) == [("user", "Hi")]
+
+
+def test_a_server_that_keeps_silent_is_given_up(
+    talk: Conversation, server: ModelServer, say: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (recollect.chat.openai_model, recollect.chat.anthropic_model, endpoint):
+        monkeypatch.setattr(module, "SILENCE", 0.2)
+    server.held.clear()
+    told = say(talk, "Hi")
+    assert "kept silent" in told
+    server.held.set()
+
+
+def test_an_answer_that_breaks_off_is_kept_with_a_mark(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    server.cut = True
+    assert say(talk, "Hi").startswith("Hello. ")
+    turn = talk.turns()[-1]
+    assert turn.data["content"] == "Hello. "
+    assert "/retry" in turn.data["cut"]
+
+
+def test_a_stopped_answer_is_kept_as_far_as_it_came(talk: Conversation, server: ModelServer) -> None:
+    server.held.clear()
+    deltas = talk.send("Hi")
+    next(deltas)
+    threading.Timer(0, talk.stop).start()
+    assert list(deltas) == []
+    assert (talk.turns()[-1].data["content"], talk.turns()[-1].data["cut"]) == ("Hello. ", "stopped")
+
+
+def test_retry_answers_again_without_a_second_question(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    server.status = 429
+    say(talk, "Hi")
+    server.status = 200
+    assert [delta.text for delta in talk.retry()] == ["Hello. "]
+    assert contents(talk) == [("user", "Hi"), ("assistant", "Hello. ")]
+
+
+def test_retry_without_a_message_says_so(talk: Conversation) -> None:
+    with pytest.raises(ValueError, match="write one first"):
+        talk.retry()
+
+
+def test_a_model_saves_by_a_tool_and_knows_it_at_once(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    server.replies = [("save", {"text": "Alice prefers tea", "type": "preference"}), "Noted."]
+    assert say(talk, "I prefer tea") == "Noted. "
+    assert [entry.type for entry in talk.session.entries()] == ["message", "preference", "message"]
+    assert "Alice prefers tea" in server.prompts[1]
+    assert '\\"ok\\": true' in json.dumps(server.asked[1]["messages"][-1])
+    assert talk.turns()[-1].data["tools"] == ["save"]
+
+
+def test_a_model_that_only_asks_for_tools_is_stopped(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    server.replies = [("list_files", {})]
+    assert "asked for tools 8 times" in say(talk, "Hi")
+    assert len(server.asked) == 8
+
+
+class Mute:
+    """A model that has nothing to say."""
+
+    name = "mute"
+    uses_tools = False
+
+    def answer(self, _: Request) -> Iterator[str]:
+        return iter(())
+
+
+def test_an_empty_answer_is_told_as_such(agent: Agent, notes: Notes, say: Said) -> None:
+    assert "mute answered nothing" in say(Conversation(agent, notes, Mute()), "Hi")
+
+
+class Recorder:
+    """A model that keeps what it is asked, and says the same each time."""
+
+    name = "recorder"
+    uses_tools = False
+
+    def __init__(self, *pieces: str) -> None:
+        self.asked: list[Request] = []
+        self._pieces = pieces
+
+    def answer(self, request: Request, /) -> Iterator[str]:
+        self.asked.append(request)
+        return iter(self._pieces)
+
+
+def test_a_character_cut_in_two_is_stored_whole(agent: Agent, notes: Notes, say: Said) -> None:
+    talk = Conversation(agent, notes, Recorder("a\ud83d", "\ude00", "\ud83d"))
+    say(talk, "Hi")
+    assert talk.turns()[-1].data["content"] == "a\U0001f600\ufffd"
+
+
+def test_fifty_turns_share_their_stable_part(agent: Agent, notes: Notes, say: Said) -> None:
+    model = Recorder("Yes.")
+    talk = Conversation(agent, notes, model)
+    notes.add("Use pnpm", "Project")
+    agent.session("old").add("decision", {"content": "the database is PostgreSQL"})
+    for number in range(50):
+        say(talk, f"Is {number} a good number for the database?")
+    assert len({request.prompt.stable for request in model.asked}) == 1
+    assert "Use pnpm" in model.asked[0].prompt.stable
+
+
+def test_turns_that_go_with_a_question_do_not_stand_in_the_prompt_too(
+    agent: Agent, notes: Notes, say: Said
+) -> None:
+    model = Recorder("Yes.")
+    talk = Conversation(agent, notes, model)
+    for words in ("the quokka is small", "how small is the quokka"):
+        say(talk, words)
+    assert "quokka" in model.asked[1].messages[0].text
+    assert "quokka" not in model.asked[1].prompt.text
+
+
+def test_stop_before_the_first_piece_asks_for_nothing_more(agent: Agent, notes: Notes) -> None:
+    talk = Conversation(agent, notes, Recorder("Yes."))
+    deltas = talk.send("Hi")
+    talk.stop()
+    assert list(deltas) == []
+    assert contents(talk) == [("user", "Hi")]
+
+
+def test_a_conversation_without_words_leaves_no_session(agent: Agent, talk: Conversation) -> None:
+    Conversation(agent, talk.notes, talk.model).close()
+    assert agent.sessions() == []
+
+
+def test_a_message_that_cannot_be_stored_is_never_asked(
+    talk: Conversation, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(talk.session, "add", full)
+    with pytest.raises(StoreError):
+        talk.send("Hi")
+    assert server.asked == []
+
+
+_PROGRAM = """
+import sys, recollect
+from recollect.chat import Conversation, choose
+home, url = sys.argv[1:]
+agent = recollect.open(home).agent("default")
+talk = Conversation(agent, recollect.Notes(home), choose(url).model, agent.session("s"))
+print(*(delta.text for delta in talk.send("one")), flush=True)
+for delta in talk.send("two"):
+    print(delta.text, flush=True)
+"""
+
+
+def test_a_kill_in_mid_answer_leaves_all_acknowledged_turns(tmp_path: Path, server: ModelServer) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    words = [sys.executable, "-c", _PROGRAM, str(home), f"{server.url}/v1?model=m"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().split() == ["Hello."]
+        server.held.clear()
+        assert process.stdout.readline().split() == ["Hello."]
+        os.kill(process.pid, signal.SIGKILL)
+    with recollect.open(home) as opened:
+        said = [entry.data["content"] for entry in opened.agent("default").session("s").entries()]
+    assert said == ["one", "Hello. ", "two"]

@@ -1,0 +1,62 @@
+"""Without a model, memory itself answers: with quotes and dates."""
+
+from __future__ import annotations
+
+import pytest
+from tests.chat.conftest import Said
+
+from recollect import Agent, Notes
+from recollect.chat import Conversation
+from recollect.chat.offline import OfflineResponder
+
+
+@pytest.fixture
+def talk(agent: Agent, notes: Notes) -> Conversation:
+    return Conversation(agent, notes, OfflineResponder(), agent.session("s"))
+
+
+def test_an_entry_is_quoted_with_its_date_and_origin(talk: Conversation, say: Said) -> None:
+    data = {"content": "the database is PostgreSQL"}
+    talk.agent.session("old").add("decision", data, ts="2026-03-04T10:00:00Z")
+    told = say(talk, "Which database?")
+    assert told.startswith("(offline, no model)")
+    assert "“the database is PostgreSQL”\n  2026-03-04, decision, session old" in told
+
+
+def test_a_note_is_quoted_with_its_file_and_line(talk: Conversation, notes: Notes, say: Said) -> None:
+    notes.add("My name is Alice", "User")
+    told = say(talk, "What is my name?")
+    assert "“My name is Alice”\n  User note, " in told
+    assert "memory.md:1" in told
+
+
+def test_what_is_not_remembered_is_not_made_up(talk: Conversation, say: Said) -> None:
+    talk.agent.session("old").add("fact", {"content": "the database is PostgreSQL"})
+    assert say(talk, "Who won?") == "(offline, no model) I remember nothing about that."
+
+
+def test_neither_questions_nor_own_answers_are_quoted(talk: Conversation, say: Said) -> None:
+    talk.agent.session("old").add("fact", {"content": "the database is PostgreSQL"})
+    first = say(talk, "Which database?")
+    assert say(talk, "which database?") == first
+    assert say(talk, "Which DATABASE did we choose?").count("“") == 1
+
+
+def test_the_best_quotes_are_few_and_short(talk: Conversation, say: Said) -> None:
+    talk.agent.session("old").add_many(
+        {"type": "fact", "text": f"database {number} {'x ' * 400}"} for number in range(20)
+    )
+    told = say(talk, "Which database?")
+    assert told.count("“") == 5
+    assert len(told) < 3000
+
+
+def test_what_another_agent_remembers_is_never_quoted(
+    agent: Agent, notes: Notes, say: Said, home: object
+) -> None:
+    import recollect
+
+    assert isinstance(home, recollect.Home)
+    home.agent("other").session("s").add("fact", {"content": "the safe is behind the clock"})
+    talk = Conversation(agent, notes, OfflineResponder())
+    assert "clock" not in say(talk, "Where is the safe?")

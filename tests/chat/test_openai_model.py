@@ -1,0 +1,61 @@
+"""What is sent to a server that speaks the OpenAI API."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.chat.conftest import KEY, Said
+from tests.chat.model_server import ModelServer
+
+from recollect import Agent, Notes
+from recollect.chat import Conversation, choose
+
+pytest.importorskip("openai")
+
+
+@pytest.fixture
+def talk(agent: Agent, notes: Notes, server: ModelServer) -> Conversation:
+    return Conversation(agent, notes, choose(f"{server.url}/v1?model=small", {}).model)
+
+
+def test_the_prompt_is_one_system_message_and_tools_are_offered(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    say(talk, "Hi")
+    asked = server.asked[0]
+    assert [message["role"] for message in asked["messages"]] == ["system", "user"]
+    assert (asked["model"], asked["stream"]) == ("small", True)
+    assert [tool["function"]["name"] for tool in asked["tools"]][:2] == ["recall", "save"]
+
+
+def test_results_of_tools_follow_their_calls(talk: Conversation, server: ModelServer, say: Said) -> None:
+    server.replies = [("recall", {"query": "tea"}), "Nothing."]
+    say(talk, "Tea?")
+    call, result = server.asked[1]["messages"][-2:]
+    assert call["tool_calls"][0]["function"] == {"name": "recall", "arguments": '{"query": "tea"}'}
+    assert (result["role"], result["tool_call_id"]) == ("tool", "c1")
+    assert json.loads(result["content"])["ok"]
+
+
+def test_tools_can_be_left_out(agent: Agent, notes: Notes, server: ModelServer, say: Said) -> None:
+    model = choose(f"{server.url}/v1?model=small", {}, uses_tools=False).model
+    say(Conversation(agent, notes, model), "Hi")
+    assert "tools" not in server.asked[0]
+
+
+def test_the_key_of_openai_never_goes_to_a_server_named_by_its_address(
+    talk: Conversation, server: ModelServer, say: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, KEY)
+    say(talk, "Hi")
+    assert KEY not in json.dumps(server.headers)
+
+
+def test_an_answer_that_reached_the_limit_is_marked(
+    talk: Conversation, server: ModelServer, say: Said
+) -> None:
+    server.finish = "length"
+    assert "limit of tokens" in say(talk, "Hi")
+    assert "limit of tokens" in talk.turns()[-1].data["cut"]

@@ -1,0 +1,30 @@
+"""How often the tests of faults try their luck, and homes for them to break."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROUNDS = int(os.environ.get("RECOLLECT_FAULT_ROUNDS", "12"))
+"""12 for a look in passing; ``make faults`` takes 200."""
+
+THOROUGH = 100
+"""Rounds from which on everything else is tried at length, too."""
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out what needs signals and directory handles where the system has none."""
+    return True if sys.platform == "win32" and collection_path.name.startswith("test_") else None
+
+
+@pytest.fixture
+def rounds() -> int:
+    """How many rounds a test of chance has."""
+    return ROUNDS
+
+
+@pytest.fixture
+def thorough() -> bool:
+    """Whether a test may take its time."""
+    return ROUNDS >= THOROUGH

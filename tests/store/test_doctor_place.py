@@ -1,0 +1,148 @@
+"""What the doctor says of the place where a home lies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import Home
+from recollect.store import place
+from recollect.store.place import network_type, sync_service
+
+MOUNTS = r"""
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+40 22 0:40 / /home/ada/far rw - nfs4 server:/export rw
+41 22 0:41 / /home/ada/my\040share rw shared:9 master:2 - cifs //server/share rw
+42 40 8:2 / /home/ada/far/local rw - ext4 /dev/sdb1 rw
+43 22 0:43 / /ssh rw - fuse.sshfs ada@host: rw
+not a line of mounts
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    with recollect.open(tmp_path / "home", durability="os") as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
+        yield home
+
+
+def found(home: Home) -> list[tuple[str, str]]:
+    """Level and message of what is wrong with the place."""
+    return [
+        (each.level, each.message) for each in place.examine_home(home.root, recollect.Layout(*TEMPLATES))
+    ]
+
+
+TEMPLATES = ("agents/{agent}/memory/sessions", "agents/{agent}/files")
+
+
+def test_a_home_of_our_own_making_is_in_a_good_place(home: Home) -> None:
+    assert found(home) == [("ok", "a local folder that nobody else can read, with nothing left over")]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/ada/.memory", None),
+        ("/home/ada/far", "nfs4"),
+        ("/home/ada/far/deep/.memory", "nfs4"),
+        ("/home/ada/far/local/.memory", None),
+        ("/home/ada/farther", None),
+        ("/home/ada/my share/.memory", "cifs"),
+        ("/ssh/.memory", "fuse.sshfs"),
+    ],
+)
+def test_a_network_file_system_is_told_by_the_nearest_mount(path: str, kind: str | None) -> None:
+    assert network_type(Path(path), MOUNTS) == kind
+
+
+def test_without_a_list_of_mounts_nothing_is_said_of_them() -> None:
+    assert network_type(Path("/home/ada"), "") is None
+
+
+def test_a_home_on_a_network_file_system_is_a_warning(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"1 1 0:1 / {tmp_path.resolve()} rw - nfs server:/ rw\n")
+    monkeypatch.setattr(place, "MOUNTS", mounts)
+    assert found(home) == [("warning", "on a network file system (nfs)")]
+
+
+@pytest.mark.parametrize(
+    ("path", "service"),
+    [
+        ("/home/ada/Dropbox/memory", "Dropbox"),
+        ("/home/ada/Dropbox (Personal)/memory", "Dropbox"),
+        ("/Users/ada/Library/CloudStorage/Dropbox-Team/m", "Dropbox"),
+        ("/home/ada/OneDrive - Firm/memory", "OneDrive"),
+        ("/Users/ada/Library/Mobile Documents/com~apple~CloudDocs/m", "iCloud"),
+        ("/home/ada/iCloudDrive/m", "iCloud"),
+        ("/home/ada/Google Drive/m", "Google Drive"),
+        ("/Users/ada/Library/CloudStorage/GoogleDrive-ada@x.org/My Drive", "Google Drive"),
+        ("/home/ada/dropboxes/m", None),
+        ("/home/ada/documents/m", None),
+    ],
+)
+def test_a_folder_that_a_service_copies_elsewhere_is_told_by_its_name(path: str, service: str | None) -> None:
+    assert sync_service(Path(path)) == service
+
+
+@pytest.mark.parametrize("where", [".", ".."])
+def test_a_folder_of_syncthing_is_told_by_its_mark(home: Home, where: str) -> None:
+    (home.root / where / ".stfolder").mkdir()
+    assert found(home) == [("warning", "in a folder that Syncthing copies elsewhere")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
+@pytest.mark.parametrize("path", ["agents/a/memory/sessions/s.ndjson", "agents/a/memory", ".index"])
+def test_what_others_can_read_is_named_and_closed(home: Home, path: str) -> None:
+    target = home.root / path
+    target.chmod(target.stat().st_mode | 0o055)
+    ((level, message),) = found(home)
+    assert (level, message.split(" may be read by others")[0]) == ("warning", path)
+    home.doctor(fix=True)
+    assert target.stat().st_mode & 0o777 == (0o700 if target.is_dir() else 0o600)
+    assert found(home)[0][0] == "ok"
+
+
+def test_other_folders_beside_the_home_s_own_are_not_judged(home: Home) -> None:
+    (home.root / "notes").mkdir(0o755)
+    (home.root / "notes/plan.md").touch(0o644)
+    assert found(home)[0][0] == "ok"
+
+
+@pytest.mark.parametrize("name", ["agents", "agents/a", "agents/b"])
+def test_a_link_below_the_home_is_an_error(home: Home, tmp_path: Path, name: str) -> None:
+    home.close()
+    path = home.root / name
+    if path.exists():
+        path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    findings = place.examine_home(home.root, recollect.Layout(*TEMPLATES))
+    assert ("error", name) in [(each.level, each.subject) for each in findings]
+
+
+def test_the_home_itself_may_be_a_link(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(home.root)
+    with recollect.open(tmp_path / "link") as linked:
+        assert found(linked)[0][0] == "ok"
+
+
+@pytest.mark.parametrize(
+    "name", ["agents/a/files/.recollect.tmp", ".index/.space.json.7.tmp", ".index/gone/v1/index.db"]
+)
+def test_what_killed_processes_left_is_named_and_removed(home: Home, name: str) -> None:
+    path = home.root / name
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch(0o600)
+    assert "left by a process that was killed, or by an agent that is gone" in [
+        each[1] for each in found(home)
+    ]
+    home.doctor(fix=True)
+    assert not path.exists()
+    assert home.agent("a").session("s").entry_count() == 1

@@ -1,0 +1,147 @@
+"""A message that begins with ``#``: where should it go?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.chat.model_server import ModelServer
+from tests.tui.terminal import Chat, Terminal
+
+
+def contents(chat: Chat, kind: str) -> list[str]:
+    return [entry.content for entry in chat.notes.entries(kind)]
+
+
+def test_enter_saves_a_note_for_the_project(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm instead of npm")
+        assert "Remember this note" in terminal.text
+        await terminal.press("enter")
+        assert "Saved as a Project note" in terminal.text
+        assert "AGENTS.md:3" in terminal.text.replace(" ", "")
+
+    chat.run(steps)
+    assert "- Use pnpm instead of npm" in (chat.folder / "AGENTS.md").read_text()
+
+
+def test_the_arrow_key_chooses_the_user_file(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# My name is Alice")
+        await terminal.press("down", "enter")
+        assert "Saved as a User note" in terminal.text
+
+    chat.run(steps)
+    assert (contents(chat, "User"), contents(chat, "Project")) == (["My name is Alice"], [])
+
+
+def test_escape_saves_nothing_and_gives_the_text_back(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        await terminal.press("escape")
+        assert "Remember this note" not in terminal.text
+        assert "# Use pnpm" in terminal.text
+
+    chat.run(steps)
+    assert chat.notes.entries() == []
+
+
+def test_a_note_can_be_corrected_before_it_is_saved(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpn")
+        await terminal.press("shift+tab", "end", "backspace", "m", "tab", "enter")
+
+    chat.run(steps)
+    assert contents(chat, "Project") == ["Use pnpm"]
+
+
+def test_a_note_without_text_keeps_the_selector_open(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# x")
+        await terminal.press("shift+tab", "end", "backspace", "tab", "enter")
+        assert "a note must have text" in terminal.text
+        await terminal.press("escape")
+
+    chat.run(steps)
+    assert chat.notes.entries() == []
+
+
+def test_a_note_that_is_there_already_is_named(chat: Chat) -> None:
+    chat.notes.add("Use pnpm", "Project")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# use PNPM.")
+        await terminal.press("enter")
+        assert "Not saved, it is there already" in terminal.text
+        assert "says “Use pnpm”" in terminal.text
+
+    chat.run(steps)
+    assert contents(chat, "Project") == ["Use pnpm"]
+
+
+def test_a_note_that_the_other_file_has_says_so(chat: Chat) -> None:
+    chat.notes.add("Use pnpm", "User")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        await terminal.press("enter")
+        assert "The User notes say the same" in terminal.text
+
+    chat.run(steps)
+    assert contents(chat, "Project") == ["Use pnpm"]
+
+
+def test_a_file_that_cannot_be_written_leaves_the_other_choice(chat: Chat) -> None:
+    (chat.folder / "AGENTS.md").mkdir()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        await terminal.press("enter")
+        assert "folder" in terminal.text
+        await terminal.press("down", "enter")
+        assert "Saved as a User note" in terminal.text
+
+    chat.run(steps)
+    assert contents(chat, "User") == ["Use pnpm"]
+
+
+def test_hash_alone_is_an_ordinary_message(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("#")
+
+    chat.run(steps)
+    assert chat.said()[0] == "user: #"
+
+
+def test_a_note_of_several_lines_is_one_bullet(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press(*"# one", "ctrl+j", *"two", "enter")
+        await terminal.press("enter")
+
+    chat.run(steps)
+    assert contents(chat, "Project") == ["one\ntwo"]
+
+
+def test_the_model_knows_a_note_in_the_very_next_request(chat: Chat, server: ModelServer) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        await terminal.enter("# Use pnpm")
+        await terminal.press("enter")
+        await terminal.enter("# My name is Alice")
+        await terminal.press("down", "enter")
+        await terminal.say("And now?")
+
+    chat.run(steps)
+    assert "pnpm" not in server.prompts[0]
+    assert all(words in server.prompts[1] for words in ("Use pnpm", "My name is Alice"))
+
+
+def test_without_a_model_the_answer_quotes_the_note(chat: Chat, tmp_path: Path) -> None:
+    chat.notes.add("Use pnpm instead of npm", "Project")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("pnpm or npm?")
+        assert "(offline, no model)" in terminal.text
+        assert "“Use pnpm instead of npm”" in terminal.text
+
+    chat.run(steps)
+    assert tmp_path.exists()

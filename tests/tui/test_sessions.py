@@ -1,0 +1,101 @@
+"""The page of sessions: open, begin, clear, delete."""
+
+from __future__ import annotations
+
+from tests.tui.terminal import Chat, Terminal
+
+
+def ids(chat: Chat) -> list[str]:
+    return [info.id for info in chat.agent.sessions()]
+
+
+def prepared(chat: Chat) -> None:
+    chat.agent.session("old").add("message", {"role": "user", "content": "said long ago"})
+    chat.session.add("message", {"role": "user", "content": "said now"})
+
+
+def test_sessions_are_listed_with_change_and_size(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        assert "main (this one)" in terminal.text
+        assert all(words in terminal.text for words in ("old", " B", "1 entry"))
+
+    chat.run(steps)
+
+
+def test_enter_opens_a_session_with_its_turns(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("down", "enter")
+        assert "said long ago" in terminal.text
+        assert "said now" not in terminal.text
+        await terminal.say("more")
+
+    chat.run(steps)
+    assert [entry.text for entry in chat.agent.session("old").entries()][:2] == [
+        "user: said long ago",
+        "user: more",
+    ]
+
+
+def test_a_new_session_begins_empty(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("n")
+        assert "said now" not in terminal.text
+        await terminal.say("fresh")
+
+    chat.run(steps)
+    assert len(ids(chat)) == 3
+
+
+def test_clearing_asks_first_and_empties_the_session(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("c", "n")
+        assert chat.said() == ["user: said now"]
+        await terminal.press("c", "down", "enter")
+        assert "Cleared main" in terminal.text
+        await terminal.press("escape")
+        assert "said now" not in terminal.text
+
+    chat.run(steps)
+    assert (chat.said(), "main" in ids(chat)) == ([], True)
+
+
+def test_deleting_asks_first_and_removes_the_session(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("down", "d")
+        assert "Delete session old, with its 1 entry, for good?" in terminal.text
+        await terminal.press("enter")
+        assert "old" in ids(chat)
+        await terminal.press("d", "y")
+        assert "Deleted old" in terminal.text
+
+    chat.run(steps)
+    assert ids(chat) == ["main"]
+
+
+def test_deleting_the_session_on_the_screen_begins_another(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("d", "y", "escape")
+        assert "said now" not in terminal.text
+        await terminal.say("fresh")
+
+    chat.run(steps)
+    assert "main" not in ids(chat)
+    assert len(ids(chat)) == 2

@@ -1,0 +1,185 @@
+"""Messages, answers, and what goes wrong between them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.chat.model_server import ModelServer
+from tests.tui.terminal import Chat, Terminal
+
+
+def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:
+    server.replies = ["PostgreSQL it is."]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Which database?")
+        assert "> Which database?" in terminal.text
+        assert "PostgreSQL it is." in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Which database?", "assistant: PostgreSQL it is. "]
+
+
+def test_control_j_begins_a_new_line_of_the_message(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press(*"one", "ctrl+j", *"two", "enter")
+        await terminal.settle()
+
+    chat.run(steps)
+    assert chat.said()[0] == "user: one\ntwo"
+
+
+def test_an_answer_is_shown_while_it_comes_and_escape_stops_it(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("Hello.")
+        await terminal.press("escape")
+        await terminal.settle()
+        assert "Stopped. What came is kept" in terminal.text
+
+    chat.run(steps)
+    assert chat.session.entries()[-1].data["cut"] == "stopped"
+
+
+def test_a_message_waits_in_its_field_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("Hello.")
+        await terminal.enter("second")
+        assert "An answer is still coming" in terminal.text
+        assert "second" in terminal.text
+        server.held.set()
+        await terminal.settle()
+        await terminal.press("enter")
+        await terminal.settle()
+
+    chat.run(steps)
+    assert [words for words in chat.said() if words.startswith("user")] == ["user: Hi", "user: second"]
+
+
+def test_leaving_in_mid_answer_keeps_what_came(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("Hello.")
+        await terminal.press("ctrl+q")
+
+    assert chat.run(steps) == "main"
+    assert chat.said() == ["user: Hi", "assistant: Hello. "]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "refuses the key (401)"), (429, "(429)"), (500, "failed (500)")]
+)
+def test_a_refusal_is_shown_and_retry_asks_again(
+    chat: Chat, server: ModelServer, status: int, words: str
+) -> None:
+    server.status = status
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert words in terminal.text
+        server.status = 200
+        await terminal.say("/retry")
+        assert "Hello." in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi", "assistant: Hello. "]
+
+
+def test_an_answer_that_breaks_off_is_marked_also_when_it_is_read_again(
+    chat: Chat, server: ModelServer
+) -> None:
+    server.cut = True
+
+    async def steps(terminal: Terminal) -> None:
+        if not chat.said():
+            await terminal.say("Hi")
+        assert "Hello." in terminal.text
+        assert "/retry asks again" in terminal.text
+
+    chat.run(steps)
+    chat.run(steps)
+
+
+def test_the_use_of_a_tool_is_shown(chat: Chat, server: ModelServer) -> None:
+    server.replies = [("save", {"text": "Alice prefers tea"}), "Noted."]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("I prefer tea")
+        assert "· uses save" in terminal.text
+        assert "Noted." in terminal.text
+
+    chat.run(steps)
+    assert chat.session.entries(types=["fact"])[0].text == "Alice prefers tea"
+
+
+def test_a_session_that_is_gone_on_with_shows_its_turns(chat: Chat) -> None:
+    chat.session.add("message", {"role": "user", "content": "said before"})
+
+    async def steps(terminal: Terminal) -> None:
+        assert "> said before" in terminal.text
+
+    chat.run(steps)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_long_text_wraps_in_a_narrow_terminal(chat: Chat, width: int) -> None:
+    words = " ".join(f"word{number}" for number in range(60)) + " " + "x" * 150
+    chat.session.add("message", {"role": "assistant", "content": words})
+
+    async def steps(terminal: Terminal) -> None:
+        assert words.replace(" ", "") in terminal.text.replace(" ", "")
+
+    chat.run(steps, size=(width, 40))
+
+
+def test_control_characters_of_memory_are_shown_as_escapes(chat: Chat) -> None:
+    chat.session.add("message", {"role": "assistant", "content": "a\x1b[31mred\x07\u202eb [bold]c[/bold]"})
+
+    async def steps(terminal: Terminal) -> None:
+        assert r"a\x1b[31mred\x07\u202eb [bold]c[/bold]" in terminal.text
+
+    chat.run(steps)
+
+
+def test_two_chats_on_one_home_both_keep_their_turns(chat: Chat, server: ModelServer) -> None:
+    async def whole() -> None:
+        one, other = chat.app(), chat.app()
+        async with one.run_test() as first, other.run_test() as second:
+            pair = Terminal(one, first), Terminal(other, second)
+            await pair[0].enter("from one")
+            await pair[1].enter("from two")
+            await pair[0].settle()
+            await pair[1].settle()
+
+    asyncio.run(whole())
+    assert {"user: from one", "user: from two"} <= set(chat.said())
+    assert len(server.asked) == 2
+
+
+def test_a_session_without_words_is_gone_after_leaving(chat: Chat) -> None:
+    chat.session = chat.agent.new_session()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("ctrl+q")
+
+    chat.run(steps)
+    assert chat.agent.sessions() == []
+
+
+def test_notes_that_cannot_be_read_are_told_and_lose_no_message(chat: Chat) -> None:
+    (chat.folder / "AGENTS.md").write_bytes(b"\xff\n")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "is not UTF-8" in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi"]
