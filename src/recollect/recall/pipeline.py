@@ -65,8 +65,11 @@ def recall(
     began = time.perf_counter()
     moment = question.as_of
     entries = store if moment is None else store.past(scope.agent, scope.sessions, moment)
-    dense = Dense(entries, vectors, scope)
-    hits = _Search(entries, question, scope, dense, reranker).hits() if question.limit else []
+    numbering = store.numbering(scope.agent)
+    hits, dense = _answer(entries, vectors, question, scope, reranker)
+    if store.numbering(scope.agent) != numbering:
+        # The index turned out to be damaged and was begun anew: keys found before stand for others now.
+        hits, dense = _answer(entries, vectors, question, scope, reranker)
     return Hits(
         hits,
         embedder=dense.space,
@@ -76,6 +79,13 @@ def recall(
         stale=store.stale(scope.agent),
         took_ms=(time.perf_counter() - began) * 1000,
     )
+
+
+def _answer(
+    entries: Searchable, vectors: Vectors, question: Question, scope: Scope, reranker: Reranker | None
+) -> tuple[list[Hit], Dense]:
+    dense = Dense(entries, vectors, scope)
+    return _Search(entries, question, scope, dense, reranker).hits() if question.limit else [], dense
 
 
 class _Moved(Exception):  # noqa: N818  Not an error: the question is asked again.
@@ -206,7 +216,7 @@ class _Search:
         least = self._question.min_priority
         if least > 0 and worth_of(entry.line).at(self._question.now) < least:
             return False
-        return _equals(entry, self._scope.where)
+        return _is_in(entry, self._scope) and _equals(entry, self._scope.where)
 
     def _with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return hits with the entries around them."""
@@ -227,6 +237,17 @@ class _Search:
 def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry, ...]:
     chosen = sorted((entries[key].ts, key) for key in keys if key in entries)
     return tuple(entries[key] for _, key in chosen)
+
+
+def _is_in(entry: Entry, scope: Scope) -> bool:
+    """Tell whether an entry is in scope by what its line says: an index may be damaged."""
+    return (
+        (scope.sessions is None or entry.session in scope.sessions)
+        and (scope.types is None or entry.type in scope.types)
+        and (scope.since is None or entry.ts >= scope.since)
+        and (scope.until is None or entry.ts < scope.until)
+        and all(tag in entry.tags for tag in scope.tags or ())
+    )
 
 
 def _equals(entry: Entry, where: Mapping[str, Any] | None) -> bool:

@@ -262,6 +262,9 @@ class Store(Searchable, Protocol):
     def upkeep(self, agent: str) -> bool:
         """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
 
+    def numbering(self, agent: str) -> object:
+        """Return a value that is another one once keys that a search gave stand for other entries."""
+
     def stale(self, agent: str) -> bool:
         """Tell whether searches may miss entries because the store could not take them in."""
 

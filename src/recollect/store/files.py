@@ -456,6 +456,11 @@ class FileStore:
                     "end what keeps it busy, or free disk space, and try again"
                 ) from error
 
+    def numbering(self, agent: str) -> object:
+        with self._using(agent) as logs, suppress(UnavailableError):
+            return logs.asking(Index.identity) if logs is not None else None
+        return None
+
     def stale(self, agent: str) -> bool:
         with self._using(agent) as logs:
             return logs is not None and logs.stale
