@@ -102,9 +102,10 @@ UNUSABLE = (
     apsw.PermissionsError,
     apsw.FullError,
     apsw.IOError,
+    apsw.ConnectionClosedError,
     OSError,
 )
-"""What it raises where the disk does not let it work."""
+"""What it raises where the disk does not let it work, or the index was closed meanwhile."""
 
 
 BUSY = (apsw.BusyError,)

@@ -71,6 +71,7 @@ class AgentLogs:
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
+        self._closed = False
 
     # Logs
 
@@ -169,6 +170,8 @@ class AgentLogs:
         """The agent's index; in memory where none can be kept on disk."""
         with self._guard:
             if self._index is None:
+                if self._closed:  # Perhaps because the agent is purged: nothing of it may be made again.
+                    raise UnavailableError("the agent was closed meanwhile")
                 self._index = self._open_index()
             return self._index
 
@@ -341,8 +344,9 @@ class AgentLogs:
         return self.folder.is_gone()
 
     def close(self) -> None:
-        """Close everything."""
+        """Close everything. Threads that are still at work here find no index any more."""
         with self._guard:
+            self._closed = True
             for log in self._logs.values():
                 log.close()
             self._logs.clear()

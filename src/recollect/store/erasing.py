@@ -155,22 +155,33 @@ class Eraser:
         for folder in self._layout.agent_folders(self._root, agent):
             with suppress(FileNotFoundError):
                 folder.rename(folder.with_name(f".purge.{folder.name}.{time.time_ns()}"))
-        self.finish_agents()
-        self._remove_index(agent)
+        left = self.finish_agents()
+        try:
+            self._remove_index(agent)
+        except OSError:
+            left.add(agent)
+        if agent in left:
+            raise PurgePendingError(
+                f"agent {agent!r} is gone, but some of its bytes could not be removed: end the programs that "
+                "use it, or mend the disk, then open the home again, which finishes the purge"
+            )
 
-    def finish_agents(self) -> None:
-        """Remove what purges of whole agents have put out of sight."""
+    def finish_agents(self) -> set[str]:
+        """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
+        left: set[str] = set()
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
             for folder in parent.glob(".purge.*") if parent.is_dir() else ():
                 dying = _DYING.fullmatch(folder.name)
                 if dying and folder.is_dir() and not folder.is_symlink():
                     try:
                         self._remove_index(self._agent_of(dying[1]))
-                        shutil.rmtree(folder)
+                        _remove_tree(folder)
                     except OSError as error:
+                        left.add(self._agent_of(dying[1]))
                         logger.warning(
                             "a purge of agent %s is still to be finished: %s", dying[1], type(error).__name__
                         )
+        return left
 
     def _agent_of(self, folder_name: str) -> str:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
@@ -178,7 +189,18 @@ class Eraser:
     def _remove_index(self, agent: str) -> None:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
+            _remove_tree(folder)
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove a folder, also while somebody who still has it open makes files in it."""
+    deadline = time.monotonic() + TIMEOUT
+    while folder.exists():
+        try:
             shutil.rmtree(folder)
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
 
 
 def _pending(session: str) -> PurgePendingError:
