@@ -50,7 +50,11 @@ def fill(home: Home, word: str = "walnut", slug: str = "a", seed: int = 1) -> No
     for name in ("s1", "s2"):
         session = home.agent(slug).session(name)
         session.add_many(
-            {"id": f"{name}-{n}", "text": f"{word} {n}" if n % 2 else f"pecan {n} 東京都 {word}", "embedding": vector}
+            {
+                "id": f"{name}-{n}",
+                "text": f"{word} {n}" if n % 2 else f"pecan {n} 東京都 {word}",
+                "embedding": vector,
+            }
             for n, vector in enumerate(vectors(45, seed))
         )
         session.add_many({"id": f"{name}-made-{n}", "text": f"{word} abba cab {n}"} for n in range(5))
@@ -112,7 +116,9 @@ def truth(agent: Agent) -> dict[tuple[str, str], Entry]:
 def answers(home: Home) -> dict[str, Any]:
     """What is said of the agent, in a shape that can be compared."""
     found, true = given(home), truth(home.agent("a"))
-    wrong = [entry.id for some in found.values() for entry in some if true.get((entry.session, entry.id)) != entry]
+    wrong = [
+        entry.id for some in found.values() for entry in some if true.get((entry.session, entry.id)) != entry
+    ]
     ids = {name: [f"{entry.session}/{entry.id}" for entry in some] for name, some in found.items()}
     return {
         "ids": {name: sorted(some) if name.startswith("recall") else some for name, some in ids.items()},
@@ -132,7 +138,9 @@ def main() -> None:
         print(json.dumps([told, again]), flush=True)
 
 
-def asked(roots: Iterable[Path], script: str = "from tests.faults.asking import main; main()") -> Iterator[Any]:
+def asked(
+    roots: Iterable[Path], script: str = "from tests.faults.asking import main; main()"
+) -> Iterator[Any]:
     """What another process says about each home; it must come to its end."""
     names = [str(root) for root in roots]
     told = subprocess.run(

@@ -148,6 +148,14 @@ class AgentLogs:
         for session, (name, status) in found.items():
             yield session, name, status
 
+    def with_archives(self) -> set[str]:
+        """Return the ids of all sessions, also of those that have only an archive left."""
+        sessions = {session for session, _, _ in self.files()}
+        with suppress(FileNotFoundError, NotADirectoryError):
+            archived = [self._layout.session_of(entry.name) for entry in self.folder.scan(ARCHIVE)]
+            sessions |= {session for session in archived if session is not None}
+        return sessions
+
     def session_of(self, file_name: str) -> str | None:
         """Return the session that a file name stands for, None if it stands for none."""
         return self._layout.session_of(file_name)

@@ -211,6 +211,13 @@ class Store(Searchable, Protocol):
     ) -> Sequence[Record]:
         """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
 
+    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
+        """Return session and id of all that ``purge`` can take and that holds a text, in any case.
+
+        That is entries of which any version that is kept anywhere holds it, in a key or a value, also
+        deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
+        """
+
     def linked(self, agent: str, entry_id: str) -> list[Entry]:
         """Return the live entries whose links name an id."""
 

@@ -311,6 +311,18 @@ class FileStore:
             logs.asking(lambda index: index.reread(session, log))
         return None
 
+    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return []
+            names = logs.with_archives() if session is None else {session}
+            found = {name: [logs.log(name), logs.archive(name)] for name in names}
+            return sorted(
+                (name, entry_id)
+                for name, both in found.items()
+                for entry_id in set().union(*(rewrite.matching(log, text) for log in both))
+            )
+
     def linked(self, agent: str, entry_id: str) -> list[Entry]:
         return self._where(agent, lambda index: index.linked(entry_id))
 
