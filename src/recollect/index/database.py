@@ -185,7 +185,10 @@ class Database:
             self.inode = self._inode()
 
     def checkpoint(self, timeout: float) -> bool:
-        """Write the journal back and empty it; False if readers kept it in use for ``timeout`` seconds."""
+        """Write the journal back and empty it.
+
+        False if readers kept it in use for ``timeout`` seconds, or if the disk is full or refuses.
+        """
         with self.guard:
             deadline = time.monotonic() + timeout
             while self.path is not None:
@@ -195,6 +198,10 @@ class Database:
                 except apsw.BusyError:
                     if time.monotonic() >= deadline:
                         return False
+                except UNUSABLE:
+                    return False
+                except DAMAGE:
+                    self.discard()  # And with it all that was to be emptied.
             return True
 
     def close(self) -> None:

@@ -198,7 +198,10 @@ class AgentLogs:
             return question(self.index)
         except DamagedError:
             self._look_again()
+        try:
             return question(self.index)
+        except DamagedError as error:
+            raise UnavailableError(f"damaged again: {error}") from error
 
     def look(self, age: float) -> None:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago."""

@@ -205,6 +205,6 @@ def _remove_tree(folder: Path) -> None:
 
 def _pending(session: str) -> PurgePendingError:
     return PurgePendingError(
-        f"purged from session {session!r:.80}, but a reader elsewhere still keeps old bytes of the index: "
-        "end it, then open the home again, which finishes the purge"
+        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old bytes "
+        "of the index: end it, or free space, then open the home again, which finishes the purge"
     )
