@@ -298,6 +298,11 @@ class Index:
         """Empty SQLite's journal; False if another process kept it in use."""
         return self._database.checkpoint(timeout)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is no file."""
+        return self._database.path is None
+
     def replaced(self) -> bool:
         """Tell whether the file was deleted or exchanged under the open index."""
         return self._database.replaced()

@@ -67,15 +67,22 @@ class Eraser:
         self._checkpoint(logs, session)
 
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
-        self._remove_other_versions(logs.agent)
+        try:
+            self._remove_other_versions(logs)
+        except OSError as error:
+            raise _pending(session) from error
         if not logs.index.checkpoint(TIMEOUT):
             raise _pending(session)
 
-    def _remove_other_versions(self, agent: str) -> None:
-        """Remove what other versions of recollect derived; they make it again from the logs."""
-        ours = self._layout.index_folder(self._root, agent, SCHEMA)
+    def _remove_other_versions(self, logs: AgentLogs) -> None:
+        """Remove what other versions of recollect derived; they make it again from the logs.
+
+        Our own as well where it could not be opened, so that it forgot nothing.
+        """
+        ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
         for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
-            if other != ours and other.is_dir() and not other.is_symlink():
+            is_used = other == ours and not logs.index.in_memory
+            if not is_used and other.is_dir() and not other.is_symlink():
                 shutil.rmtree(other)
 
     def clear(self, logs: AgentLogs, session: str) -> int | None:
@@ -170,7 +177,7 @@ class Eraser:
         """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
         left: set[str] = set()
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
-            for folder in parent.glob(".purge.*") if parent.is_dir() else ():
+            for folder in _dying(parent):
                 dying = _DYING.fullmatch(folder.name)
                 if dying and folder.is_dir() and not folder.is_symlink():
                     try:
@@ -190,6 +197,14 @@ class Eraser:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
             _remove_tree(folder)
+
+
+def _dying(parent: Path) -> list[Path]:
+    """Return what purges have put out of sight; nothing where the system does not let us look."""
+    try:
+        return list(parent.glob(".purge.*")) if parent.is_dir() else []
+    except OSError:
+        return []
 
 
 def _remove_tree(folder: Path) -> None:
