@@ -106,6 +106,33 @@ class Agent:
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}")
         return self.session(holders[0]).purge(id)
 
+    def purge_matching(
+        self, text: str, session: str | None = None, *, dry_run: bool = False
+    ) -> list[tuple[str, str]]:
+        """Purge every entry that holds a text, in any case, and return the session and id of each.
+
+        It is looked for in the keys and values of every line of logs and archives, so that what is
+        deleted, archived, or said otherwise by now is found too; and in damaged lines, whose ids are
+        digests. Files, notes and the names of sessions are left alone.
+
+        Args:
+            text: What to look for, such as a name or a key.
+            session: Look into this session only.
+            dry_run: Purge nothing.
+
+        Raises:
+            ValueError: The text is empty.
+            PurgePendingError: As for ``Session.purge``.
+
+        Example:
+            >>> agent.purge_matching("hunter2", dry_run=True)
+            [('main', '01980f0e-…')]
+        """
+        found = self._store.matching(self.slug, name_of(text, "text"), self._checked(session))
+        for name in [] if dry_run else sorted({holder for holder, _ in found}):
+            self._store.purge(self.slug, name, [entry_id for holder, entry_id in found if holder == name])
+        return found
+
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
         """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
 

@@ -146,16 +146,20 @@ class Log:
             for block in _blocks(lines):
                 write_all(fd, block)
             sync_file(fd)
+            state = stat_of(os.fstat(fd))
         except StoreError as error:
             self._folder.unlink(self._temporary)
             raise StoreError(f"{self._folder.path / self.name}: {error}; it is unchanged") from error
         finally:
             os.close(fd)
-        self._folder.replace(self._temporary, self.name)
+        try:
+            self._folder.replace(self._temporary, self.name)
+        except FileNotFoundError as error:
+            raise StoreError(f"{self._folder.path} was removed meanwhile; nothing is kept") from error
         self._folder.sync(self._parent)
         self.lock.mark(on=False)
         self.forget()
-        return stat_of(self._folder.stat(self.name))
+        return state
 
     def remove(self) -> None:
         """Remove the log, and its lock file as soon as the lock is given back."""

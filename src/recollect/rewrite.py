@@ -8,6 +8,7 @@ those, and the folded line only says what they come to.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from recollect.fold import Fold, Folded
 from recollect.line import MAX_LINE, dump_read, id_of, is_put
 from recollect.log import Log, Stat
 from recollect.model import Record
-from recollect.scan import Line, Scan, backwards, behind_last_newline
+from recollect.scan import Line, Scan, backwards, behind_last_newline, derived_id
 
 COMPACT_FROM = 10 * 1024 * 1024
 """Bytes from which on a log is compacted by itself, once it is twice as long as after its last compaction."""
@@ -180,14 +181,19 @@ def _moving(kept: Iterator[tuple[Folded, bytes]], moved: dict[int, tuple[int, in
         yield raw
 
 
-def _lines(fd: int) -> Iterator[Line]:
-    """Yield what a rewrite may not lose: all lines, and a damaged one even if it lacks its newline."""
+def _lines(fd: int, *, hidden: bool = False) -> Iterator[Line]:
+    """Yield what a rewrite may not lose: all lines, and a damaged one even if it lacks its newline.
+
+    With ``hidden`` also what it leaves out: lines of batches whose write was cut short.
+    """
     scan = Scan(fd, unfinished=True)
     yield from scan
-    if scan.unread:
+    if scan.unread or (hidden and scan.torn and scan.rest):
         size = os.fstat(fd).st_size
         end = behind_last_newline(fd, size)
         yield Line(end, os.pread(fd, size - end, end), size - end, None)
+    if hidden:
+        yield from scan.hidden
 
 
 def _raw(fd: int, line: Line) -> bytes:
@@ -210,14 +216,60 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
     with log.reading() as fd:
         if fd is None:
             return set()
-        return {entry_id for line in _lines(fd) for entry_id in ids if _is_about(fd, line, (entry_id,))}
+        lines = _lines(fd, hidden=True)
+        return {entry_id for line in lines for entry_id in ids if _is_about(fd, line, (entry_id,))}
+
+
+def matching(log: Log, text: str) -> set[str]:
+    """Return the ids of the entries of which any line holds a text, in any case, in a key or a value.
+
+    For a damaged line that holds it the digest of its bytes, by which ``purge`` knows it.
+    """
+    wanted = text.casefold()
+    with log.reading() as fd:
+        lines = _lines(fd, hidden=True) if fd is not None else ()
+        found = {_id_if_holding(fd, line, wanted) for line in lines if fd is not None}
+    return {entry_id for entry_id in found if entry_id is not None}
+
+
+def _id_if_holding(fd: int, line: Line, wanted: str) -> str | None:
+    if line.record is not None:
+        said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
+        return id_of(line.record) if any(wanted in text.casefold() for text in _texts(said)) else None
+    raw = _bytes_of(fd, line)
+    held = raw.decode("utf-8", "replace").casefold()
+    spelled = {wanted, *(json.dumps(wanted, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))}
+    return derived_id(raw) if any(form in held for form in spelled) else None
+
+
+_NO_TEXT = frozenset({"batch", "embedding"})
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield keys and values, numbers too as they are written."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    else:
+        yield str(value)
+
+
+def _bytes_of(fd: int, line: Line) -> bytes:
+    """Return a line's bytes without its newline, also of one that is too long to be read."""
+    return line.raw or os.pread(fd, line.length, line.offset).removesuffix(b"\n")
 
 
 def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     """Leave out every line of these entries; None if there is none. The caller holds the lock."""
     before = log.stat()
     with log.reading() as fd:
-        if fd is None or before is None or not any(_is_about(fd, line, ids) for line in _lines(fd)):
+        if fd is None or before is None:
+            return None
+        if not any(_is_about(fd, line, ids) for line in _lines(fd, hidden=True)):
             return None
         rewritten = Rewritten(before)
         rewritten.stat = log.replace(_without(fd, ids, rewritten.moved))
@@ -243,11 +295,11 @@ def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -
 
 
 def _is_about(fd: int, line: Line, ids: Collection[str]) -> bool:
-    """Tell whether a line belongs to one of the entries; a damaged one does if it holds such an id."""
+    """Tell whether a line belongs to one of the entries; a damaged one does if it holds or is such an id."""
     if line.record is not None:
         return id_of(line.record) in ids
-    raw = line.raw or os.pread(fd, line.length, line.offset)
-    return any(entry_id.encode("utf-8", "surrogatepass") in raw for entry_id in ids)
+    raw = _bytes_of(fd, line)
+    return derived_id(raw) in ids or any(entry_id.encode("utf-8", "surrogatepass") in raw for entry_id in ids)
 
 
 def explicit(line: Line) -> bytes:

@@ -46,6 +46,7 @@ class Scan:
     While it is iterated it fills in:
         settled: the offset behind the last line that can no longer change its meaning.
         torn: how many lines of torn batches were hidden.
+        hidden: these lines.
         rest: the bytes behind the last newline.
         unread: the same if they are neither given as a line nor the end of a torn batch.
     """
@@ -66,6 +67,7 @@ class Scan:
         self.seen = Counter() if seen is None else seen
         self.settled = start
         self.torn = 0
+        self.hidden: list[Line] = []
         self.rest = b""
         self.unread = b""
         self._end = start
@@ -88,7 +90,7 @@ class Scan:
 
     def _last(self, run: Run) -> Iterator[Line]:
         if run.torn:
-            self.torn += len(run.lines)
+            self._hide(run)
         else:
             yield from self._close(run)
             self.settled = self._end
@@ -100,9 +102,13 @@ class Scan:
         elif not run.torn:
             self.unread = self.rest.strip()
 
+    def _hide(self, run: Run) -> None:
+        self.torn += len(run.lines)
+        self.hidden += run.lines
+
     def _close(self, run: Run) -> Iterator[Line]:
         if run.torn:
-            self.torn += len(run.lines)
+            self._hide(run)
             self.settled = run.lines[-1].offset + run.lines[-1].length
             return
         for line in run.lines:

@@ -126,3 +126,22 @@ def test_an_id_in_two_sessions_needs_the_session(cli: Command) -> None:
     assert cli.error("delete", "x") == (2, "ambiguous_id")
     assert cli.json("delete", "x", "--session", "a")["deleted"]
     assert len(cli.json("sessions", "show", "b")["entries"]) == 1
+
+
+def test_purge_by_a_text_says_what_it_would_take_and_then_takes_it(cli: Command) -> None:
+    entry = cli.json("add", "unspeakable")
+    cli.json("delete", entry["id"])
+    cli.json("add", "harmless")
+    cli("files", "write", "notes.md", "also Unspeakable")
+    found = {"entries": [{"session": "main", "id": entry["id"]}], "sessions": [], "files": ["notes.md"]}
+    assert cli.json("purge", "--match", "UNSPEAKABLE", "--dry-run") == {"purged": False, **found}
+    assert cli.error("purge", "--match", "unspeakable") == (2, "invalid_argument")
+    assert "unspeakable" in (cli.sessions() / "main.ndjson").read_text("utf-8")
+    assert cli.json("purge", "--match", "unspeakable", "--yes") == {"purged": True, **found}
+    assert "unspeakable" not in (cli.sessions() / "main.ndjson").read_text("utf-8")
+
+
+@pytest.mark.parametrize("words", [[], ["x", "--match", "y"], ["x", "--dry-run"], ["--match", ""]])
+def test_purge_takes_an_id_or_a_text(cli: Command, words: list[str]) -> None:
+    cli.json("add", "something")
+    assert cli.error("purge", *words, "--yes") == (2, "invalid_argument")

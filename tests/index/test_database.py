@@ -10,6 +10,7 @@ import pytest
 
 import recollect
 from recollect import Home
+from recollect.index.database import SCHEMA
 
 QUERIES = ["walnut", "pecan 7", "hazel", "東京", "nothing of it"]
 
@@ -198,7 +199,7 @@ def test_an_index_of_another_version_lies_beside_untouched(root: Path, expected:
     assert other.read_bytes() == b"of another version"
 
 
-@pytest.mark.parametrize("place", [".index", ".index/a", ".index/a/v2"])
+@pytest.mark.parametrize("place", [".index", ".index/a", f".index/a/v{SCHEMA}"])
 def test_a_file_where_a_folder_of_the_index_belongs_costs_no_answer(
     root: Path, expected: list[object], place: str
 ) -> None:

@@ -1,17 +1,20 @@
 """``recollect add``, ``update``, ``delete``, ``purge`` and ``history``: one entry at a time."""
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, argument_or_input, confirm
 from recollect.cli.documents import entry_document, version_document
 from recollect.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from recollect.cli.screen import table
+from recollect.errors import MemoryFileNotFoundError, NotTextError
 from recollect.model import Entry, Record, Version
-from recollect.shown import clipped, harmless, moment, one_line
+from recollect.shown import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
     from recollect.agent import Agent
@@ -39,6 +42,13 @@ TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", he
 PriorityOption = Annotated[
     float | None, typer.Option("--priority", metavar="NUMBER", help="How much it matters, from 0 to 1.")
 ]
+PurgedArgument = Annotated[
+    str | None, typer.Argument(metavar="ID", help="The id of the entry.", show_default=False)
+]
+MatchOption = Annotated[
+    str | None, typer.Option("--match", metavar="TEXT", help="Purge all entries that hold this text.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what --match would purge.")]
 DataOption = Annotated[
     str | None,
     typer.Option("--data", metavar="JSON", help="The payload, a JSON object; - reads standard input."),
@@ -95,12 +105,66 @@ def delete(agent: "Agent", entry_id: EntryArgument, session: SessionOption = Non
 
 @agent_command(app, "recollect purge retry-policy --yes")
 def purge(
-    agent: "Agent", entry_id: EntryArgument, session: SessionOption = None, yes: YesOption = False
+    agent: "Agent",
+    entry_id: PurgedArgument = None,
+    *,
+    match: MatchOption = None,
+    session: SessionOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
 ) -> Answer:
-    """Remove every byte of an entry, history and index included. This cannot be undone."""
+    """Remove every byte of an entry, history and index included. This cannot be undone.
+
+    With --match of every entry that holds a text, in any case, also of deleted and archived ones
+    and of what they said before. Files and names of sessions that hold it are listed, and left alone.
+    """
+    if match is not None and entry_id is None:
+        return _purge_matching(agent, match, session, dry_run=dry_run, yes=yes)
+    if entry_id is None or match is not None or dry_run:
+        raise ValueError("give ID, or --match TEXT, which --dry-run goes with")
     confirm(f"Purge {entry_id!r} for good, with its history?", yes=yes)
     agent.purge(entry_id, session=session)
     return Answer({"id": entry_id, "purged": True}, Text(f"purged {one_line(entry_id)}"))
+
+
+def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: bool, yes: bool) -> Answer:
+    found = agent.purge_matching(text, session, dry_run=True)
+    if found and not dry_run:
+        confirm(f"Purge {counted(len(found), 'entry')} for good, with their history?", yes=yes)
+        found = agent.purge_matching(text, session)
+    sessions, files = _others_with(agent, text)
+    document = {
+        "purged": not dry_run,
+        "entries": [{"session": name, "id": found_id} for name, found_id in found],
+        "sessions": sessions,
+        "files": files,
+    }
+    return Answer(document, _purged_view(document))
+
+
+def _purged_view(document: dict[str, Any]) -> RenderableType:
+    verb = "purged" if document["purged"] else "would purge"
+    lines = [f"{verb} {counted(len(document['entries']), 'entry')}"]
+    lines += [
+        f"  {one_line(found['id'])} in session {one_line(found['session'])}" for found in document["entries"]
+    ]
+    lines += [
+        f"left: the name of session {one_line(name)}; see sessions delete" for name in document["sessions"]
+    ]
+    lines += [f"left: file {one_line(path)}; see files delete" for path in document["files"]]
+    return Text("\n".join(lines))
+
+
+def _others_with(agent: "Agent", text: str) -> tuple[list[str], list[str]]:
+    """Return the sessions and files that hold a text too, in their names or their contents."""
+    wanted = text.casefold()
+    sessions = [info.id for info in agent.sessions() if wanted in info.id.casefold()]
+    files = []
+    for path in agent.files.list():
+        with suppress(NotTextError, MemoryFileNotFoundError):
+            if wanted in path.casefold() or wanted in agent.files.read(path).casefold():
+                files.append(path)
+    return sorted(sessions), files
 
 
 @agent_command(app, "recollect history retry-policy")

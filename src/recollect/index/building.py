@@ -18,10 +18,10 @@ from recollect.confine import Folder
 from recollect.errors import LockTimeoutError, RecollectError
 from recollect.index.database import Database, UnavailableError
 from recollect.index.generation import Generation, Header, create, load, quantized, seal, sums_of
-from recollect.index.vectors import BLOCK
+from recollect.index.vectors import BLOCK, matrix_of
 from recollect.layout import LOCK, TEMPORARY
 from recollect.lock import Lock
-from recollect.vector import F32, Space
+from recollect.vector import Space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -195,7 +195,7 @@ def _fill(database: Database, generation: Generation, columns: _Columns) -> None
         eids, vids, raw = zip(*rows, strict=True)
         at = np.minimum(columns.eids.searchsorted(eids), max(len(columns.eids) - 1, 0))
         same = columns.vids[at] == vids if len(columns.eids) else np.zeros(len(rows), bool)
-        vectors = np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1)[same]
+        vectors = matrix_of(raw, header.dim)[same]
         if len(vectors):
             places = columns.places[at[same]]
             packed, scales = quantized(vectors, header.stride)

@@ -55,6 +55,11 @@ class Index:
         self._similar = Similar(self._database)
         self._pending = Pending()
 
+    def identity(self) -> str:
+        """Return what no other index has, nor this one once it was begun anew: its rows are then others."""
+        with self._mending() as database:
+            return str(building.value(database, "identity"))
+
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
         with self._mending() as database:
@@ -293,6 +298,11 @@ class Index:
         """Empty SQLite's journal; False if another process kept it in use."""
         return self._database.checkpoint(timeout)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is no file."""
+        return self._database.path is None
+
     def replaced(self) -> bool:
         """Tell whether the file was deleted or exchanged under the open index."""
         return self._database.replaced()
@@ -356,7 +366,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> None:
     if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
         entries.count(database, sid, entry_id, access)
         return
-    sql = "SELECT eid, '', id, place, at, length, head, access FROM entry WHERE id=? AND sid=?"
+    sql = "SELECT eid, '', id, place, at, length, head, access, sum FROM entry WHERE id=? AND sid=?"
     values = database.row(sql, (entry_id, sid))
     row = Row(*values) if values else None
     known = row.folded(os.pread(fd, row.length, row.at)) if row else None

@@ -92,15 +92,15 @@ def _vectors(database: Database) -> list[str]:
     (wrong,) = database.row(sql) or (0,)
     if wrong:
         return [f"{wrong:,} vector(s) of no entry, or of another length than their space"]
-    spaces = [number for (number,) in database.rows("SELECT number FROM space")]
-    crooked = sum(_crooked(database, number) for number in spaces)
+    spaces = database.rows("SELECT number, dim FROM space")
+    crooked = sum(_crooked(database, number, dim) for number, dim in spaces)
     return [f"{crooked:,} vector(s) that are not of unit length"] if crooked else []
 
 
-def _crooked(database: Database, space: int) -> int:
+def _crooked(database: Database, space: int, dim: int) -> int:
     import numpy as np
 
-    blocks = vectors.stream(database, space, Scope(""))
+    blocks = vectors.stream(database, space, dim, Scope(""))
     # NaN compares as false, so the question is which are right.
     return sum(int((~(np.abs(_lengths(block.matrix) - 1) < _TOLERANCE)).sum()) for block in blocks)
 
@@ -151,11 +151,11 @@ def _held(database: Database, session: str) -> _Held | None:
     known = entries.known_of(database, session)
     if known is None:
         return None
-    sql = f"SELECT eid, head, access, {_COLUMNS} FROM entry WHERE sid=?"
+    sql = f"SELECT eid, head, access, sum, {_COLUMNS} FROM entry WHERE sid=?"
     rows = {}
-    for eid, head, access, *columns in database.rows(sql, (known.sid,)):
+    for eid, head, access, total, *columns in database.rows(sql, (known.sid,)):
         entry_id, place, at, length = columns[:4]
-        rows[entry_id] = (Row(eid, session, entry_id, place, at, length, head, access), tuple(columns))
+        rows[entry_id] = (Row(eid, session, entry_id, place, at, length, head, access, total), tuple(columns))
     sql = (
         "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
         "JOIN space s ON s.number=v.space WHERE e.sid=?"

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ import apsw
 
 from recollect.tokens import TOKENIZER
 
-SCHEMA = 2
+SCHEMA = 3
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -40,7 +41,7 @@ CREATE TABLE entry(
     eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL,
     place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
     ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
-    head TEXT, access INTEGER, text TEXT NOT NULL
+    head TEXT, access INTEGER, text TEXT NOT NULL, sum INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
@@ -91,6 +92,7 @@ DAMAGE = (
     apsw.MismatchError,
     apsw.ConstraintError,
     apsw.SQLError,
+    UnicodeDecodeError,
 )
 """What SQLite raises for a file that is not, or is no longer, one of ours."""
 
@@ -100,9 +102,10 @@ UNUSABLE = (
     apsw.PermissionsError,
     apsw.FullError,
     apsw.IOError,
+    apsw.ConnectionClosedError,
     OSError,
 )
-"""What it raises where the disk does not let it work."""
+"""What it raises where the disk does not let it work, or the index was closed meanwhile."""
 
 
 BUSY = (apsw.BusyError,)
@@ -160,7 +163,7 @@ class Database:
         with self.guard:
             try:
                 yield self
-            except (apsw.Error, OSError) as error:
+            except (apsw.Error, OSError, UnicodeDecodeError) as error:
                 if isinstance(error, DAMAGE):
                     self.discard()
                     raise DamagedError(str(error)) from error
@@ -182,7 +185,10 @@ class Database:
             self.inode = self._inode()
 
     def checkpoint(self, timeout: float) -> bool:
-        """Write the journal back and empty it; False if readers kept it in use for ``timeout`` seconds."""
+        """Write the journal back and empty it.
+
+        False if readers kept it in use for ``timeout`` seconds, or if the disk is full or refuses.
+        """
         with self.guard:
             deadline = time.monotonic() + timeout
             while self.path is not None:
@@ -192,6 +198,10 @@ class Database:
                 except apsw.BusyError:
                     if time.monotonic() >= deadline:
                         return False
+                except UNUSABLE:
+                    return False
+                except DAMAGE:
+                    self.discard()  # And with it all that was to be emptied.
             return True
 
     def close(self) -> None:
@@ -202,8 +212,8 @@ class Database:
     def _open(self) -> apsw.Connection:
         try:
             return _connect(self.path)
-        except apsw.Error as error:
-            if self.path is None or not isinstance(error, DAMAGE):
+        except DAMAGE:
+            if self.path is None:
                 raise
             remove_files(self.path)
             return _connect(self.path)
@@ -259,6 +269,7 @@ def _prepare_in_turn(connection: apsw.Connection) -> None:
 def _prepare(connection: apsw.Connection) -> None:
     connection.set_busy_handler(_patience())
     connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
+    connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
@@ -273,6 +284,11 @@ def _prepare(connection: apsw.Connection) -> None:
 def _text_digest(*texts: Any) -> bytes:
     (text,) = texts  # As bytes, for those of a damaged file may be no text.
     return hashlib.sha256(text or b"").digest()
+
+
+def row_sum(*values: Any) -> int:
+    """Return the checksum of what a row says beyond its line: id, place, at, length, head and access."""
+    return zlib.crc32(repr(values).encode("utf-8", "replace"))
 
 
 def _is_ours(connection: apsw.Connection) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.fold import Folded
 from recollect.index import words
-from recollect.index.database import Database
+from recollect.index.database import Database, row_sum
 from recollect.line import create, dump_read, head_of, id_of, microseconds, parse, read_time, text_of
 from recollect.log import Stat
 from recollect.model import Record, Scope
@@ -29,12 +29,15 @@ class Row:
     length: int
     head: str | None
     """The entry without its payload, as JSON; None if its one line says it."""
-    access: int | None = None
+    access: int | None
     """The count of accesses, where later lines changed it."""
+    sum: int
+    """The checksum of all this, for SQLite has none."""
 
     def record(self, raw: bytes) -> Record | None:
-        """Return the entry's record from the bytes of its line, None if they are another's."""
-        line = parse(raw)
+        """Return the entry's record from the bytes of its line, None if they are another's, or damaged."""
+        said = (self.id, self.place, self.at, self.length, self.head, self.access)
+        line = parse(raw) if self.sum == row_sum(*said) else None
         if line is None or (id_of(line) or self.id) != self.id:
             return None
         record = self._pristine(line) if self.head is None else self._merged(line, raw, self.head)
@@ -87,7 +90,7 @@ class Room:
 
 _COLUMNS = (
     *("id", "place", "at", "length", "ts", "type", "priority"),
-    *("pinned", "tags", "links", "head", "access", "text"),
+    *("pinned", "tags", "links", "head", "access", "text", "sum"),
 )
 _MARKS = ", ".join("?" * len(_COLUMNS))
 _KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
@@ -96,7 +99,8 @@ _LARGEST = 1e300
 _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {words.NUMBERS}"
-_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access"
+_SAID = "id, place, at, length, head, access"
+_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -194,24 +198,29 @@ def change(database: Database, eid: int, folded: Folded | None) -> None:
 def patch(database: Database, eid: int, folded: Folded) -> None:
     """Bring one row to a later version that has the same text."""
     columns = _columns(folded)
-    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, links=?, head=?, access=? WHERE eid=?"
-    database.execute(sql, (*columns[6:12], eid))
+    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, links=?, head=?, access=?, sum=? WHERE eid=?"
+    database.execute(sql, (*columns[6:12], columns[-1], eid))
 
 
 def count(database: Database, sid: int, entry_id: str, access: int) -> None:
     """Bring the count of accesses of an entry to a later state; nothing happens if there is no such entry."""
-    database.execute("UPDATE entry SET access=? WHERE id=? AND sid=?", (access, entry_id, sid))
+    sql = f"UPDATE entry SET access=?, sum={_summed('id, place, at, length, head, ?')} WHERE id=? AND sid=?"
+    database.execute(sql, (access, access, entry_id, sid))
+
+
+def _summed(said: str) -> str:
+    """Return the SQL of a row's new checksum; what was damaged before stays damaged."""
+    return f"CASE WHEN sum=row_sum({_SAID}) THEN row_sum({said}) ELSE -1 END"
 
 
 def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
     moment = read_time(record["ts"])
     priority, links = record.get("priority"), record.get("links")
+    head = None if folded.pristine else dump_read(head_of(record)).decode()
+    said = (record["id"], folded.place, folded.at, folded.length)
     return (
-        record["id"],
-        folded.place,
-        folded.at,
-        folded.length,
+        *said,
         microseconds(moment) if moment else 0,
         _storable(record["type"]),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
@@ -220,9 +229,10 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         _listed(
             [link for link in links if isinstance(link, dict)] or None if isinstance(links, list) else None
         ),
-        None if folded.pristine else dump_read(head_of(record)).decode(),
+        head,
         None,
         indexed(text_of(record)),
+        row_sum(*said, head, None),
     )
 
 
@@ -250,9 +260,12 @@ def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *,
     nameless = database.row("SELECT 1 FROM seen WHERE sid=?", (sid,))
     if nameless or not all(place in moved and at in moved for _, place, at in rows):
         return False
-    values = ((moved[place][0], *moved[at], eid) for eid, place, at in rows)
-    head = ", head=NULL, access=NULL" if folded else ""
-    database.connection.executemany(f"UPDATE entry SET place=?, at=?, length=?{head} WHERE eid=?", values)
+    values = ((*((moved[place][0], *moved[at]) * 2), eid) for eid, place, at in rows)
+    head, said = (", head=NULL, access=NULL", "NULL, NULL") if folded else ("", "head, access")
+    database.connection.executemany(
+        f"UPDATE entry SET place=?, at=?, length=?{head}, sum={_summed(f'id, ?, ?, ?, {said}')} WHERE eid=?",
+        values,
+    )
     return True
 
 

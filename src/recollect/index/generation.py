@@ -166,7 +166,11 @@ def create(folder: Folder | None, name: str, header: Header) -> Generation:
         return Generation(mmap.mmap(-1, size_of(header)), header)
     fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     try:
-        _reserve(fd, size_of(header))
+        try:
+            _reserve(fd, size_of(header))
+        except OSError:
+            folder.unlink(name)
+            raise
         return Generation(mmap.mmap(fd, 0), header)
     finally:
         os.close(fd)

@@ -11,7 +11,7 @@ import os
 import zlib
 from typing import TYPE_CHECKING
 
-from recollect.confine import FILE_MODE, Folder, set_mode, sync_file
+from recollect.confine import Folder, sync_file, write_all
 from recollect.errors import RecollectError
 from recollect.index.generation import Generation
 from recollect.index.selection import Range
@@ -63,17 +63,12 @@ class Growing:
         self._done = end
         return end == self._end
 
-    def save(self, folder: Folder, name: str) -> int:
-        """Write the graph to a file, synced, and return the file's checksum."""
-        self._index.save(str(folder.path / name))
-        fd = folder.open(name, os.O_RDWR)
-        try:
-            set_mode(fd, FILE_MODE)
-            sync_file(fd)
-            with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
-                return _checksum(mapped)
-        finally:
-            os.close(fd)
+    def save(self, fd: int) -> int:
+        """Write the graph to an empty file, synced, and return the file's checksum."""
+        write_all(fd, self._index.save() or b"")
+        sync_file(fd)
+        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
+            return _checksum(mapped)
 
 
 def is_large(folder: Folder, name: str) -> bool:

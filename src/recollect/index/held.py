@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.index import building
 from recollect.index.base import Base
-from recollect.index.database import Database
+from recollect.index.database import Database, UnavailableError
 from recollect.index.graph import Graph, is_large
 from recollect.index.graph import load as load_graph
 from recollect.index.newer import Newer
@@ -72,7 +73,8 @@ class Held:
         """Open the generation and forget all else."""
         self._published, self._gone, self.base = published, 0, None
         if published is not None and database.path is not None:
-            with building.files(database) as folder:
+            # Where the system does not let us look, all vectors are newer, as far as we know.
+            with suppress(UnavailableError), building.files(database) as folder:
                 generation = building.open_generation(database, folder, self.number)
                 self.base = None if generation is None else Base(generation)
         upto = self.base.generation.header.upto if self.base else 0

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recollect.index.database import Database
 from recollect.index.selection import Wanted, mask
-from recollect.index.vectors import BLOCK, Block, best
-from recollect.vector import F32, Matrix, Vector
+from recollect.index.vectors import BLOCK, Block, best, matrix_of
+from recollect.vector import Matrix, Vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,14 +67,13 @@ class Newer:
         self.last = max(self.last, highest)
 
     def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:
-        import numpy as np
 
         vids, eids, times, sids, types, raw = zip(*rows, strict=True)
         codes = [self._codes.setdefault(name, len(self._codes)) for name in types]
         end = self.count + len(rows)
         self._reserve(end)
         self._columns[:, self.count : end] = (vids, eids, times, sids, codes)
-        self._matrix[self.count : end] = np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1)
+        self._matrix[self.count : end] = matrix_of(raw, self._matrix.shape[1])
         self.count = end
 
     def _reserve(self, count: int) -> None:

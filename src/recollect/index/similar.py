@@ -60,7 +60,7 @@ class Similar:
                     )
             if not self._made(held):
                 with self._database.mending() as database:
-                    blocks = vectors.stream(database, held.number, scope)
+                    blocks = vectors.stream(database, held.number, len(vector), scope)
                     return Nearest(vectors.nearest(blocks, vector, limit))
 
     def close(self) -> None:
@@ -140,6 +140,7 @@ class _Question:
         return self._compared(self._held.base.nearest_by(graph, self._vector, self._limit))
 
     def _compared(self, vids: list[int]) -> list[tuple[int, float]]:
-        older = vectors.fetch(self._database, self._held.number, vids, self._scope) if vids else None
+        number, dim = self._held.number, self._held.space.dim
+        older = vectors.fetch(self._database, number, dim, vids, self._scope) if vids else None
         blocks = [block for block in (older, self._newer) if block is not None]
         return vectors.nearest(blocks, self._vector, self._limit)

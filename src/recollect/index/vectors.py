@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from recollect.fold import Folded
 from recollect.index.database import Database
 from recollect.index.entries import conditions, indexed
@@ -144,16 +146,16 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
         f"CROSS JOIN vector v ON {_OF_SPACE} AND v.eid=e.eid WHERE s.name=?"
     )
     rows = database.rows(sql, (json.dumps(list(ids)), space, session))
-    return {entry_id: np.frombuffer(raw, F32).astype(np.float32) for entry_id, raw in rows}
+    return {entry_id: matrix_of([raw])[0].astype(np.float32) for entry_id, raw in rows}
 
 
-def fetch(database: Database, space: int, vids: Iterable[int], scope: Scope) -> Block | None:
+def fetch(database: Database, space: int, dim: int, vids: Iterable[int], scope: Scope) -> Block | None:
     """Return those of the vectors that are still there, of the space and in scope; None if none is."""
     condition, bindings = conditions(scope)
     sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.vid=c.value AND v.space=?"
     if condition != "1":
         sql += f" CROSS JOIN entry e ON e.eid=v.eid CROSS JOIN session s ON s.sid=e.sid WHERE {condition}"
-    return _block(database.rows(sql, (json.dumps(list(vids)), space, *bindings)))
+    return _block(database.rows(sql, (json.dumps(list(vids)), space, *bindings)), dim)
 
 
 def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector) -> dict[int, float]:
@@ -165,11 +167,11 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
     if not rows:
         return {}
     found, raw = zip(*rows, strict=True)
-    products = np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1) @ vector
+    products = matrix_of(raw, len(vector)) @ vector
     return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
 
 
-def stream(database: Database, space: int, scope: Scope) -> Iterator[Block]:
+def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[Block]:
     """Yield all vectors of a space in scope, some at a time."""
     condition, bindings = conditions(scope)
     sql = (
@@ -177,17 +179,27 @@ def stream(database: Database, space: int, scope: Scope) -> Iterator[Block]:
         f"WHERE {condition}"
     )
     cursor: Iterator[tuple[Any, ...]] = database.connection.execute(sql, (space, *bindings))
-    while (block := _block(list(islice(cursor, BLOCK)))) is not None:
+    while (block := _block(list(islice(cursor, BLOCK)), dim)) is not None:
         yield block
 
 
-def _block(rows: Sequence[tuple[Any, ...]]) -> Block | None:
+def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
     import numpy as np
 
     if not rows:
         return None
     eids, raw = zip(*rows, strict=True)
-    return Block(np.array(eids, np.int64), np.frombuffer(b"".join(raw), F32).reshape(len(rows), -1))
+    return Block(np.array(eids, np.int64), matrix_of(raw, dim))
+
+
+def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
+    """Return vectors as rows; a damaged file may hold anything in their place."""
+    import numpy as np
+
+    length = (len(raw[0]) // 4 if dim is None else dim) * 4
+    if not length or any(not isinstance(one, bytes) or len(one) != length for one in raw):
+        raise apsw.CorruptError("a vector is damaged")
+    return np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
 
 
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:

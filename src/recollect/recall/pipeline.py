@@ -65,8 +65,11 @@ def recall(
     began = time.perf_counter()
     moment = question.as_of
     entries = store if moment is None else store.past(scope.agent, scope.sessions, moment)
-    dense = Dense(entries, vectors, scope)
-    hits = _Search(entries, question, scope, dense, reranker).hits() if question.limit else []
+    numbering = store.numbering(scope.agent)
+    hits, dense = _answer(entries, vectors, question, scope, reranker)
+    if store.numbering(scope.agent) != numbering:
+        # The index turned out to be damaged and was begun anew: keys found before stand for others now.
+        hits, dense = _answer(entries, vectors, question, scope, reranker)
     return Hits(
         hits,
         embedder=dense.space,
@@ -76,6 +79,13 @@ def recall(
         stale=store.stale(scope.agent),
         took_ms=(time.perf_counter() - began) * 1000,
     )
+
+
+def _answer(
+    entries: Searchable, vectors: Vectors, question: Question, scope: Scope, reranker: Reranker | None
+) -> tuple[list[Hit], Dense]:
+    dense = Dense(entries, vectors, scope)
+    return _Search(entries, question, scope, dense, reranker).hits() if question.limit else [], dense
 
 
 class _Moved(Exception):  # noqa: N818  Not an error: the question is asked again.

@@ -89,7 +89,8 @@ class Vectors:
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given
         if own is None and known and given is None:
-            return known[0]  # The index knows what the home's record, which is gone, said.
+            self._record(known[0])  # The index knows what the home's record, which is gone, said.
+            return known[0]
         return own or self._first(dim or self._dim)
 
     def _first(self, dim: int | None) -> Space | None:
@@ -111,10 +112,12 @@ class Vectors:
 
     def embedder(self) -> Embedder | None:
         """Return what makes vectors of the space in use; None where nothing at hand does."""
-        embedder = self._meaning.choice().embedder
-        if embedder is None:
+        if self._meaning.choice().embedder is None:
             return None
         space = self.space()
+        embedder = self._meaning.choice().embedder  # Another one, if the space was recorded only now.
+        if embedder is None:
+            return None
         return embedder if space is not None and space.id == embedder.id else None
 
     @property

@@ -72,6 +72,7 @@ class AgentLogs:
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
+        self._closed = False
 
     # Logs
 
@@ -147,6 +148,14 @@ class AgentLogs:
         for session, (name, status) in found.items():
             yield session, name, status
 
+    def with_archives(self) -> set[str]:
+        """Return the ids of all sessions, also of those that have only an archive left."""
+        sessions = {session for session, _, _ in self.files()}
+        with suppress(FileNotFoundError, NotADirectoryError):
+            archived = [self._layout.session_of(entry.name) for entry in self.folder.scan(ARCHIVE)]
+            sessions |= {session for session in archived if session is not None}
+        return sessions
+
     def session_of(self, file_name: str) -> str | None:
         """Return the session that a file name stands for, None if it stands for none."""
         return self._layout.session_of(file_name)
@@ -169,6 +178,8 @@ class AgentLogs:
         """The agent's index; in memory where none can be kept on disk."""
         with self._guard:
             if self._index is None:
+                if self._closed:  # Perhaps because the agent is purged: nothing of it may be made again.
+                    raise UnavailableError("the agent was closed meanwhile")
                 self._index = self._open_index()
             return self._index
 
@@ -187,7 +198,10 @@ class AgentLogs:
             return question(self.index)
         except DamagedError:
             self._look_again()
+        try:
             return question(self.index)
+        except DamagedError as error:
+            raise UnavailableError(f"damaged again: {error}") from error
 
     def look(self, age: float) -> None:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago."""
@@ -341,8 +355,9 @@ class AgentLogs:
         return self.folder.is_gone()
 
     def close(self) -> None:
-        """Close everything."""
+        """Close everything. Threads that are still at work here find no index any more."""
         with self._guard:
+            self._closed = True
             for log in self._logs.values():
                 log.close()
             self._logs.clear()

@@ -212,6 +212,13 @@ class Store(Searchable, Protocol):
     ) -> Sequence[Record]:
         """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
 
+    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
+        """Return session and id of all that ``purge`` can take and that holds a text, in any case.
+
+        That is entries of which any version that is kept anywhere holds it, in a key or a value, also
+        deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
+        """
+
     def linked(self, agent: str, entry_id: str) -> list[Entry]:
         """Return the live entries whose links name an id."""
 
@@ -262,6 +269,9 @@ class Store(Searchable, Protocol):
 
     def upkeep(self, agent: str) -> bool:
         """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
+
+    def numbering(self, agent: str) -> object:
+        """Return a value that is another one once keys that a search gave stand for other entries."""
 
     def stale(self, agent: str) -> bool:
         """Tell whether searches may miss entries because the store could not take them in."""

@@ -65,15 +65,22 @@ class Eraser:
         self._checkpoint(logs, session)
 
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
-        self._remove_other_versions(logs.agent)
+        try:
+            self._remove_other_versions(logs)
+        except OSError as error:
+            raise _pending(session) from error
         if not logs.index.checkpoint(TIMEOUT):
             raise _pending(session)
 
-    def _remove_other_versions(self, agent: str) -> None:
-        """Remove what other versions of recollect derived; they make it again from the logs."""
-        ours = self._layout.index_folder(self._root, agent, SCHEMA)
+    def _remove_other_versions(self, logs: AgentLogs) -> None:
+        """Remove what other versions of recollect derived; they make it again from the logs.
+
+        Our own as well where it could not be opened, so that it forgot nothing.
+        """
+        ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
         for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
-            if other != ours and other.is_dir() and not other.is_symlink():
+            is_used = other == ours and not logs.index.in_memory
+            if not is_used and other.is_dir() and not other.is_symlink():
                 shutil.rmtree(other)
 
     def clear(self, logs: AgentLogs, session: str) -> int | None:
@@ -154,23 +161,34 @@ class Eraser:
             with suppress(FileNotFoundError):
                 folder.rename(folder.with_name(f".purge.{folder.name}.{time.time_ns()}"))
                 _sync(folder.parent)
-        self.finish_agents()
-        self._remove_index(agent)
+        left = self.finish_agents()
+        try:
+            self._remove_index(agent)
+        except OSError:
+            left.add(agent)
+        if agent in left:
+            raise PurgePendingError(
+                f"agent {agent!r} is gone, but some of its bytes could not be removed: end the programs that "
+                "use it, or mend the disk, then open the home again, which finishes the purge"
+            )
 
-    def finish_agents(self) -> None:
-        """Remove what purges of whole agents have put out of sight."""
+    def finish_agents(self) -> set[str]:
+        """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
+        left: set[str] = set()
         for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
-            for folder in parent.glob(".purge.*") if parent.is_dir() else ():
+            for folder in _dying(parent):
                 dying = _DYING.fullmatch(folder.name)
                 if dying and folder.is_dir() and not folder.is_symlink():
                     try:
                         self._remove_index(self._agent_of(dying[1]))
-                        shutil.rmtree(folder)
+                        _remove_tree(folder)
                         _sync(parent)
                     except OSError as error:
+                        left.add(self._agent_of(dying[1]))
                         logger.warning(
                             "a purge of agent %s is still to be finished: %s", dying[1], type(error).__name__
                         )
+        return left
 
     def _agent_of(self, folder_name: str) -> str:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
@@ -178,8 +196,28 @@ class Eraser:
     def _remove_index(self, agent: str) -> None:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
+            _remove_tree(folder)
+
+
+def _dying(parent: Path) -> list[Path]:
+    """Return what purges have put out of sight; nothing where the system does not let us look."""
+    try:
+        return list(parent.glob(".purge.*")) if parent.is_dir() else []
+    except OSError:
+        return []
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove a folder, also while somebody who still has it open makes files in it."""
+    deadline = time.monotonic() + TIMEOUT
+    while folder.exists():
+        try:
             shutil.rmtree(folder)
-            _sync(folder.parent)
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+    with suppress(FileNotFoundError):
+        _sync(folder.parent)
 
 
 def _sync(path: Path) -> None:
@@ -189,6 +227,6 @@ def _sync(path: Path) -> None:
 
 def _pending(session: str) -> PurgePendingError:
     return PurgePendingError(
-        f"purged from session {session!r:.80}, but a reader elsewhere still keeps old bytes of the index: "
-        "end it, then open the home again, which finishes the purge"
+        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old bytes "
+        "of the index: end it, or free space, then open the home again, which finishes the purge"
     )

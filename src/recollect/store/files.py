@@ -248,11 +248,8 @@ class FileStore:
             return self._find_anywhere(logs, entry_id)
 
     def _find_anywhere(self, logs: AgentLogs, entry_id: str) -> list[Entry]:
-        logs.look(FRESH)
-        try:
-            sessions = logs.asking(lambda index: index.holders(entry_id))
-        except UnavailableError as error:
-            logs.lag(error)
+        sessions = self._by_index(logs, lambda index: index.holders(entry_id))
+        if sessions is None:
             sessions = [session for session, _, _ in logs.files()]
         return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
 
@@ -301,30 +298,70 @@ class FileStore:
                 return []
             if not logs.follow(session, log, stat):
                 return None
-            rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit, types))  # type: ignore[misc]
-            if rows is None:
-                continue
-            loaded = logs.load(rows)
-            if len(loaded) == len(rows):
-                return [loaded[row.eid].record for row in rows]
-            logs.asking(lambda index: index.reread(session, log))
+            try:
+                rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit, types))  # type: ignore[misc]
+                if rows is None:
+                    continue
+                loaded = logs.load(rows)
+                if len(loaded) == len(rows):
+                    return [loaded[row.eid].record for row in rows]
+                logs.asking(lambda index: index.reread(session, log))
+            except UnavailableError as error:
+                logs.lag(error)
+                return None
         return None
 
-    def linked(self, agent: str, entry_id: str) -> list[Entry]:
-        return self._where(agent, lambda index: index.linked(entry_id))
-
-    def pinned(self, agent: str) -> list[Entry]:
-        return self._where(agent, lambda index: index.pinned())
-
-    def _where(self, agent: str, question: Callable[[Index], list[Row]]) -> list[Entry]:
-        """Return the entries of an agent that its index answers a question with."""
+    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
         with self._using(agent) as logs:
             if logs is None:
                 return []
-            logs.look(FRESH)
-            rows = logs.asking(question)
+            names = logs.with_archives() if session is None else {session}
+            found = {name: [logs.log(name), logs.archive(name)] for name in names}
+            return sorted(
+                (name, entry_id)
+                for name, both in found.items()
+                for entry_id in set().union(*(rewrite.matching(log, text) for log in both))
+            )
+
+    def linked(self, agent: str, entry_id: str) -> list[Entry]:
+        def links(record: Record) -> bool:
+            there = record.get("links")
+            return isinstance(there, list) and any(
+                isinstance(link, dict) and link.get("to") == entry_id for link in there
+            )
+
+        return self._where(agent, lambda index: index.linked(entry_id), links)
+
+    def pinned(self, agent: str) -> list[Entry]:
+        found = self._where(agent, lambda index: index.pinned(), lambda record: record.get("pinned") is True)
+        return sorted(found, key=lambda entry: entry.ts)
+
+    def _where(
+        self, agent: str, question: Callable[[Index], list[Row]], holds: Callable[[Record], bool]
+    ) -> list[Entry]:
+        """Return the entries that the index answers a question with, or, where it cannot, which ``holds``."""
+        with self._using(agent) as logs:
+            if logs is None:
+                return []
+            rows = self._by_index(logs, question)
+            if rows is None:
+                names = [name for name, _, _ in logs.files()]
+                found = ((name, record) for name in names for record in logs.records(name) if holds(record))
+                return [entry_of(agent, name, deepcopy(record)) for name, record in found]
             loaded = logs.load(rows)
             return [entry_of(agent, row.session, loaded[row.eid].record) for row in rows if row.eid in loaded]
+
+    @staticmethod
+    def _by_index(logs: AgentLogs, question: Callable[[Index], T]) -> T | None:
+        """Return what the index says of all logs, None where it is behind them or cannot be asked."""
+        logs.look(FRESH)
+        if logs.stale:
+            return None
+        try:
+            return logs.asking(question)
+        except UnavailableError as error:
+            logs.lag(error)
+            return None
 
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         with self._using(agent) as logs:
@@ -366,10 +403,14 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return {}
-            rows = logs.asking(lambda index: index.rows(keys))
-            loaded = logs.load(list(rows.values()))
-            for eid in rows.keys() - loaded.keys():
-                logs.asking(lambda index, row=rows[eid]: index.reread(row.session, logs.log(row.session)))  # type: ignore[misc]
+            try:
+                rows = logs.asking(lambda index: index.rows(keys))
+                loaded = logs.load(list(rows.values()))
+                for eid in rows.keys() - loaded.keys():
+                    logs.asking(lambda index, row=rows[eid]: index.reread(row.session, logs.log(row.session)))  # type: ignore[misc]
+            except UnavailableError as error:
+                logs.lag(error)
+                return {}
             return {eid: entry_of(agent, rows[eid].session, folded.record) for eid, folded in loaded.items()}
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
@@ -454,6 +495,11 @@ class FileStore:
                     f"the index of agent {agent!r} cannot be used now ({error}): "
                     "end what keeps it busy, or free disk space, and try again"
                 ) from error
+
+    def numbering(self, agent: str) -> object:
+        with self._using(agent) as logs, suppress(UnavailableError):
+            return logs.asking(Index.identity) if logs is not None else None
+        return None
 
     def stale(self, agent: str) -> bool:
         with self._using(agent) as logs:

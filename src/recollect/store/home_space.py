@@ -1,10 +1,16 @@
-"""The space that the vectors of a home are of: one small file beside its indexes."""
+"""The space that the vectors of a home are of: one small file beside its indexes.
+
+It names the home by the inode of its folder and has a checksum, so that neither a flipped bit nor the file
+of another home decides about an embedder. Where it is missing, the vectors that there are say it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,12 +42,16 @@ class HomeSpace:
 
     def set(self, space: Space) -> None:
         """Record the space; a home that cannot be written goes without."""
-        document = json.dumps({"id": space.id, "dim": space.dim}).encode() + b"\n"
-        with suppress(RecollectError), Folder(self._folder, root=self._root, create=True) as folder:
+        with suppress(OSError, RecollectError), Folder(self._folder, root=self._root, create=True) as folder:
+            said = {"id": space.id, "dim": space.dim, "home": self._root.stat().st_ino}
+            document = json.dumps(said | {"sum": _sum_of(said)}).encode() + b"\n"
             temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
             fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             try:
                 write_all(fd, document)
+            except RecollectError:
+                folder.unlink(temporary)
+                raise
             finally:
                 os.close(fd)
             folder.replace(temporary, FILE)
@@ -52,21 +62,28 @@ class HomeSpace:
             with Folder(self._folder, root=self._root) as folder:
                 fd = folder.open(FILE, os.O_RDONLY)
                 try:
-                    return _parsed(os.read(fd, _LONGEST))
+                    return _parsed(os.read(fd, _LONGEST), self._root.stat().st_ino)
                 finally:
                     os.close(fd)
         except (OSError, RecollectError):
             return None
 
 
-def _parsed(raw: bytes) -> Space | None:
+def _parsed(raw: bytes, home: int) -> Space | None:
     try:
         document = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(document, dict):
+        return None
+    total = document.pop("sum", None)
+    if total != _sum_of(document) or document.get("home") != home:
         return None
     name, dim = document.get("id"), document.get("dim")
     if not isinstance(name, str) or not name or not isinstance(dim, int) or isinstance(dim, bool) or dim < 0:
         return None
     return Space(name, dim)
+
+
+def _sum_of(document: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(document).encode())

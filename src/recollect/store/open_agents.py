@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from recollect.errors import StoreError
+from recollect.errors import RecollectError, StoreError
 from recollect.store.agent_logs import AgentLogs
 
 MOST_OPEN = 64
@@ -50,6 +50,10 @@ class OpenAgents:
             self._users[agent] = self._users.get(agent, 0) + 1
         try:
             yield logs
+        except FileNotFoundError as error:
+            if isinstance(error, RecollectError) or logs is None or not logs.is_gone():
+                raise
+            raise StoreError(f"agent {agent!r} was removed meanwhile; nothing is kept") from error
         finally:
             with self._guard:
                 self._users[agent] -= 1

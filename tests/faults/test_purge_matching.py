@@ -1,0 +1,118 @@
+"""Purging by a text finds whatever still holds it: deleted, archived, said before, damaged, cut short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faults.traces import left
+
+import recollect
+from recollect import Home
+
+SECRET = "Hünter2-qzvx"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    with recollect.open(tmp_path / "home", durability="os", embedder="none") as home:
+        session = home.agent("a").session("s")
+        session.add_many([{"id": "kept", "text": "other"}, {"id": "kept too", "text": "hunter"}])
+        yield home
+
+
+def log_of(home: Home) -> Path:
+    return home.root / "agents/a/memory/sessions/s.ndjson"
+
+
+def purge(home: Home) -> list[str]:
+    """Purge what holds the secret; the ids of it. Nothing may be left, and the others must be there."""
+    home.agent("a").recall("hunter")
+    assert home.agent("a").purge_matching(SECRET, dry_run=True)
+    found = home.agent("a").purge_matching(SECRET.upper())
+    assert left(home.root, SECRET) == set()
+    assert [entry.id for entry in home.agent("a").session("s").entries() if entry.id.startswith("kept")] == [
+        "kept",
+        "kept too",
+    ]
+    return [entry_id for _, entry_id in found]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"text": f"it is {SECRET}!"},
+        {"data": {"deep": [{"deeper": SECRET}]}},
+        {"data": {SECRET: 1}},
+        {"text": "x", "tags": [SECRET]},
+        {"text": "x", "summary": SECRET},
+        {"text": "x", "type": SECRET},
+    ],
+)
+def test_a_text_anywhere_in_an_entry_is_found(home: Home, item: dict[str, object]) -> None:
+    home.agent("a").session("s").add_many([{"id": "it", **item}])
+    assert purge(home) == ["it"]
+
+
+def test_an_id_that_holds_the_text_is_found(home: Home) -> None:
+    home.agent("a").session("s").add("note", text="x", id=f"of {SECRET}")
+    assert purge(home) == [f"of {SECRET}"]
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_deleted_and_earlier_versions_are_found_in_log_and_archive(home: Home, *, compact: bool) -> None:
+    session = home.agent("a").session("s")
+    session.add_many([{"id": "deleted", "text": SECRET}, {"id": "changed", "text": SECRET}])
+    session.update("changed", text="harmless")
+    session.delete("deleted")
+    if compact:
+        session.compact()
+    assert purge(home) == ["changed", "deleted"]
+
+
+def test_an_archive_without_its_log_is_found(home: Home) -> None:
+    session = home.agent("a").session("t")
+    session.add("note", text=SECRET, id="it")
+    session.compact(lambda _: True)
+    log_of(home).with_name("t.ndjson").unlink()
+    assert purge(home) == ["it"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        SECRET.encode() + b" is no line\n",
+        b'{"text":"' + SECRET.encode() + b"\xff\n",
+        json.dumps({"id": "x", "text": SECRET}).encode()[:-1] + b"\n",
+        b'{"id":"torn","text":"' + SECRET.encode() + b'","batch":[1,3]}\n',
+        b'{"id":"torn","text":"x","batch":[1,3]}\n{"id":"torn 2","text":"' + SECRET.encode(),
+        b'{"text":"' + SECRET.encode() + b'"}\n{"text":"' + SECRET.encode() + b'"}',
+    ],
+    ids=["no line", "no UTF-8", "escaped", "torn", "torn in a line", "without an id"],
+)
+def test_damaged_hidden_and_nameless_lines_are_found(home: Home, raw: bytes) -> None:
+    with log_of(home).open("ab") as log:
+        log.write(raw)
+    purge(home)
+
+
+def test_a_purge_by_text_keeps_to_its_agent_and_session(home: Home) -> None:
+    for slug, session in (("a", "s"), ("a", "t"), ("b", "s")):
+        home.agent(slug).session(session).add("note", text=SECRET, id="it")
+    assert home.agent("a").purge_matching(SECRET, "s") == [("s", "it")]
+    assert left(home.root / "agents", SECRET) == {
+        "a/memory/sessions/t.ndjson",
+        "b/memory/sessions/s.ndjson",
+    }
+
+
+def test_a_vector_is_no_text(home: Home) -> None:
+    home.agent("a").session("s").add("note", text="x", embedding=[1.0, 0.0])
+    assert home.agent("a").purge_matching("AAAA") == []
+
+
+def test_an_empty_text_is_refused(home: Home) -> None:
+    with pytest.raises(ValueError, match="text"):
+        home.agent("a").purge_matching("")
