@@ -181,7 +181,7 @@ def _is_same(fd: int, held: _Held, folded: Folded) -> bool:
 
 
 def _columns(folded: Folded) -> tuple[Any, ...]:
-    *columns, _head, _access, text = entries._columns(folded)  # noqa: SLF001  As ``_looking``.
+    *columns, _head, _access, text, _sum = entries._columns(folded)  # noqa: SLF001  As ``_looking``.
     return (*columns, text)
 
 
