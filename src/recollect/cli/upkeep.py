@@ -8,12 +8,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, home_command
-from recollect.cli.documents import finding_document
-from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
 from recollect.cli.screen import counted, progress, size, table
 from recollect.decay import is_faded
+from recollect.documents import finding_document
 from recollect.errors import EmbedderUnavailableError
+from recollect.failures import SessionNotFoundError
 from recollect.model import Finding, Record
 
 if TYPE_CHECKING:
