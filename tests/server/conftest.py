@@ -38,14 +38,25 @@ class Server:
         return httpx.Client(base_url=self.url, headers=bearer | headers, timeout=30, trust_env=False)
 
 
+IMPATIENT = """
+import sys
+from recollect.server import bodies
+bodies.Limits.__init__.__defaults__ = (bodies.Limits().body, 0.5, 5.0, 0.5)
+from recollect.cli import main
+sys.argv[0] = "recollect"
+main()
+"""
+"""The command with a server that waits for half a second where another waits for ten."""
+
+
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Server]:
+def serving(folder: Path, *start: str) -> Iterator[Server]:
     """Run ``recollect serve`` on a home below a folder, and end it after the block."""
     home, user = folder / "home", folder / "user"
     user.mkdir(exist_ok=True)
     token, _ = Tokens(home).create()
-    command = [sys.executable, "-m", "recollect", "serve", "--home", str(home), "--port", "0"]
-    command += ["--dir", str(folder), "--user-file", str(user / "memory.md"), *options]
+    command = [sys.executable, *(start or ("-m", "recollect")), "serve", "--home", str(home), "--port", "0"]
+    command += ["--dir", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "RECOLLECT_EMBEDDER": "none"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
@@ -68,3 +79,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def http(server: Server) -> Iterator[httpx.Client]:
     with server.client() as client:
         yield client
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A server that the test may stop."""
+    with serving(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def impatient(tmp_path: Path) -> Iterator[Server]:
+    """A server that does not wait for long."""
+    with serving(tmp_path, "-c", IMPATIENT) as server:
+        yield server

@@ -36,7 +36,10 @@ def test_a_retried_add_is_stored_once(http: httpx.Client) -> None:
 def test_the_same_id_with_other_content_is_a_conflict(http: httpx.Client) -> None:
     path = f"{AGENT}/sessions/conflict/entries"
     http.post(path, json={"id": "taken", "type": "note", "text": "one"})
-    assert code(http.post(path, json={"id": "taken", "type": "note", "text": "other"})) == (409, "entry_exists")
+    assert code(http.post(path, json={"id": "taken", "type": "note", "text": "other"})) == (
+        409,
+        "entry_exists",
+    )
 
 
 @pytest.mark.parametrize("session", ["a/b", "../x", "%2F", "ä ?#", "."])
@@ -77,7 +80,9 @@ def test_the_newest_page_comes_first_where_that_is_asked(http: httpx.Client) -> 
 def test_a_cursor_whose_entry_has_gone_still_misses_none(http: httpx.Client) -> None:
     path = f"{AGENT}/sessions/gone/entries"
     for number in range(4):
-        http.post(path, json={"id": f"g{number}", "type": "note", "ts": f"2026-01-0{number + 1}", "text": "x"})
+        http.post(
+            path, json={"id": f"g{number}", "type": "note", "ts": f"2026-01-0{number + 1}", "text": "x"}
+        )
     following = http.get(path, params={"limit": 2}).json()["next"]
     http.delete(f"{AGENT}/entries/g1")
     rest = http.get(path, params={"cursor": following}).json()
@@ -104,7 +109,10 @@ def test_an_update_keeps_the_old_version_in_the_history(http: httpx.Client) -> N
     http.patch(f"{AGENT}/entries/v", json={"text": "new"})
     http.delete(f"{AGENT}/entries/v")
     versions = http.get(f"{AGENT}/entries/v/history").json()["versions"]
-    assert [(version["text"], version["deleted"]) for version in versions[:2]] == [("old", False), ("new", False)]
+    assert [(version["text"], version["deleted"]) for version in versions[:2]] == [
+        ("old", False),
+        ("new", False),
+    ]
     assert versions[-1]["deleted"]
 
 
@@ -124,7 +132,12 @@ def test_a_put_replaces_and_a_link_relates(http: httpx.Client) -> None:
 
 
 def test_a_recall_takes_every_filter_and_says_why(http: httpx.Client) -> None:
-    item = {"type": "decision", "data": {"decision": "Passkeys", "by": "Ada"}, "tags": ["auth"], "ts": "2026-01-11"}
+    item = {
+        "type": "decision",
+        "data": {"decision": "Passkeys", "by": "Ada"},
+        "tags": ["auth"],
+        "ts": "2026-01-11",
+    }
     http.post("/v1/agents/finder/sessions/s/entries", json=item)
     asked = {"query": "passkeys", "limit": 3, "sessions": ["s"], "types": ["decision"], "tags": ["auth"]}
     asked |= {"where": {"by": "Ada"}, "since": "2026-01-01", "until": "2027-01-01", "neighbours": 1}
@@ -141,11 +154,16 @@ def test_a_write_that_expects_another_content_changes_nothing(http: httpx.Client
     late = http.put(path, json={"content": "three"}, headers={"If-Match": tag})
     assert code(late) == (412, "file_changed")
     assert code(http.delete(path, headers={"If-Match": tag})) == (412, "file_changed")
-    assert code(http.put(path, json={"content": "x"}, headers={"If-None-Match": "*"})) == (412, "file_changed")
+    assert code(http.put(path, json={"content": "x"}, headers={"If-None-Match": "*"})) == (
+        412,
+        "file_changed",
+    )
     assert http.get(path).json() == {"path": "plans/today.md", "content": "two"}
 
 
-@pytest.mark.parametrize("path", ["../x", "%2e%2e/x", "/etc/passwd", "%2Fetc%2Fpasswd", "a%5Cb", "a%00b", "a/../../x"])
+@pytest.mark.parametrize(
+    "path", ["../x", "%2e%2e/x", "/etc/passwd", "%2Fetc%2Fpasswd", "a%5Cb", "a%00b", "a/../../x"]
+)
 def test_no_path_leaves_the_folder_of_files(http: httpx.Client, path: str) -> None:
     target = httpx.URL(http.base_url.copy_with(raw_path=f"{AGENT}/files/{path}".encode()))
     answer = http.get(target)
@@ -182,7 +200,12 @@ def test_what_is_wrong_with_a_request_is_said_without_repeating_it(http: httpx.C
 
 def test_a_damaged_body_is_a_problem_and_no_crash(http: httpx.Client) -> None:
     json_type = {"Content-Type": "application/json"}
-    for body in (b"{", b"[" * 100_000, b'{"query": "\\ud800"}', b'{"query": "x", "limit": ' + b"9" * 5000 + b"}"):
+    for body in (
+        b"{",
+        b"[" * 100_000,
+        b'{"query": "\\ud800"}',
+        b'{"query": "x", "limit": ' + b"9" * 5000 + b"}",
+    ):
         answer = http.post(f"{AGENT}/recall", content=body, headers=json_type)
         assert answer.status_code in (200, 400)
         assert "Traceback" not in answer.text
