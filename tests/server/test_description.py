@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
-EXAMPLES = 12
+EXAMPLES = 10
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,

@@ -50,7 +50,7 @@ def test_a_large_body_from_nobody_is_not_read(server: Any) -> None:
         assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
-def test_an_entry_of_nearly_16_mb_is_kept(server: Any, http: httpx.Client) -> None:
+def test_an_entry_of_nearly_16_mb_is_kept(http: httpx.Client) -> None:
     text = "x" * 16_000_000
     entry = http.post("/v1/agents/large/sessions/s/entries", json={"type": "note", "text": text, "id": "big"})
     assert entry.status_code == 201
