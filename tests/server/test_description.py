@@ -6,6 +6,7 @@ from typing import Any
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 EXAMPLES = 10
@@ -23,6 +24,7 @@ def test_made_up_requests_are_answered_as_described(server: Any, http: Any) -> N
     schema = schemathesis.openapi.from_dict(document)
     bearer = {"Authorization": f"Bearer {server.token}"}
     for found in schema.get_all_operations():
+        assert isinstance(found, Ok), found
         operation = found.ok()
 
         @given(case=operation.as_strategy())

@@ -124,31 +124,36 @@ def library_call(home: recollect.Home, notes: recollect.Notes, name: str, given:
     entry, path = given.pop("entry", None), given.get("path")
     session = agent.session(given.pop("session")) if "session" in given else agent.session("-")
     calls: Mapping[str, Callable[[], Any]] = {
-        "add": lambda: documents.entry_document(session.add(given.pop("type"), given.pop("data", None), **given)),
+        "add": lambda: documents.entry_document(session.add(**given)),
         "sessions": lambda: {"sessions": [documents.session_document(info) for info in agent.sessions()]},
         "show": lambda: shown(session),
         "recall": lambda: documents.hits_document(agent.recall(**given)),
         "update": lambda: documents.entry_document(agent.update(str(entry), **given)),
-        "delete": lambda: agent.delete(str(entry)) or {"id": entry, "deleted": True},
-        "history": lambda: {"versions": [documents.version_document(one) for one in agent.history(str(entry))]},
+        "delete": lambda: told(agent.delete, str(entry), {"id": entry, "deleted": True}),
+        "history": lambda: {"versions": [*map(documents.version_document, agent.history(str(entry)))]},
         "context": lambda: documents.context_document(agent.context(**given, notes=notes)),
-        "purge": lambda: agent.purge(str(entry)) or {"id": entry, "purged": True},
+        "purge": lambda: told(agent.purge, str(entry), {"id": entry, "purged": True}),
         "clear": lambda: {"id": session.id, "cleared": True} if session.clear() else missing("session"),
         "remove": lambda: {"id": session.id, "removed": True} if session.remove() else missing("session"),
         "write": lambda: {"path": path, "bytes": agent.files.write(**given)},
         "append": lambda: {"path": path, "bytes": agent.files.append(**given)},
         "read": lambda: {"path": path, "content": agent.files.read(str(path))},
         "files": lambda: {"files": agent.files.list()},
-        "unlink": lambda: agent.files.delete(str(path)) or {"path": path, "deleted": True},
+        "unlink": lambda: told(agent.files.delete, str(path), {"path": path, "deleted": True}),
         "note": lambda: documents.saved_document(notes.add(**given)),
         "notes": lambda: {"notes": [documents.note_document(note) for note in notes.entries()]},
         "doctor": lambda: {
             "healthy": True, "findings": [documents.finding_document(finding) for finding in home.doctor()]
         },
         "agents": lambda: {"agents": home.agents()},
-        "purge_agent": lambda: home.purge_agent(given["agent"]) or {**given, "purged": True},
+        "purge_agent": lambda: told(home.purge_agent, given["agent"], {**given, "purged": True}),
     }  # fmt: skip
     return calls[name]()
+
+
+def told(act: Callable[[str], None], subject: str, answer: dict[str, Any]) -> dict[str, Any]:
+    act(subject)
+    return answer
 
 
 def shown(session: recollect.Session) -> dict[str, Any]:
@@ -191,7 +196,8 @@ def command_line(name: str, given: dict[str, Any]) -> list[str]:
         "sessions": "sessions list", "show": "sessions show", "clear": "sessions clear --yes",
         "remove": "sessions delete --yes", "purge": "purge --yes", "write": "files write",
         "append": "files append", "read": "files read", "files": "files list", "unlink": "files delete",
-        "note": "notes add", "notes": "notes list", "agents": "agents list", "purge_agent": "agents purge --yes",
+        "note": "notes add", "notes": "notes list", "agents": "agents list",
+        "purge_agent": "agents purge --yes",
     }.get(name, name)  # fmt: skip
     return [*group.split(), *subject, *content, *options(given)]
 
@@ -229,11 +235,14 @@ def request(name: str, given: dict[str, Any]) -> tuple[str, str, Any]:
     return {
         "add": ("POST", f"{session}/entries", given), "sessions": ("GET", f"{base}/sessions", None),
         "show": ("GET", f"{session}/entries", None), "recall": ("POST", f"{base}/recall", given),
-        "update": ("PATCH", f"{base}/entries/{entry}", given), "delete": ("DELETE", f"{base}/entries/{entry}", None),
-        "history": ("GET", f"{base}/entries/{entry}/history", None), "context": ("POST", f"{base}/context", given),
+        "update": ("PATCH", f"{base}/entries/{entry}", given),
+        "delete": ("DELETE", f"{base}/entries/{entry}", None),
+        "history": ("GET", f"{base}/entries/{entry}/history", None),
+        "context": ("POST", f"{base}/context", given),
         "purge": ("POST", f"{base}/entries/{entry}/purge", None), "clear": ("POST", f"{session}/clear", None),
         "remove": ("DELETE", session, None), "write": ("PUT", path, given), "append": ("POST", path, given),
-        "read": ("GET", path, None), "files": ("GET", f"{base}/files", None), "unlink": ("DELETE", path, None),
+        "read": ("GET", path, None), "files": ("GET", f"{base}/files", None),
+        "unlink": ("DELETE", path, None),
         "note": ("POST", "notes", given), "notes": ("GET", "notes", None), "doctor": ("GET", "doctor", None),
         "agents": ("GET", "agents", None), "purge_agent": ("DELETE", "agents/default", None),
     }[name]  # fmt: skip
