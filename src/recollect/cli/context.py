@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command
-from recollect.cli.documents import context_document
 from recollect.cli.options import FolderOption, UserFileOption
 from recollect.cli.screen import table
 from recollect.context import counter_of
+from recollect.documents import context_document
 from recollect.model import Context
 from recollect.notes import Notes
 from recollect.shown import counted, harmless

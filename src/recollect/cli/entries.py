@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, argument_or_input, confirm
-from recollect.cli.documents import entry_document, version_document
 from recollect.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from recollect.cli.screen import table
+from recollect.documents import entry_document, version_document
 from recollect.errors import MemoryFileNotFoundError, NotTextError
 from recollect.model import Entry, Record, Version
 from recollect.shown import clipped, counted, harmless, moment, one_line

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, show
-from recollect.cli.documents import Document
 from recollect.cli.options import JsonOption
 from recollect.cli.screen import progress, table
+from recollect.documents import Document
 from recollect.shown import size
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from rich.text import Text
 
 from recollect.bullets import sameness
 from recollect.cli.command import Answer, argument_or_input, confirm, notes_command
-from recollect.cli.documents import note_document, offer_document, saved_document
-from recollect.cli.failures import DeclinedError, NoteNotFoundError
+from recollect.cli.failures import DeclinedError
 from recollect.cli.keyboard import read_keys
 from recollect.cli.options import YesOption
+from recollect.documents import note_document, offer_document, saved_document
 from recollect.errors import NotTextError
+from recollect.failures import NoteNotFoundError
 from recollect.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
 from recollect.notes_import import Offer, offers, take
 from recollect.notes_others import READ_LIMIT, OtherFile

@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command
-from recollect.cli.documents import hits_document
 from recollect.cli.options import TypesOption, complete_sessions
 from recollect.cli.screen import table
+from recollect.documents import hits_document
 from recollect.model import Hit, Hits
 from recollect.recall.meaning import UNWANTED
 from recollect.shown import clipped, counted, harmless, moment, one_line

@@ -10,13 +10,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, home_command
-from recollect.cli.documents import backup_document, finding_document
-from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
 from recollect.cli.screen import progress, table
-from recollect.decay import is_faded
+from recollect.decay import Faded
+from recollect.documents import backup_document, finding_document
 from recollect.errors import EmbedderUnavailableError
-from recollect.model import Finding, Record
+from recollect.failures import SessionNotFoundError
+from recollect.model import Finding
 from recollect.shown import counted, harmless, size
 
 if TYPE_CHECKING:
@@ -187,20 +187,6 @@ def compact(agent: "Agent", session: OnlyOption = None, archive: ArchiveOption =
     archived = faded.count if faded else 0
     words += f", archived {counted(archived, 'entry')}" if archive else ""
     return Answer({"sessions": len(chosen), "saved_bytes": saved, "archived": archived}, Text(words))
-
-
-class Faded:
-    """Tells whether an entry has faded by a certain time, and counts those that have."""
-
-    def __init__(self, now: datetime) -> None:
-        self.count = 0
-        self._now = now
-
-    def __call__(self, record: Record) -> bool:
-        """Tell it of a live entry that is not pinned, in the shape of its log line."""
-        faded = is_faded(record, self._now)
-        self.count += faded
-        return faded
 
 
 def _compact(agent: "Agent", sessions: list[str], faded: Faded | None) -> int:

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from recollect.files import Check
 from recollect.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.vector import Space, Vector
 
@@ -54,7 +55,7 @@ class Files(Protocol):
     def read(self, path: str) -> str:
         """Return a file's text; MemoryFileNotFoundError if there is none."""
 
-    def write(self, path: str, content: str) -> int:
+    def write(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Make or replace a file in one step; return the bytes written. A failure leaves the old file."""
 
     def append(self, path: str, content: str) -> int:
@@ -63,7 +64,7 @@ class Files(Protocol):
     def list(self) -> list[str]:
         """Return the paths of all files, sorted; none for an agent without files."""
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, check: Check | None = None) -> None:
         """Remove a file; MemoryFileNotFoundError if there is none."""
 
 
