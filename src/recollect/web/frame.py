@@ -40,7 +40,7 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
     link("Skip to content", "#main", "skip")
     with box(classes="shell"):
         _side(place, page)
-        with box("main", id="main", tabindex="-1"):
+        with box(classes="paper", id="main", tabindex="-1"):
             with box(classes="head") as head:
                 say("h1", heading)
                 box(classes="fill")

@@ -143,7 +143,7 @@ def _total(parts: Mapping[str, float]) -> float:
 def _part(name: str, value: float, scale: float) -> View:
     return {
         "name": name,
-        "label": f"{_NAMES.get(name, name)} {value:.2f}",
+        "label": f"{_NAMES.get(name, name)} {value:.2f}".replace("-", "\u2212"),
         "tone": "less" if value < 0 else _COLOURS.get(name, "more"),
         "width": f"{100 * abs(value) / scale:.1f}%",
     }

@@ -9,7 +9,7 @@ export default {
         <article>
           <header>
             <span class="who" v-if="entry.who" dir="auto">{{ entry.who }}</span>
-            <span :class="['kind', entry.tone]">{{ entry.type }}</span>
+            <span v-if="entry.type !== 'message' || !entry.who" :class="['kind', entry.tone]">{{ entry.type }}</span>
             <span class="pin" v-if="entry.pinned">pinned</span>
             <span class="tag" v-for="tag in entry.tags" :key="tag" dir="auto">#{{ tag }}</span>
             <span class="fill"></span>

@@ -11,7 +11,14 @@
   }
   paint();
   system.addEventListener("change", paint);
-  window.addEventListener("load", () => setTimeout(paint, 0));
+  window.addEventListener("load", () => setTimeout(settle, 0));
+
+  function settle() {
+    paint();
+    const strip = document.querySelector(".side nav");
+    const here = strip?.querySelector("[aria-current]");
+    if (here) strip.scrollLeft = here.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
+  }
 
   window.recollectTheme = () => {
     localStorage.setItem("recollect-theme", isDark() ? "light" : "dark");
