@@ -49,7 +49,9 @@ def types(counts: Counter[str]) -> Options:
         "grid": {"left": 8, "right": 24, "top": 8, "bottom": 8, "containLabel": True},
         "xAxis": {"type": "value", "minInterval": 1, "splitLine": {"lineStyle": {"color": _LINE}}},
         "yAxis": {"type": "category", "data": [name[:24] for name, _ in common], "axisTick": {"show": False}},
-        "series": [{"type": "bar", "data": rows, "barMaxWidth": 22, "label": {"show": True, "position": "right"}}],
+        "series": [
+            {"type": "bar", "data": rows, "barMaxWidth": 22, "label": {"show": True, "position": "right"}}
+        ],
     }
 
 
@@ -104,6 +106,11 @@ def _axes(labels: list[str]) -> Options:
     return {
         **_calm(),
         "grid": {"left": 8, "right": 12, "top": 12, "bottom": 8, "containLabel": True},
-        "xAxis": {"type": "category", "data": labels, "axisLabel": {"hideOverlap": True}, "axisTick": {"show": False}},
+        "xAxis": {
+            "type": "category",
+            "data": labels,
+            "axisLabel": {"hideOverlap": True},
+            "axisTick": {"show": False},
+        },
         "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": _LINE}}},
     }

@@ -51,7 +51,9 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 
 def _head() -> None:
-    ui.add_head_html(f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>')
+    ui.add_head_html(
+        f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
+    )
 
 
 def _side(place: Place, current: str) -> None:

@@ -1,4 +1,4 @@
-"""Pages that stay true: what they show is looked up again while they are open, and drawn if it has changed."""
+"""Pages that stay true: what they show is looked up again while they are open."""
 
 from __future__ import annotations
 

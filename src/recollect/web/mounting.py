@@ -28,7 +28,8 @@ Build = Callable[[Place], Awaitable[None]]
 
 _STATIC = Path(__file__).parent / "static"
 _ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1f6660"/>'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32"'
+    ' rx="8" fill="#1f6660"/>'
     '<path d="M9 10h14M9 16h14M9 22h8" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>'
 )
 _BUILDS: dict[str, tuple[str, Build]] = {
@@ -80,7 +81,15 @@ def mount(
     _add_start(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
-    ui.run_with(app, title="recollect", favicon=_ICON, dark=None, tailwind=False, show_welcome_message=False)
+    ui.run_with(
+        app,
+        title="recollect",
+        favicon=_ICON,
+        dark=None,
+        language="en-US",
+        tailwind=False,
+        show_welcome_message=False,
+    )
 
 
 def _add_start(site: Site) -> None:

@@ -100,11 +100,11 @@ async def confirmed(title: str, words: str, verb: str) -> bool:
     with dialog(title) as asked:
         say("p", words)
         with box(classes="row-end"):
-            button("Cancel", lambda: asked.submit(False), autofocus=True)
-            button(verb, lambda: asked.submit(True), "main danger")
+            button("Cancel", lambda: asked.submit("no"), autofocus=True)
+            button(verb, lambda: asked.submit("yes"), "main danger")
     answer = await asked
     asked.delete()
-    return answer is True
+    return bool(answer == "yes")
 
 
 async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:

@@ -74,7 +74,11 @@ def _worth(entry: Entry, now: datetime) -> View:
     faded = worth_of(entry.line).at(now)
     title = f"Priority {faded:.2f} today, {entry.priority:.2f} as stored, {counted(entry.access, 'access')}"
     share = min(1.0, max(0.0, faded))
-    return {"worth": f"{faded:.2f}", "worthTitle": title.replace("accesss", "accesses"), "worthWidth": f"{share:.0%}"}
+    return {
+        "worth": f"{faded:.2f}",
+        "worthTitle": title.replace("accesss", "accesses"),
+        "worthWidth": f"{share:.0%}",
+    }
 
 
 def words_of(entry: Entry) -> str:
@@ -97,7 +101,11 @@ def tone_of(type_: str) -> str:
 def version_views(versions: Sequence[Version]) -> list[View]:
     """Return what became of an entry, the latest first."""
     views = [
-        {"moment": moment(version.written), "what": _change(number, version), "text": shown(clipped(words_of(version)))}
+        {
+            "moment": moment(version.written),
+            "what": _change(number, version),
+            "text": shown(clipped(words_of(version))),
+        }
         for number, version in enumerate(versions)
     ]
     return views[::-1]

@@ -1,7 +1,23 @@
 // Entries as a conversation: who said it, what kind of thing it is, what it is worth, and its earlier versions.
 export default {
-  props: { entries: Array, versions: Object, plain: Boolean },
+  props: { entries: Array, versions: Object, plain: Boolean, target: String },
   emits: ["history", "whole"],
+  watch: {
+    entries: { handler: "seek", flush: "post", immediate: true },
+  },
+  methods: {
+    // Brings the entry that the address names into sight, once.
+    seek() {
+      const there = this.target && !this.sought && document.getElementById("e-" + this.target);
+      if (!there) return;
+      this.sought = true;
+      there.scrollIntoView({ block: "center" });
+      there.classList.add("sought");
+    },
+  },
+  mounted() {
+    this.seek();
+  },
   template: `
     <ol class="entries">
       <li v-for="entry in entries" :key="entry.id" :class="['entry', 'by-' + entry.side]" :id="'e-' + entry.id">

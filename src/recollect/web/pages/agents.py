@@ -47,7 +47,10 @@ class Agents:
         self.none.clear()
         with self.none:
             if not chosen:
-                empty("No agents here" if not found else "No agent is called that", "An agent's first entry makes it.")
+                empty(
+                    "No agents here" if not found else "No agent is called that",
+                    "An agent's first entry makes it.",
+                )
             elif len(chosen) > _MOST:
                 ui.label(f"{counted(len(chosen) - _MOST, 'agent')} more: search for them")
 

@@ -13,7 +13,7 @@ from recollect.session import Session
 from recollect.web.components import EntryList
 from recollect.web.frame import frame
 from recollect.web.live import Live
-from recollect.web.parts import EXPECTED, aside, box, button, empty, failure, link, say
+from recollect.web.parts import EXPECTED, aside, box, button, empty, failure, link
 from recollect.web.selector import Selector
 from recollect.web.site import Place
 from recollect.web.views import View, entry_views
@@ -76,7 +76,10 @@ class Chat:
         self.none.clear()
         if not views:
             with self.none:
-                empty("Nothing said yet", "Without a model the answer is made of quotes from memory, so it works offline.")
+                empty(
+                    "Nothing said yet",
+                    "Without a model the answer is made of quotes from memory, so it works offline.",
+                )
         if grown or self.coming is not None:
             ui.run_javascript("scrollTo(0, document.body.scrollHeight)")
 
@@ -110,7 +113,9 @@ class Chat:
         if self.session is None:
             made: Session = await aside(self.place.agent.new_session)
             self.session = made
-            ui.run_javascript(f"history.replaceState(null, '', {json.dumps(self.place.link('chat', session=made.id))})")
+            ui.run_javascript(
+                f"history.replaceState(null, '', {json.dumps(self.place.link('chat', session=made.id))})"
+            )
             self._say_where()
         return self.session
 

@@ -10,13 +10,25 @@ from recollect.errors import MemoryFileNotFoundError
 from recollect.web.components import LinkList
 from recollect.web.frame import frame
 from recollect.web.live import Live
-from recollect.web.parts import aside, asked, attempt, box, button, confirmed, dialog, empty, field, say, tell
+from recollect.web.parts import (
+    aside,
+    asked,
+    attempt,
+    box,
+    button,
+    confirmed,
+    dialog,
+    empty,
+    field,
+    say,
+    tell,
+)
 from recollect.web.site import Place
 from recollect.web.words import clipped, counted, shown
 
 _MOST = 500
 _LONGEST = 1_000_000
-"""Characters of a file that can be edited here; longer ones can be read in an editor on the computer itself."""
+"""Characters of a file that can be edited here; longer ones are for an editor on the computer itself."""
 _COMPARED = 20_000
 _LEAD = "Texts that the agent keeps in its own folder, and cannot leave."
 
@@ -99,7 +111,12 @@ class FilesPage:
 
     def _item(self, path: str) -> dict[str, object]:
         here = path == self.path
-        return {"href": self.place.link("files", path=path), "name": shown(path), "detail": "", "current": here}
+        return {
+            "href": self.place.link("files", path=path),
+            "name": shown(path),
+            "detail": "",
+            "current": here,
+        }
 
     def _draw_file(self, content: str | None) -> None:
         """Show what the file holds, unless something else is being written here."""
@@ -146,7 +163,10 @@ class FilesPage:
         with dialog("Two versions of this file", "broad") as asking:
             say("p", "It was changed elsewhere since you opened it. Which text should it have?")
             with box(classes="compare"):
-                for title, text in (("Yours", mine), ("Theirs", theirs if theirs is not None else "(deleted)")):
+                for title, text in (
+                    ("Yours", mine),
+                    ("Theirs", theirs if theirs is not None else "(deleted)"),
+                ):
                     with box():
                         say("strong", title)
                         say("pre", clipped(text, _COMPARED), tabindex="0", aria_label=title)

@@ -61,9 +61,9 @@ class Memory:
         if text and self.selector.submit(f"# {text}"):
             self.input.value = ""
 
-    async def _added(self) -> None:
+    def _added(self) -> None:
         self.input.run_method("focus")
-        await self.live.refresh()
+        ui.timer(0, self.live.refresh, once=True)
 
     async def save(self, kind: str, change: dict[str, Any]) -> None:
         """Give a note another text."""

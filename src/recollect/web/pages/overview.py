@@ -59,7 +59,9 @@ def gather(place: Place) -> Overview:
             types[record["type"]] += 1
             faded += record.get("pinned") is not True and worth_of(record).at(now) <= FADED
     disk = _disk(place, sessions)
-    return Overview(sessions, sum(counts.values()), read, days, types, faded, agent.recall("memory", limit=1), disk)
+    return Overview(
+        sessions, sum(counts.values()), read, days, types, faded, agent.recall("memory", limit=1), disk
+    )
 
 
 def _disk(place: Place, sessions: list[SessionInfo]) -> dict[str, int]:
@@ -134,7 +136,9 @@ def _draw(found: Overview) -> None:
     with box(classes="charts"):
         _chart("Entries over time", f"When the entries{of} were made.", charts.over_time(found.days))
         _chart("Types", f"What kinds of entries{of} there are.", charts.types(found.types))
-        _chart("How priorities fade", "By the days since an entry was made; each use adds 0.02.", charts.fading())
+        _chart(
+            "How priorities fade", "By the days since an entry was made; each use adds 0.02.", charts.fading()
+        )
         _chart("Size on disk", "The index can be made anew from the logs.", charts.on_disk(found.disk))
     with box(classes="source"):
         say("h2", "Index")
@@ -159,7 +163,9 @@ def _index(answer: Hits) -> str:
     if answer.lexical_only:
         said = [f"Recall goes by words only: {shown(answer.reason)}."]
     else:
-        said = [f"Recall goes by words and by meaning, with {shown(str(answer.embedder))}: {shown(answer.reason)}."]
+        said = [
+            f"Recall goes by words and by meaning, with {shown(str(answer.embedder))}: {shown(answer.reason)}."
+        ]
     said.append("It is behind the logs." if answer.stale else "It has taken in all logs.")
     said.append(f"{counted(answer.pending, 'entry')} still without a vector." if answer.pending else "")
     return " ".join(said).strip()

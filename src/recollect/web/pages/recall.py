@@ -27,7 +27,11 @@ _TEXTS = (
     ("until", "Made before", "2026-04-01"),
     ("as_of", "As memory was at", "2026-03-01T12:00:00Z"),
 )
-_NUMBERS = (("limit", "Hits", 10.0, 100.0), ("neighbours", "Neighbours", 2.0, 10.0), ("min_priority", "Priority", 0.0, 1.0))
+_NUMBERS = (
+    ("limit", "Hits", 10.0, 100.0),
+    ("neighbours", "Neighbours", 2.0, 10.0),
+    ("min_priority", "Priority", 0.0, 1.0),
+)
 
 
 class Recall:
@@ -68,7 +72,9 @@ class Recall:
     def _number(self, name: str, label: str, usual: float, most: float) -> ui.number:
         step = 0.1 if most == 1 else 1
         given = _number(self.place.query.get(name), usual)
-        made = ui.number(label, value=given, min=0 if step < 1 or name == "neighbours" else 1, max=most, step=step)
+        made = ui.number(
+            label, value=given, min=0 if step < 1 or name == "neighbours" else 1, max=most, step=step
+        )
         return made.props("outlined dense")
 
     async def _ask(self) -> None:
@@ -119,7 +125,11 @@ class Recall:
         self._rest(
             (lambda: empty("Nothing found", "Try other words, or take away a filter."))
             if asked
-            else (lambda: empty("What would you like to know?", "For example: who decided on the retry policy, and why?"))
+            else (
+                lambda: empty(
+                    "What would you like to know?", "For example: who decided on the retry policy, and why?"
+                )
+            )
         )
 
     def _fail(self, words: str) -> None:

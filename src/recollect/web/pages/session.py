@@ -19,6 +19,8 @@ from recollect.web.views import entry_views, version_views
 from recollect.web.words import counted, moment, shown, size
 
 _PAGE = 50
+_REACHES = (10 * _PAGE, 100 * _PAGE, None)
+"""How far back an entry is looked for, near places first."""
 _TYPES = ("decision", "finding", "preference", "message")
 
 
@@ -38,7 +40,8 @@ class Conversation:
         self.place = place
         self.session = place.agent.session(place.query.get("id", ""))
         self.target = place.query.get("entry", "")
-        self.back, self.types = 0, ()
+        self.back = 0
+        self.types: tuple[str, ...] = ()
         self.whole: frozenset[str] = frozenset()
         self.versions: dict[str, Any] = {}
         self.views: Shown = Shown(None, (), 0)
@@ -59,8 +62,6 @@ class Conversation:
             if self.target:
                 self.back = await aside(self._place_of, self.target)
             await self.live.start()
-        if self.target:
-            _scroll_to(self.target)
 
     def _filter(self) -> None:
         with box(classes="bar-tools"):
@@ -87,14 +88,22 @@ class Conversation:
 
     def _place_of(self, entry_id: str) -> int:
         """Return how far back the page is that shows an entry; 0 if the session has it no more."""
-        found = self.place.agent.session(self.session.id).entries()
-        at = next((at for at, entry in enumerate(reversed(found)) if entry.id == entry_id), 0)
-        return at // _PAGE * _PAGE
+        for limit in _REACHES:
+            found = self.session.entries(limit=limit)
+            for at, entry in enumerate(reversed(found)):
+                if entry.id == entry_id:
+                    return at // _PAGE * _PAGE
+            if limit is None or len(found) < limit:
+                break
+        return 0
 
     def _draw(self, found: Shown) -> None:
         self.views = found
         self.list.show(
-            entries=entry_views(found.entries, datetime.now(UTC), self.whole), versions=self.versions, plain=False
+            entries=entry_views(found.entries, datetime.now(UTC), self.whole),
+            versions=self.versions,
+            plain=False,
+            target=self.target,
         )
         self._say_where(found)
         self.none.clear()
@@ -108,13 +117,16 @@ class Conversation:
         self.about.text = f"Last change {moment(info.modified)}, {size(info.size)}" if info else "Not there"
         total = counted(found.total, "entry")
         self.where.text = total if self.types or not found.total else f"{begin + 1:,} to {end:,} of {total}"
-        self.older.props.update(disabled=len(found.entries) < _PAGE or begin <= 0 and not self.types)
+        self.older.props.update(disabled=len(found.entries) < _PAGE or (begin <= 0 and not self.types))
         self.newer.props.update(disabled=not self.back)
         self.newest.props.update(disabled=not self.back)
 
     def _nothing(self, info: SessionInfo | None) -> None:
         if info is None:
-            empty("There is no such session", "It was deleted, or nothing was written yet. Its first entry makes it.")
+            empty(
+                "There is no such session",
+                "It was deleted, or nothing was written yet. Its first entry makes it.",
+            )
         elif self.types:
             empty("No entries of this type", "Choose another type, or all of them.")
         else:
@@ -143,15 +155,6 @@ class Conversation:
 
     def _id_of(self, name: str) -> str:
         return next((entry.id for entry in self.views.entries if shown(entry.id) == name), name)
-
-
-def _scroll_to(entry_id: str) -> None:
-    ui.add_body_html(
-        "<script>addEventListener('load', () => setTimeout(() => document.getElementById('e-' + "
-        "new URL(location).searchParams.get('entry'))?.scrollIntoView({block: 'center'}), 300))</script>"
-        if entry_id
-        else ""
-    )
 
 
 async def build(place: Place) -> None:

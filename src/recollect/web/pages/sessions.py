@@ -31,7 +31,9 @@ class Sessions:
 
     async def build(self) -> None:
         """Draw the page."""
-        with frame(self.place, "sessions", "Sessions", "What was said and decided, one log for each session.") as head:
+        with frame(
+            self.place, "sessions", "Sessions", "What was said and decided, one log for each session."
+        ) as head:
             with head:
                 self._tools()
             with box(classes="bar-tools", data_search=""):
@@ -90,7 +92,9 @@ class Sessions:
         if self.found:
             empty("No session has that in its id", "Search for a part of the id, or clear the search.")
         else:
-            empty("No sessions yet", "The first entry makes one: begin a new session, or let your agent write.")
+            empty(
+                "No sessions yet", "The first entry makes one: begin a new session, or let your agent write."
+            )
 
     def _search(self, words: str) -> None:
         self.wanted, self.at = words.strip().casefold(), 0
