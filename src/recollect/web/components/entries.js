@@ -3,7 +3,7 @@ export default {
   props: { entries: Array, versions: Object, plain: Boolean, target: String },
   emits: ["history", "whole"],
   watch: {
-    entries: { handler: "seek", flush: "post", immediate: true },
+    entries: { handler: "seek", flush: "post" },
   },
   methods: {
     // Brings the entry that the address names into sight, once.

@@ -163,9 +163,8 @@ def _index(answer: Hits) -> str:
     if answer.lexical_only:
         said = [f"Recall goes by words only: {shown(answer.reason)}."]
     else:
-        said = [
-            f"Recall goes by words and by meaning, with {shown(str(answer.embedder))}: {shown(answer.reason)}."
-        ]
+        embedder = shown(str(answer.embedder))
+        said = [f"Recall goes by words and by meaning, with {embedder}: {shown(answer.reason)}."]
     said.append("It is behind the logs." if answer.stale else "It has taken in all logs.")
     said.append(f"{counted(answer.pending, 'entry')} still without a vector." if answer.pending else "")
     return " ".join(said).strip()
