@@ -24,7 +24,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync""".split()
 SERVER = """
-import os, sys
+import os, sys, time
 from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
@@ -34,10 +34,24 @@ from recollect.web import Open, mount
 root, port = Path(sys.argv[1]), int(sys.argv[2])
 only = os.environ.get("ONLY")
 open_to = Open(frozenset(only.split()), read_only=True) if only else Open()
+
+
+class Waiting:
+    def answer(self, agent, session, message):
+        yield "The beginning, "
+        while not (root / "go").exists():
+            time.sleep(0.02)
+        if (root / "go").read_text() == "fail":
+            raise recollect.StoreError("the model went away; ask again")
+        yield "and the end."
+        agent.session(session).add("message", {"role": "assistant", "content": "The beginning, and the end."})
+
+
+answerer = Waiting() if os.environ.get("ANSWERER") == "waiting" else None
 app = FastAPI()
 home = recollect.open(root, embedder="none")
 notes = recollect.Notes(root / "project", root / "user/memory.md")
-mount(app, home, project=root / "project", notes=notes, access=lambda request: open_to)
+mount(app, home, project=root / "project", notes=notes, access=lambda request: open_to, answerer=answerer)
 uvicorn.run(app, port=port, log_level="warning")
 """
 

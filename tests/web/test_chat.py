@@ -1,5 +1,8 @@
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import Page, expect
-from tests.web.conftest import Browse, Site
+from tests.web.conftest import Browse, Site, serve
 
 from recollect import Agent
 
@@ -35,6 +38,7 @@ def test_a_chat_goes_on_where_it_was_left(site: Site, agent: Agent, browse: Brow
     expect(page.locator(".entry .text").first).to_have_text("hello there")
 
 
+@pytest.mark.requirement("notes.fr002.choice-of-project-or-user")
 def test_a_message_with_a_hash_asks_where_to_keep_it(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(site.url(agent.slug, "chat"))
     say(page, "# Chat notes go to the user")
@@ -63,3 +67,28 @@ def test_shift_and_enter_begin_a_new_line(site: Site, agent: Agent, browse: Brow
     page.keyboard.type("two")
     page.keyboard.press("Enter")
     expect(page.locator(".entry .text").first).to_have_text("one two")
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server whose answers stop half-way until a file says how to go on."""
+    yield from serve(tmp_path_factory.mktemp("waiting"), ANSWERER="waiting")
+
+
+def test_an_answer_is_shown_while_it_comes(waiting: Site, browse: Browse) -> None:
+    (waiting.home.root / "go").unlink(missing_ok=True)
+    page = browse(waiting.url("streaming", "chat"))
+    say(page, "go on")
+    expect(page.locator(".entry .text").last).to_have_text("The beginning, ")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    (waiting.home.root / "go").write_text("on")
+    expect(page.locator(".entry .text").last).to_have_text("The beginning, and the end.")
+    expect(page.get_by_role("button", name="Send")).to_be_enabled()
+
+
+def test_an_answer_that_fails_gives_the_message_back(waiting: Site, browse: Browse) -> None:
+    (waiting.home.root / "go").write_text("fail")
+    page = browse(waiting.url("failing", "chat"))
+    say(page, "are you there?")
+    expect(page.get_by_role("alert")).to_contain_text("the model went away; ask again")
+    expect(page.get_by_label("Message, or # and a note")).to_have_value("are you there?")

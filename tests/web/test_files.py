@@ -20,6 +20,15 @@ def test_an_edited_file_is_saved(site: Site, agent: Agent, browse: Browse) -> No
     assert agent.files.read("a.md") == "new"
 
 
+def test_a_saved_file_keeps_its_kind_of_line_ends(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.files.write("dos.txt", "one\r\ntwo\r\n")
+    page = browse(site.url(agent.slug, "files", path="dos.txt"))
+    page.get_by_label("Content of dos.txt").fill("one\nthree\n")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".q-notification")).to_contain_text("Saved dos.txt")
+    assert agent.files.read("dos.txt") == "one\r\nthree\r\n"
+
+
 def test_a_change_elsewhere_is_never_overwritten_unasked(site: Site, agent: Agent, browse: Browse) -> None:
     agent.files.write("a.md", "old")
     page = browse(site.url(agent.slug, "files", path="a.md"))

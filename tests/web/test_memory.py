@@ -55,6 +55,7 @@ def test_an_edit_of_case_alone_is_kept(site: Site, agent: Agent, browse: Browse)
     expect(notes(page, "User")).to_have_text(["Use pnpm"])
 
 
+@pytest.mark.requirement("notes.fr008.screen-to-view-and-delete")
 def test_a_deleted_note_can_be_brought_back(site: Site, agent: Agent, browse: Browse) -> None:
     site.notes.add("Keep me", "Project")
     page = browse(site.url(agent.slug, "memory"))

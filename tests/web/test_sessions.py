@@ -1,6 +1,7 @@
 import os
 from datetime import UTC, datetime
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site
 
@@ -58,6 +59,7 @@ def test_a_new_session_is_made_and_opened(site: Site, agent: Agent, browse: Brow
     assert len(agent.sessions()) == 1
 
 
+@pytest.mark.requirement("log.sessions.screen")
 def test_a_cleared_session_stays_without_entries(site: Site, agent: Agent, browse: Browse) -> None:
     three(site, agent)
     page = browse(site.url(agent.slug, "sessions"))
@@ -67,6 +69,7 @@ def test_a_cleared_session_stays_without_entries(site: Site, agent: Agent, brows
     assert agent.session("alpha").entries() == []
 
 
+@pytest.mark.requirement("log.sessions.screen")
 def test_a_deleted_session_is_gone_from_the_list_at_once(site: Site, agent: Agent, browse: Browse) -> None:
     three(site, agent)
     page = browse(site.url(agent.slug, "sessions"))

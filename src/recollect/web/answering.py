@@ -37,8 +37,8 @@ class Quoting:
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
         """Store the message and answer it with quotes from notes and entries."""
         log = agent.session(session)
-        asked = log.add("message", {"role": "user", "content": message})
-        found = [entry for entry in _recalled(agent, message) if entry.id != asked.id][:_QUOTES]
+        log.add("message", {"role": "user", "content": message})
+        found = _recalled(agent, message)[:_QUOTES]
         text = _answer(self._noted(message), found)
         yield from _PIECE.findall(text)
         quotes = [entry.id for entry in found]
@@ -51,9 +51,10 @@ class Quoting:
 
 
 def _recalled(agent: Agent, message: str) -> list[Entry]:
-    """Return what fits, without earlier answers, which would only be quotes of quotes."""
+    """Return what fits, but neither the same question again nor answers, which are quotes themselves."""
     hits = agent.recall(message, limit=4 * _QUOTES)
-    return [hit.entry for hit in hits if "quotes" not in hit.entry.data]
+    found = [hit.entry for hit in hits if "quotes" not in hit.entry.data]
+    return [entry for entry in found if entry.data.get("content") != message]
 
 
 def _answer(noted: list[str], found: list[Entry]) -> str:

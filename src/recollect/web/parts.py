@@ -82,8 +82,15 @@ def attempt() -> Iterator[None]:
 
 
 async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
-    """Call the library in a thread, so that other pages go on."""
-    return await asyncio.to_thread(call, *values, **keys)
+    """Call the library in a thread, so that other pages go on.
+
+    What was begun is finished; if the page was closed meanwhile, nothing that would follow is done.
+    """
+    page = ui.context.client
+    found = await asyncio.to_thread(call, *values, **keys)
+    if page.is_deleted:
+        raise asyncio.CancelledError("the page was closed")
+    return found
 
 
 @contextmanager
@@ -95,6 +102,15 @@ def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
         yield made
 
 
+async def answer_of(question: ui.dialog) -> Any:
+    """Open a dialog and return what it was given; None if it was left."""
+    answer = await question
+    if question.client.is_deleted:
+        raise asyncio.CancelledError("the page was closed")
+    question.delete()
+    return answer
+
+
 async def confirmed(title: str, words: str, verb: str) -> bool:
     """Ask before something is done that cannot be undone."""
     with dialog(title) as asked:
@@ -102,9 +118,7 @@ async def confirmed(title: str, words: str, verb: str) -> bool:
         with box(classes="row-end"):
             button("Cancel", lambda: asked.submit("no"), autofocus=True)
             button(verb, lambda: asked.submit("yes"), "main danger")
-    answer = await asked
-    asked.delete()
-    return bool(answer == "yes")
+    return bool(await answer_of(asked) == "yes")
 
 
 async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:
@@ -115,8 +129,7 @@ async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None
         with box(classes="row-end"):
             button("Cancel", lambda: question.submit(None))
             button(verb, lambda: question.submit(line.value), "main")
-    answer = await question
-    question.delete()
+    answer = await answer_of(question)
     return str(answer).strip() or None if answer else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from recollect.notes import SaveResult
@@ -25,7 +25,7 @@ class Selector:
         done: Called when the choice has been made or left.
     """
 
-    def __init__(self, place: Place, done: Callable[[], None]) -> None:
+    def __init__(self, place: Place, done: Callable[[], Awaitable[None]]) -> None:
         self._manager = InputManager(place.site.notes)
         self._done = done
         self._box = box()
@@ -63,15 +63,15 @@ class Selector:
             return
         with attempt():
             tell(_told(await aside(self._manager.select, name)))
-            self._close()
+            await self._close()
 
-    def _cancel(self) -> None:
+    async def _cancel(self) -> None:
         self._manager.cancel()
-        self._close()
+        await self._close()
 
-    def _close(self) -> None:
+    async def _close(self) -> None:
+        await self._done()
         self._box.clear()
-        self._done()
 
 
 def _told(result: SaveResult) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -22,6 +24,8 @@ from recollect.web.words import shown
 _SHOWN = 100
 _LEAD = "Ask what your agent remembers. A message that begins with # is kept as a note."
 _STREAMED = "answer"
+_PACE = 0.1
+"""Seconds between two looks at an answer that is coming."""
 
 
 class Chat:
@@ -70,7 +74,7 @@ class Chat:
         grown = len(entries) > len(self.entries)
         self.entries = entries
         views = entry_views(entries, datetime.now(UTC))
-        if self.coming is not None:
+        if self.coming is not None and not _is_stored(self.coming, entries):
             views.append(_streamed(self.coming))
         self.list.show(entries=views, versions={}, plain=True)
         self.none.clear()
@@ -98,15 +102,18 @@ class Chat:
         try:
             session = await self._begun()
             await self._stream(self.place.site.answerer.answer(self.place.agent, session.id, text))
+            await self._settle()
         except EXPECTED as error:
             with self.trouble:
                 failure(str(error))
             self.input.value = text
-        finally:
-            self.coming = None
-            self.button.props.update(disabled=False)
-            await self.live.refresh()
-            self._focus()
+            await self._settle()
+
+    async def _settle(self) -> None:
+        self.coming = None
+        self.button.props.update(disabled=False)
+        await self.live.refresh()
+        await self._focus()
 
     async def _begun(self) -> Session:
         """Return the session, made with the first message so that a chat nobody began leaves nothing."""
@@ -120,20 +127,28 @@ class Chat:
         return self.session
 
     async def _stream(self, pieces: Iterator[str]) -> None:
-        said = ""
-        while (piece := await aside(next, pieces, None)) is not None:
+        """Show the pieces as they come. An answer whose page was closed is still taken to its end."""
+        said, drawn = "", 0.0
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
             said += piece
             self.coming = said
-            entries = await aside(self._load)
-            self._draw(entries)
+            if time.monotonic() - drawn > _PACE and not self.list.client.is_deleted:
+                self._draw(await asyncio.to_thread(self._load))
+                drawn = time.monotonic()
+        if self.list.client.is_deleted:
+            raise asyncio.CancelledError("the page was closed")
 
     def _say_where(self) -> None:
         if self.session is not None:
             self.where.text = "Read it as a session"
             self.where.props.update(href=self.place.link("session", id=self.session.id))
 
-    def _focus(self) -> None:
+    async def _focus(self) -> None:
         self.input.run_method("focus")
+
+
+def _is_stored(answer: str, entries: list[Entry]) -> bool:
+    return bool(answer and entries and entries[-1].data.get("content") == answer)
 
 
 def _streamed(text: str) -> View:

@@ -11,6 +11,8 @@ from recollect.web.components import LinkList
 from recollect.web.frame import frame
 from recollect.web.live import Live
 from recollect.web.parts import (
+    EXPECTED,
+    answer_of,
     aside,
     asked,
     attempt,
@@ -24,7 +26,7 @@ from recollect.web.parts import (
     tell,
 )
 from recollect.web.site import Place
-from recollect.web.words import clipped, counted, shown
+from recollect.web.words import clipped, counted, shown, size
 
 _MOST = 500
 _LONGEST = 1_000_000
@@ -63,7 +65,7 @@ class FilesPage:
                 with box(classes="stack"):
                     self._list()
                 with box(classes="editor stack"):
-                    self._editor()
+                    self._editor(await aside(self._first))
             await self.live.start()
 
     def _list(self) -> None:
@@ -73,12 +75,19 @@ class FilesPage:
         self.list = LinkList()
         self.more = say("p", "", "hint")
 
-    def _editor(self) -> None:
+    def _first(self) -> str:
+        """Return what the field begins with: set later, it would come in the way of who types at once."""
+        try:
+            return _editable(self._read() or "")
+        except EXPECTED:
+            return ""  # The list, which is looked up next, meets the same error and shows it.
+
+    def _editor(self, content: str) -> None:
         self.none = box()
         with box(classes="stack") as self.open:
             self.title = say("h2", self.path)
             self.told = box(role="status")
-            self.text = ui.textarea().props("outlined autogrow").classes("w-full")
+            self.text = ui.textarea(value=content).props("outlined autogrow").classes("w-full")
             self.text.props["aria-label"] = f"Content of {shown(self.path)}"
             if self.place.read_only:
                 self.text.props("readonly")
@@ -120,14 +129,15 @@ class FilesPage:
 
     def _draw_file(self, content: str | None) -> None:
         """Show what the file holds, unless something else is being written here."""
-        edited = self.base is not None and self.text.value != self.base
+        edited = self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
         self.told.clear()
         if edited and content != self.base:
             with self.told:
                 say("p", "This file was changed elsewhere meanwhile. Saving asks which text to keep.", "told")
         elif content is not None:
             self.base = content
-            self.text.value = _editable(content)
+            if self.text.value != _editable(content):
+                self.text.value = _editable(content)
         self.open.set_visibility(content is not None or edited)
         self.none.clear()
         if content is None and not edited:
@@ -148,10 +158,10 @@ class FilesPage:
 
     async def _save(self) -> None:
         """Write the text, if the file still holds what it held when it was read; ask otherwise."""
-        text = str(self.text.value or "")
-        if self.place.read_only or (self.base is not None and len(self.base) > _LONGEST):
+        if self.place.read_only:
             return
         with attempt():
+            text = _in_ends_of(self.base or "", str(self.text.value or ""))
             current = await aside(self._read)
             if current == self.base or await self._keep_mine(text, current):
                 await aside(self.files.write, self.path, text)
@@ -174,8 +184,7 @@ class FilesPage:
                 button("Go on editing", lambda: asking.submit(None))
                 button("Take theirs", lambda: asking.submit("theirs"))
                 button("Keep mine", lambda: asking.submit("mine"), "main")
-        answer = await asking
-        asking.delete()
+        answer = await answer_of(asking)
         if answer == "theirs":
             self.base = theirs
             self.text.value = theirs or ""
@@ -195,6 +204,18 @@ class FilesPage:
                 await aside(self.files.write, path, "")
             if path:
                 ui.navigate.to(self.place.link("files", path=path))
+
+
+def _flat(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _in_ends_of(old: str, text: str) -> str:
+    """Return a text with the line ends that the file had: browsers know only one kind."""
+    if len(old) > _LONGEST:
+        raise ValueError(f"a file of {size(len(old))} is too long for this page: use a text editor")
+    kept = "\r\n" if "\r\n" in old and "\n" not in old.replace("\r\n", "") else "\n"
+    return _flat(text).replace("\n", kept)
 
 
 def _editable(content: str) -> str:

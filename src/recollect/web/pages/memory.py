@@ -61,9 +61,9 @@ class Memory:
         if text and self.selector.submit(f"# {text}"):
             self.input.value = ""
 
-    def _added(self) -> None:
+    async def _added(self) -> None:
         self.input.run_method("focus")
-        ui.timer(0, self.live.refresh, once=True)
+        await self.live.refresh()
 
     async def save(self, kind: str, change: dict[str, Any]) -> None:
         """Give a note another text."""
@@ -93,9 +93,9 @@ class Memory:
     async def _restore(self, note: MemoryEntry) -> None:
         with attempt():
             await aside(self.notes.add, note.content, note.type)
-            self.undo.clear()
             tell("Brought back, as the last note of its file")
         await self.live.refresh()
+        self.undo.clear()
 
     def _note(self, kind: str, row: dict[str, Any]) -> MemoryEntry | None:
         """Return the note that a row is of: its text and its line, as they were shown."""
