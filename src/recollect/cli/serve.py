@@ -2,6 +2,7 @@
 
 import ipaddress
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from recollect.cli.options import FolderOption, HomeOption, LayoutOption, Place,
 
 if TYPE_CHECKING:
     from recollect.home import Home
+    from recollect.notes import Notes
 
 app = typer.Typer()
 
@@ -57,11 +59,20 @@ def serve(
 
     notes = recollect.Notes(folder, user_file)
     with Place(home, layout).open() as opened:
-        _serve(opened, notes, host, port, frozenset(names or ()), proxied=proxied, open_page=open_page)
+        web = _web(opened, notes, folder)
+        _serve(opened, notes, web, host, port, frozenset(names or ()), proxied=proxied, open_page=open_page)
 
 
 def _serve(
-    home: "Home", notes: Any, host: str, port: int, names: frozenset[str], *, proxied: bool, open_page: bool
+    home: "Home",
+    notes: "Notes",
+    web: Any,
+    host: str,
+    port: int,
+    names: frozenset[str],
+    *,
+    proxied: bool,
+    open_page: bool,
 ) -> None:
     server = _server()
     from recollect.server.origins import LOOPBACK
@@ -76,7 +87,7 @@ def _serve(
         home,
         tokens=tokens,
         notes=notes,
-        web=_web(),
+        web=web,
         hosts=LOOPBACK | names | {host},
         any_address=_is_any(host),
     )
@@ -96,9 +107,13 @@ def _server() -> Any:
     return server
 
 
-def _web() -> Any:
+def _web(home: "Home", notes: "Notes", project: Path) -> Any:
     """Return what adds the pages, None where they are not installed."""
-    return None
+    if find_spec("nicegui") is None:
+        return None
+    from recollect.web.served import pages
+
+    return pages(home, notes, project)
 
 
 def _is_any(host: str) -> bool:

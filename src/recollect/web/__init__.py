@@ -1,0 +1,10 @@
+"""The pages in the browser: sessions, chat, recall, notes, files and more, served from this computer alone.
+
+They call the library and nothing else. Who may see them is decided by whoever mounts them.
+"""
+
+from recollect.web.answering import Answerer, Quoting
+from recollect.web.mounting import mount
+from recollect.web.site import Access, Hook, Open
+
+__all__ = ["Access", "Answerer", "Hook", "Open", "Quoting", "mount"]

@@ -1,0 +1,12 @@
+// A list of links, each with a word about it: agents, files.
+export default {
+  props: { items: Array, label: String },
+  template: `
+    <ul class="links" :aria-label="label">
+      <li v-for="item in items" :key="item.href">
+        <a :href="item.href" data-row :aria-current="item.current ? 'true' : null">
+          <span class="name" dir="auto">{{ item.name }}</span><span class="detail">{{ item.detail }}</span>
+        </a>
+      </li>
+    </ul>`,
+};

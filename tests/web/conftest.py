@@ -1,0 +1,151 @@
+"""The pages as a person meets them: a server in a process of its own, and Chromium in front of it."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote, urlencode, urlparse
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+import recollect
+from recollect import Agent, Home, Notes
+
+Browse = Callable[..., Page]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+    --disable-component-update --disable-sync""".split()
+SERVER = """
+import os, sys, time
+from pathlib import Path
+import uvicorn
+from fastapi import FastAPI
+import recollect
+from recollect.web import Open, mount
+
+root, port = Path(sys.argv[1]), int(sys.argv[2])
+only = os.environ.get("ONLY")
+open_to = Open(frozenset(only.split()), read_only=True) if only else Open()
+
+
+class Waiting:
+    def answer(self, agent, session, message):
+        yield "The beginning, "
+        while not (root / "go").exists():
+            time.sleep(0.02)
+        if (root / "go").read_text() == "fail":
+            raise recollect.StoreError("the model went away; ask again")
+        yield "and the end."
+        agent.session(session).add("message", {"role": "assistant", "content": "The beginning, and the end."})
+
+
+answerer = Waiting() if os.environ.get("ANSWERER") == "waiting" else None
+app = FastAPI()
+home = recollect.open(root, embedder="none")
+notes = recollect.Notes(root / "project", root / "user/memory.md")
+mount(app, home, project=root / "project", notes=notes, access=lambda request: open_to, answerer=answerer)
+uvicorn.run(app, port=port, log_level="warning")
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running server, and its home and notes as another process has them."""
+
+    base: str
+    home: Home
+    notes: Notes
+
+    def url(self, agent: str, page: str, **query: str) -> str:
+        return f"{self.base}/a/{quote(agent)}/{page}" + (f"?{urlencode(query)}" if query else "")
+
+
+def serve(root: Path, **environment: str) -> Iterator[Site]:
+    (root / "project").mkdir(parents=True, exist_ok=True)
+    port = _free_port()
+    command = [sys.executable, "-c", SERVER, str(root), str(port)]
+    with (
+        subprocess.Popen(command, env=os.environ | environment) as server,
+        recollect.open(root, embedder="none") as home,
+    ):
+        try:
+            _wait_for(server, port)
+            yield Site(f"http://127.0.0.1:{port}", home, Notes(root / "project", root / "user/memory.md"))
+        finally:
+            server.terminate()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _wait_for(server: subprocess.Popen[bytes], port: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until and server.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise RuntimeError("the server did not come up")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    yield from serve(tmp_path_factory.mktemp("web"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browse(chromium: Browser) -> Iterator[Browse]:
+    """Open tabs. Afterwards nothing may have gone wrong in them, and nothing come from elsewhere."""
+    contexts: list[BrowserContext] = []
+    trouble: list[str] = []
+    hosts: set[str | None] = set()
+
+    def opened(url: str, *, width: int = 1280, dark: bool = False) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("console", lambda told: trouble.append(told.text) if told.type == "error" else None)
+        page.on("request", lambda request: hosts.add(urlparse(request.url).hostname))
+        page.goto(url)
+        page.wait_for_function("window.Vue && document.querySelector('.page') && window.did_handshake")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert trouble == []
+    assert hosts <= {"127.0.0.1", None}
+
+
+_NUMBERS = count()
+
+
+@pytest.fixture
+def agent(site: Site) -> Agent:
+    """An agent that no other test has."""
+    return site.home.agent(f"agent-{next(_NUMBERS)}")

@@ -1,0 +1,94 @@
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.web.conftest import Browse, Site, serve
+
+from recollect import Agent
+
+
+def say(page: Page, words: str) -> None:
+    page.get_by_label("Message, or # and a note").fill(words)
+    page.keyboard.press("Enter")
+
+
+def test_a_question_is_stored_and_answered_with_quotes(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("old").add("decision", {"content": "We chose passkeys for sign-in"})
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "what about passkeys?")
+    expect(page.locator(".entry").last).to_contain_text("We chose passkeys for sign-in")
+    expect(page.locator(".entry.by-agent")).to_have_count(1)
+    session = next(info.id for info in agent.sessions() if info.id != "old")
+    roles = [entry.data["role"] for entry in agent.session(session).entries()]
+    assert roles == ["user", "assistant"]
+
+
+def test_what_memory_does_not_hold_is_not_made_up(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "xyzzy plugh?")
+    expect(page.locator(".entry .text").last).to_have_text("I remember nothing about that yet.")
+
+
+def test_a_chat_goes_on_where_it_was_left(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "hello there")
+    expect(page.locator(".entry")).to_have_count(2)
+    page.wait_for_url("**/chat?session=*")
+    page.reload()
+    expect(page.locator(".entry .text").first).to_have_text("hello there")
+
+
+@pytest.mark.requirement("notes.fr002.choice-of-project-or-user")
+def test_a_message_with_a_hash_asks_where_to_keep_it(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "# Chat notes go to the user")
+    expect(page.locator(".choice q")).to_have_text("Chat notes go to the user")
+    expect(page.locator("[data-choice=project]")).to_be_focused()
+    page.keyboard.press("u")
+    expect(page.locator(".choice")).to_have_count(0)
+    assert "Chat notes go to the user" in [note.content for note in site.notes.entries("User")]
+    assert agent.sessions() == []
+
+
+def test_escape_leaves_the_choice_and_saves_nothing(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "# Never to be kept")
+    page.locator("[data-choice=project]").wait_for()
+    expect(page.locator("[data-choice=project]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".choice")).to_have_count(0)
+    assert "Never to be kept" not in [note.content for note in site.notes.entries()]
+
+
+def test_shift_and_enter_begin_a_new_line(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    page.get_by_label("Message, or # and a note").fill("one")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("two")
+    page.keyboard.press("Enter")
+    expect(page.locator(".entry .text").first).to_have_text("one two")
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server whose answers stop half-way until a file says how to go on."""
+    yield from serve(tmp_path_factory.mktemp("waiting"), ANSWERER="waiting")
+
+
+def test_an_answer_is_shown_while_it_comes(waiting: Site, browse: Browse) -> None:
+    (waiting.home.root / "go").unlink(missing_ok=True)
+    page = browse(waiting.url("streaming", "chat"))
+    say(page, "go on")
+    expect(page.locator(".entry .text").last).to_have_text("The beginning, ")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    (waiting.home.root / "go").write_text("on")
+    expect(page.locator(".entry .text").last).to_have_text("The beginning, and the end.")
+    expect(page.get_by_role("button", name="Send")).to_be_enabled()
+
+
+def test_an_answer_that_fails_gives_the_message_back(waiting: Site, browse: Browse) -> None:
+    (waiting.home.root / "go").write_text("fail")
+    page = browse(waiting.url("failing", "chat"))
+    say(page, "are you there?")
+    expect(page.get_by_role("alert")).to_contain_text("the model went away; ask again")
+    expect(page.get_by_label("Message, or # and a note")).to_have_value("are you there?")

@@ -1,0 +1,150 @@
+"""What is true of every page: it can be read by all, at any width, in the dark, and away from the network."""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.web.conftest import Browse, Site, serve
+
+from recollect import Agent
+
+PAGES = ("sessions", "session", "chat", "recall", "memory", "files", "overview", "doctor", "agents")
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+def furnished(site: Site, agent: Agent) -> None:
+    session = agent.session("talk")
+    session.add("message", {"role": "user", "content": "Which sign-in do we use?"})
+    session.add("message", {"role": "assistant", "content": "Passkeys, since March."})
+    session.add("decision", {"content": "Passkeys for sign-in"}, priority=0.95, tags=["auth"], pinned=True)
+    agent.files.write("plan.md", "Call Ana")
+    site.notes.add("Amounts are whole cents", "Project")
+
+
+def at(site: Site, agent: Agent, name: str) -> str:
+    wanted = {"session": {"id": "talk"}, "chat": {"session": "talk"}, "recall": {"q": "passkeys"}}
+    query = wanted.get(name, {"path": "plan.md"} if name == "files" else {})
+    return site.url(agent.slug, name, **query)
+
+
+def settled(page: Page, name: str) -> None:
+    """Wait until what is looked up after the page is there has come."""
+    sign = {"recall": ".hits li", "overview": ".chart svg", "doctor": ".findings li"}.get(name)
+    if sign is not None:
+        page.locator(sign).first.wait_for()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_page_has_no_serious_fault_of_accessibility(
+    site: Site, agent: Agent, browse: Browse, name: str, *, dark: bool
+) -> None:
+    furnished(site, agent)
+    page = browse(at(site, agent, name), dark=dark)
+    settled(page, name)
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run()")["violations"]
+    bad = [
+        (fault["id"], [node["html"][:200] for node in fault["nodes"]])
+        for fault in found
+        if fault["impact"] in {"serious", "critical"}
+    ]
+    assert bad == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_the_width_of_a_phone(site: Site, agent: Agent, browse: Browse, name: str) -> None:
+    furnished(site, agent)
+    agent.session("a-session-whose-name-is-very-long-and-has-no-space-" * 3).add(
+        "note", {"content": "y" * 300}
+    )
+    page = browse(at(site, agent, name), width=390)
+    settled(page, name)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.locator("h1")).to_be_visible()
+
+
+def test_a_dialog_has_no_serious_fault_of_accessibility(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(at(site, agent, "sessions"))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next and previous row")
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run()")["violations"]
+    assert [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}] == []
+
+
+def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(at(site, agent, "sessions"))
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    page.get_by_role("button", name="Light or dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_switching_the_agent_shows_nothing_of_the_other(site: Site, agent: Agent, browse: Browse) -> None:
+    other = site.home.agent(f"{agent.slug}-other")
+    agent.session("mine").add("note", {"content": "secret of mine"})
+    other.session("theirs").add("note", {"content": "word of theirs"})
+    page = browse(at(site, agent, "agents"))
+    page.get_by_role("link", name=other.slug).click()
+    expect(page.locator("tbody .col-id")).to_have_text(["theirs"])
+    page.goto(site.url(other.slug, "recall", q="secret"))
+    expect(page.locator(".box h2")).to_have_text("Nothing found")
+
+
+def test_an_agent_of_no_valid_name_is_not_found(site: Site, browse: Browse, agent: Agent) -> None:
+    page = browse(at(site, agent, "sessions"))
+    answer = page.request.get(f"{site.base}/a/.secret/sessions")
+    assert answer.status == 404
+    assert "no agent slug" in answer.text()
+
+
+def test_the_address_alone_leads_to_the_sessions(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("s").add("note", {"content": "x"})
+    page = browse(f"{site.base}/")
+    assert page.url.endswith("/sessions")
+
+
+def test_the_overview_counts_what_is_there(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(at(site, agent, "overview"))
+    expect(page.locator(".figure").nth(1)).to_have_text("3entries")
+    expect(page.locator(".chart svg")).to_have_count(4)
+    expect(page.locator(".chart").nth(1)).to_contain_text("decision")
+
+
+def test_the_doctor_names_a_damaged_line(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    log = site.home.root / "agents" / agent.slug / "memory/sessions/talk.ndjson"
+    log.write_bytes(log.read_bytes() + b"not json\n")
+    page = browse(at(site, agent, "doctor"))
+    expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text("1 unreadable line(s)")
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    root: Path = tmp_path_factory.mktemp("limited")
+    yield from serve(root, ONLY="open")
+
+
+def test_who_may_only_read_is_offered_no_change(limited: Site, browse: Browse) -> None:
+    agent = limited.home.agent("open")
+    furnished(limited, agent)
+    for name, taken in (("sessions", "Delete"), ("memory", "Edit"), ("files", "Save")):
+        page = browse(at(limited, agent, name))
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.get_by_role("button", name=taken)).to_have_count(0)
+
+
+def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, browse: Browse) -> None:
+    limited.home.agent("open").session("s").add("note", {"content": "x"})
+    limited.home.agent("closed").session("s").add("note", {"content": "x"})
+    page = browse(limited.url("open", "agents"))
+    expect(page.locator(".links .name")).to_have_text(["open"])
+    answers = [page.request.get(limited.url(name, "sessions")) for name in ("closed", "nowhere")]
+    assert [answer.status for answer in answers] == [404, 404]
+    assert answers[0].text() == answers[1].text()

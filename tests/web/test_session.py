@@ -1,0 +1,90 @@
+from playwright.sync_api import expect
+from tests.web.conftest import Browse, Site
+
+from recollect import Agent
+
+SCRIPT = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>"
+
+
+def test_a_conversation_names_speakers_types_and_priorities(site: Site, agent: Agent, browse: Browse) -> None:
+    session = agent.session("talk")
+    session.add("message", {"role": "user", "content": "Which sign-in?"})
+    session.add("decision", {"content": "Passkeys"}, priority=0.95, tags=["auth"], pinned=True)
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    expect(page.locator(".entry .text")).to_have_text(["Which sign-in?", "Passkeys"])
+    expect(page.locator(".entry").first).to_contain_text("User")
+    expect(page.locator(".entry").last).to_contain_text("decision")
+    for words in ("0.95", "#auth", "pinned"):
+        expect(page.locator(".entry").last).to_contain_text(words)
+
+
+def test_edits_and_deletions_unfold_as_a_history(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("note", {"content": "first"})
+    agent.update(entry.id, data={"content": "second"})
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    expect(page.locator(".entry .text")).to_have_text("second")
+    page.get_by_role("button", name="History").click()
+    expect(page.locator(".versions .text")).to_have_text(["second", "first"])
+    expect(page.locator(".versions strong")).to_have_text(["changed", "made"])
+    page.get_by_role("button", name="Hide history").click()
+    expect(page.locator(".versions")).to_have_count(0)
+
+
+def test_script_in_memory_is_shown_as_text(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add(SCRIPT[:60], {"role": SCRIPT, "content": SCRIPT}, tags=[SCRIPT])
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    expect(page.locator(".entry .text")).to_have_text(SCRIPT)
+    assert page.evaluate("window.hurt") is None
+
+
+def test_characters_that_hide_are_shown_as_escapes(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add("note", {"content": "a\x1b[31m\u202eb"})
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    expect(page.locator(".entry .text")).to_have_text(r"a\x1b[31m\u202eb")
+
+
+def test_a_long_session_is_read_page_by_page(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("long").add_many(
+        {
+            "type": "note",
+            "ts": f"2026-01-01T00:{at // 60:02}:{at % 60:02}Z",
+            "data": {"content": f"entry {at}"},
+        }
+        for at in range(120)
+    )
+    page = browse(site.url(agent.slug, "session", id="long"))
+    expect(page.locator(".entry .text").last).to_have_text("entry 119")
+    expect(page.locator(".pager .place")).to_have_text("71 to 120 of 120 entries")
+    page.get_by_role("button", name="Older").click()
+    page.get_by_role("button", name="Older").click()
+    expect(page.locator(".entry .text").first).to_have_text("entry 0")
+    expect(page.get_by_role("button", name="Older")).to_be_disabled()
+    page.get_by_role("button", name="Newest").click()
+    expect(page.locator(".entry .text").last).to_have_text("entry 119")
+
+
+def test_an_entry_of_another_process_appears_by_itself(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add("note", {"content": "one"})
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    expect(page.locator(".entry .text")).to_have_text("one")
+    agent.session("talk").add("note", {"content": "two"})
+    expect(page.locator(".entry .text")).to_have_text(["one", "two"])
+    agent.session("talk").remove()
+    expect(page.locator(".box h2")).to_have_text("There is no such session")
+
+
+def test_only_the_chosen_type_is_shown(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add("note", {"content": "a note"})
+    agent.session("talk").add("decision", {"content": "a decision"})
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    page.locator(".q-select").click()
+    page.get_by_role("option", name="decision").click()
+    expect(page.locator(".entry .text")).to_have_text("a decision")
+
+
+def test_a_very_long_text_is_shown_whole_when_asked_for(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add("note", {"content": "word " * 2000 + "end"})
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    expect(page.locator(".entry .text")).not_to_contain_text("end")
+    page.get_by_role("button", name="Show all").click()
+    expect(page.locator(".entry .text")).to_contain_text("end")

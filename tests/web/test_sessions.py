@@ -1,0 +1,135 @@
+import os
+from datetime import UTC, datetime
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.web.conftest import Browse, Site
+
+from recollect import Agent
+
+
+def names(page: Page) -> list[str]:
+    page.wait_for_selector(".sessions tbody tr")
+    return page.locator(".sessions tbody .col-id").all_inner_texts()
+
+
+def three(site: Site, agent: Agent) -> None:
+    for number, name in enumerate(("beta", "alpha", "gamma")):
+        agent.session(name).add("note", {"content": "x" * (500 if name == "alpha" else 5)})
+        path = site.home.root / "agents" / agent.slug / "memory" / "sessions" / f"{name}.ndjson"
+        at = datetime(2026, 1, 1 + number, tzinfo=UTC).timestamp()
+        os.utime(path, (at, at))
+
+
+def test_sessions_are_listed_with_the_last_changed_first(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    assert names(page) == ["gamma", "alpha", "beta"]
+    row = page.locator("tr", has_text="gamma")
+    assert "ago" in row.locator(".col-modified").inner_text()
+    assert row.locator(".col-size").inner_text().endswith(" B")
+
+
+def test_a_heading_sorts_and_turns_the_order(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    page.locator("th.col-id button").click()
+    expect(page.locator("tbody .col-id")).to_have_text(["alpha", "beta", "gamma"])
+    page.locator("th.col-id button").click()
+    expect(page.locator("th.col-id")).to_have_attribute("aria-sort", "descending")
+    page.get_by_role("button", name="Size").click()
+    expect(page.locator("tbody .col-id").first).to_have_text("alpha")
+
+
+def test_a_search_narrows_the_list_as_one_types(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    page.keyboard.press("/")
+    page.keyboard.type("AMM")
+    expect(page.locator("tbody .col-id")).to_have_text(["gamma"])
+    page.keyboard.type("zzz")
+    expect(page.locator(".box h2")).to_have_text("No session has that in its id")
+
+
+def test_a_new_session_is_made_and_opened(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "sessions"))
+    expect(page.locator(".box h2")).to_have_text("No sessions yet")
+    page.get_by_role("button", name="New session").click()
+    expect(page.locator(".box h2")).to_have_text("This session is empty")
+    assert len(agent.sessions()) == 1
+
+
+@pytest.mark.requirement("log.sessions.screen")
+def test_a_cleared_session_stays_without_entries(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name="Clear session alpha").click()
+    page.get_by_role("dialog").get_by_role("button", name="Clear").click()
+    expect(page.locator("tr", has_text="alpha").locator(".col-size")).to_have_text("0 B")
+    assert agent.session("alpha").entries() == []
+
+
+@pytest.mark.requirement("log.sessions.screen")
+def test_a_deleted_session_is_gone_from_the_list_at_once(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name="Delete session alpha").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator("tbody .col-id")).to_have_text(["gamma", "beta"])
+    assert agent.session("alpha").info() is None
+
+
+def test_a_deletion_that_is_not_confirmed_changes_nothing(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name="Delete session alpha").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert agent.session("alpha").info() is not None
+
+
+def test_what_another_process_deletes_and_makes_shows_by_itself(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    assert "beta" in names(page)
+    agent.session("beta").remove()
+    agent.session("delta").add("note", {"content": "new"})
+    expect(page.locator("tbody .col-id")).to_have_text(["delta", "gamma", "alpha"])
+
+
+def test_many_sessions_come_page_by_page(site: Site, agent: Agent, browse: Browse) -> None:
+    for number in range(60):
+        agent.session(f"s-{number:02}").add("note", {"content": "x"})
+    page = browse(site.url(agent.slug, "sessions"))
+    page.locator("th.col-id button").click()
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("tbody .col-id").first).to_have_text("s-50")
+    expect(page.locator(".pager .place")).to_contain_text("51 to 60 of 60 sessions")
+
+
+def test_a_session_of_any_name_can_be_opened_and_deleted(site: Site, agent: Agent, browse: Browse) -> None:
+    name = "a/b?c=1&d <b>'\"% ü"
+    agent.session(name).add("note", {"content": "odd"})
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("link", name=name).click()
+    expect(page.locator(".entry .text")).to_have_text("odd")
+    page.go_back()
+    page.get_by_role("button", name="Delete session").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".box h2")).to_have_text("No sessions yet")
+
+
+def test_the_keyboard_alone_opens_a_session(site: Site, agent: Agent, browse: Browse) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    names(page)
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("alpha")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    expect(page.locator("h1")).to_have_text("Sessions")
