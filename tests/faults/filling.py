@@ -9,6 +9,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 
 import recollect
 from recollect import Home, MemoryService, Notes
-from recollect.errors import RecollectError
+from recollect.errors import PurgePendingError, RecollectError
 from recollect.index import held
+from tests.faults.traces import left
 
 DIM = 8
 
@@ -36,6 +38,7 @@ class Work:
         self.written: dict[str, str] = {}
         self.appended = ""
         self.noted: list[str] = []
+        self.purged: list[str] = []
 
     def round(self, number: int) -> None:
         """Write some of everything."""
@@ -73,7 +76,9 @@ class Work:
     def purge(self, number: int, text: str) -> None:  # noqa: ARG002
         if f"many{number}-1" in self.kept:
             del self.kept[f"many{number}-1"]  # Half a purge may be all that there is room for.
-            self.session.purge(f"many{number}-1")
+            with suppress(PurgePendingError):
+                self.session.purge(f"many{number}-1")
+            self.purged.append(f"many{number}-1")
 
     def put(self, number: int, text: str) -> None:
         if f"many{number}-2" in self.kept:
@@ -136,16 +141,21 @@ def work(root: Path, full: Callable[[bool], None], rounds: int) -> dict[str, Any
         lost = work.lost()
         full(False)
         before = sum(work.errors.values())
-        after = [act.__name__ for act in (work.add, work.file, work.append, work.note, work.memory, work.purge)
-                 if not work.attempt(act, rounds, "there is room")]
+        after = [
+            act.__name__
+            for act in (work.add, work.file, work.append, work.note, work.memory, work.purge)
+            if not work.attempt(act, rounds, "there is room")
+        ]
         work.round(rounds + 1)
         home.sync()
-        left = sorted(str(path.relative_to(root)) for path in root.rglob("*.tmp"))
+        home.close()
+        home.agent("a").sessions()
+        behind = {str(path.relative_to(root)) for path in root.rglob("*.tmp")}
         return {
             "errors": work.errors,
             "lost": lost + work.lost(),
             "refused with room": after if sum(work.errors.values()) > before else [],
-            "left": left,
+            "left": sorted(behind | left(root, *work.purged)),
         }
 
 
