@@ -104,8 +104,11 @@ class AgentFiles:
         """
         name, data = _name_of(path), _bytes_of(content)
         with self._writing(name) as folder:
-            if _status_of(folder, name) is None:
+            status = _status_of(folder, name)
+            if status is None:
                 self._replace(folder, name, data, FILE_MODE)
+            elif status.st_nlink > 1:  # The file has another name too, perhaps of somebody else's.
+                self._replace(folder, name, _read(folder, name) + data, status.st_mode)
             else:
                 self._extend(folder.open(name, os.O_WRONLY | os.O_APPEND), data)
         return len(data)
