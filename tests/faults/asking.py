@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.memories import Letters
 
 import recollect
 from recollect import Agent, Entry, Home
 from recollect.index import held
 from recollect.model import Scope
 from recollect.vector import unit
-from tests.memories import Letters
 
 ROUNDS = int(os.environ.get("RECOLLECT_FAULT_ROUNDS", "8"))
 """How often tests try what chance decides."""
@@ -135,7 +135,7 @@ def main() -> None:
             told = answers(home)
         with opened(root) as home:
             again = answers(home)
-        print(json.dumps([told, again]), flush=True)
+        print(json.dumps([told, again]), flush=True)  # noqa: T201
 
 
 def asked(

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.faults.traces import left
 
 import recollect
 from recollect import Home, MemoryService, Notes
 from recollect.errors import PurgePendingError, RecollectError
 from recollect.index import held
-from tests.faults.traces import left
 
 DIM = 8
 
@@ -97,7 +97,7 @@ class Work:
         self.home.agent("a").files.append("long.md", text)
         self.appended += text
 
-    def note(self, number: int, text: str) -> None:
+    def note(self, number: int, text: str) -> None:  # noqa: ARG002
         self.notes.add(text, "Project")
         self.noted.append(" ".join(text.split()))
 
@@ -105,7 +105,7 @@ class Work:
         for row in np.random.default_rng(number).normal(size=(20, DIM)).astype(np.float32):
             self.memories.append(self.service.create_memory("s", "short", row).id)
 
-    def recall(self, number: int, text: str) -> None:
+    def recall(self, number: int, text: str) -> None:  # noqa: ARG002
         self.home.agent("a").recall(text, limit=5)
         self.home.agent("v").recall("short", vector=np.ones(DIM), limit=5)
 
@@ -135,11 +135,11 @@ def work(root: Path, full: Callable[[bool], None], rounds: int) -> dict[str, Any
     with recollect.open(root, embedder="none") as home:
         work = Work(home, root.parent / "user.md")
         work.round(0)
-        full(True)
+        full(True)  # noqa: FBT003
         for number in range(1, rounds):
             work.round(number)
         lost = work.lost()
-        full(False)
+        full(False)  # noqa: FBT003
         before = sum(work.errors.values())
         after = [
             act.__name__
@@ -167,7 +167,7 @@ def limited(root: str, size: str) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(size) if now else most, most))
 
-    print(json.dumps(work(Path(root), full, 10)))
+    print(json.dumps(work(Path(root), full, 10)))  # noqa: T201
 
 
 def filled(root: str, kept_free: str) -> None:
@@ -185,7 +185,7 @@ def filled(root: str, kept_free: str) -> None:
             except OSError:
                 file.truncate(max(file.tell() - int(kept_free), 0))
 
-    print(json.dumps(work(Path(root), full, 10)))
+    print(json.dumps(work(Path(root), full, 10)))  # noqa: T201
 
 
 if __name__ == "__main__":

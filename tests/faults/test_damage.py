@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.faults.asking import FOREIGN, PURGED, ROUNDS, asked, copy, fill, opened, purge, with_files
 
 import recollect
 from recollect import Home
 from recollect.index.database import SCHEMA
-from tests.faults.asking import FOREIGN, PURGED, ROUNDS, asked, copy, fill, opened, purge, with_files
 
 INDEX = Path(f".index/a/v{SCHEMA}")
 
@@ -67,9 +67,10 @@ class Cases:
         self.roots: list[Path] = []
         self.names: list[str] = []
 
-    def add(self, name: str, damage: Callable[[Path], object]) -> None:
+    def add(self, name: str, damage: Callable[..., object], *arguments: Any, at: Path = Path()) -> None:
+        """Damage what lies ``at`` a place of one more copy."""
         root = copy(self._homes / "killed", self._to / str(len(self.roots)))
-        damage(root)
+        damage(root / at, *arguments)
         self.roots.append(root)
         self.names.append(name)
 
@@ -102,6 +103,10 @@ def looped(path: Path) -> None:
     path.symlink_to(path.name)
 
 
+def put_in_place(path: Path, other: Path) -> None:
+    shutil.copy(other, path)
+
+
 def flip(path: Path, chance: random.Random) -> None:
     data = bytearray(path.read_bytes())
     for _ in range(chance.choice([1, 1, 10, 200]) if data else 0):
@@ -125,10 +130,10 @@ def test_an_index_gone_or_replaced_in_any_part_gives_the_same_answers(
     cases = Cases(homes, tmp_path)
     for name in files(homes):
         for damage in (Path.unlink, folder, empty, fifo, looped):
-            cases.add(f"{damage.__name__} {name}", lambda root, name=name, damage=damage: damage(root / name))
+            cases.add(f"{damage.__name__} {name}", damage, at=name)
         for other in (homes / "older", homes / "another/.index"):
             for path in like(other.parent if other.name == ".index" else other, _below(other, name)):
-                cases.add(f"swap {path}", lambda root, name=name, path=path: shutil.copy(path, root / name))
+                cases.add(f"swap {path}", put_in_place, path, at=name)
     for told in cases.answered():
         assert told == (told[0], expected)
 
@@ -158,7 +163,7 @@ def test_an_index_cut_at_any_byte_gives_the_same_answers(homes: Path, expected: 
     for name in files(homes):
         size = (homes / "killed" / name).stat().st_size
         for at in {chance.randrange(size) for _ in range(max(3, ROUNDS // 4)) if size}:
-            cases.add(f"{name} cut to {at}", lambda root, name=name, at=at: os.truncate(root / name, at))
+            cases.add(f"{name} cut to {at}", os.truncate, at, at=name)
     for told in cases.answered():
         assert told == (told[0], expected)
 
@@ -167,7 +172,7 @@ def test_flipped_bits_crash_nothing_and_every_entry_is_as_its_line(homes: Path, 
     cases, chance = Cases(homes, tmp_path), random.Random(ROUNDS + 1)
     for name in files(homes):
         for number in range(ROUNDS if name.name == "index.db" else max(2, ROUNDS // 8)):
-            cases.add(f"flip {number} {name}", lambda root, name=name: flip(root / name, chance))
+            cases.add(f"flip {number} {name}", flip, chance, at=name)
     assert len(list(cases.answered())) == 2 * len(cases.roots)
 
 
@@ -178,7 +183,7 @@ def test_flipped_bits_of_vectors_and_graphs_give_the_same_answers(
     for name in files(homes):
         if name.suffix in {".int8", ".hnsw", ".json"}:
             for number in range(max(3, ROUNDS // 4)):
-                cases.add(f"flip {number} {name}", lambda root, name=name: flip(root / name, chance))
+                cases.add(f"flip {number} {name}", flip, chance, at=name)
     for told in cases.answered():
         assert told == (told[0], expected)
 
@@ -219,7 +224,8 @@ def check(home: Home, ids: list[str], unfinished: str = "") -> None:
         assert [entry.id for entry in session.entries()] == ids
         assert [entry.id for entry in session.entries(3)] == ids[-3:]
         assert {hit.entry.id for hit in agent.recall("walnut", limit=99)} == set(ids) - {unfinished}
-        assert [agent.get(entry_id).id for entry_id in ids] == ids
+        found = [entry_id for entry_id in ids if entry_id != unfinished]
+        assert [agent.get(entry_id).id for entry_id in found] == found
         session.add("note", text="walnut", id=f"new{len(ids)}")
         ids, unfinished = [*ids, f"new{len(ids)}"], ""
     errors = [finding for finding in home.doctor() if finding.level == "error"]

@@ -1,4 +1,4 @@
-"""No call for one agent touches, or returns a byte of, another agent's memory or anything outside the home."""
+"""No call for one agent touches or returns a byte of another's memory, or anything outside of the home."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests.faults.asking import ROUNDS
+from tests.memories import Letters
 
 import recollect
 from recollect import Home, MemoryAdapter, MemoryService, RecollectError, SessionMemory
-from tests.faults.asking import ROUNDS
-from tests.memories import Letters
 
 if sys.platform == "win32":
     pytest.skip("links and FIFOs of this kind are not Windows'", allow_module_level=True)
 
-SECRET = "belongs to b"
+SECRET = "belongs to b"  # noqa: S105  A word to look for.
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_no_file_is_reached_through_a_link_that_is_swapped_in(home: Home, place:
                 lambda: read.update(files.list()),
             ):
                 with suppress(RecollectError, ValueError):
-                    act()  # type: ignore[operator]
+                    act()
     assert not [text for text in read if SECRET in text]
     assert everything(home.root.parent) == before
 
@@ -236,7 +236,7 @@ def test_no_session_is_reached_through_a_link_that_is_swapped_in(home: Home, pla
                     lambda session=session: session.compact(),
                 ):
                     with suppress(RecollectError):
-                        act()  # type: ignore[operator]
+                        act()  # type: ignore[no-untyped-call]
                 with suppress(RecollectError):
                     assert not [entry for entry in session.entries() if SECRET in entry.text]
                 with suppress(RecollectError):

@@ -12,16 +12,16 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from tests.faults.traces import forms_of, left
+from tests.recall.concepts import Concepts
 
 import recollect
 from recollect import Home, MemoryService, SessionMemory
 from recollect.index import database, generation, held
 from recollect.index.graph import Growing
 from recollect.store import erasing
-from tests.faults.traces import forms_of, left
-from tests.recall.concepts import Concepts
 
-SECRET = "Qzvxkwälnut"
+SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.
 STEM = "xkwälnut"
 """The end of the secret: the full-text table leaves out what a word shares with the one before."""
 ID = "qj7xpurgedid"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults.traces import left
 
 import recollect
 from recollect import Home
-from tests.faults.traces import left
 
-SECRET = "Hünter2-qzvx"
+SECRET = "Hünter2-qzvx"  # noqa: S105  A word to look for.
 
 
 @pytest.fixture

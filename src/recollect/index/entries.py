@@ -35,7 +35,7 @@ class Row:
     """The checksum of all this, for SQLite has none."""
 
     def record(self, raw: bytes) -> Record | None:
-        """Return the entry's record from the bytes of its line, None if they are another's or this is damaged."""
+        """Return the entry's record from its line's bytes; None if they are another's, or this is damaged."""
         said = (self.id, self.place, self.at, self.length, self.head, self.access)
         line = parse(raw) if self.sum == row_sum(*said) else None
         if line is None or (id_of(line) or self.id) != self.id:

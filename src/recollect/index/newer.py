@@ -67,7 +67,6 @@ class Newer:
         self.last = max(self.last, highest)
 
     def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:
-        import numpy as np
 
         vids, eids, times, sids, types, raw = zip(*rows, strict=True)
         codes = [self._codes.setdefault(name, len(self._codes)) for name in types]

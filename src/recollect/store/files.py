@@ -340,7 +340,7 @@ class FileStore:
     def _where(
         self, agent: str, question: Callable[[Index], list[Row]], holds: Callable[[Record], bool]
     ) -> list[Entry]:
-        """Return the entries that the index answers a question with, or, where it cannot, for which it holds."""
+        """Return the entries that the index answers with; where it cannot, those for which it holds."""
         with self._using(agent) as logs:
             if logs is None:
                 return []
