@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import unicodedata
@@ -60,6 +61,10 @@ def spread(text: str) -> str:
 
 
 _guard = threading.Lock()
+
+if hasattr(os, "register_at_fork"):
+    # Nobody may hold it when a process forks: nobody would give it back in the child.
+    os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_guard.release)
 
 
 @lru_cache(maxsize=50_000)

@@ -9,14 +9,16 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.faults.traces import left
 
 import recollect
 from recollect import Home, MemoryService, Notes
-from recollect.errors import RecollectError
+from recollect.errors import PurgePendingError, RecollectError
 from recollect.index import held
 
 DIM = 8
@@ -36,6 +38,7 @@ class Work:
         self.written: dict[str, str] = {}
         self.appended = ""
         self.noted: list[str] = []
+        self.purged: list[str] = []
 
     def round(self, number: int) -> None:
         """Write some of everything."""
@@ -73,7 +76,9 @@ class Work:
     def purge(self, number: int, text: str) -> None:  # noqa: ARG002
         if f"many{number}-1" in self.kept:
             del self.kept[f"many{number}-1"]  # Half a purge may be all that there is room for.
-            self.session.purge(f"many{number}-1")
+            with suppress(PurgePendingError):
+                self.session.purge(f"many{number}-1")
+            self.purged.append(f"many{number}-1")
 
     def put(self, number: int, text: str) -> None:
         if f"many{number}-2" in self.kept:
@@ -92,7 +97,7 @@ class Work:
         self.home.agent("a").files.append("long.md", text)
         self.appended += text
 
-    def note(self, number: int, text: str) -> None:
+    def note(self, number: int, text: str) -> None:  # noqa: ARG002
         self.notes.add(text, "Project")
         self.noted.append(" ".join(text.split()))
 
@@ -100,7 +105,7 @@ class Work:
         for row in np.random.default_rng(number).normal(size=(20, DIM)).astype(np.float32):
             self.memories.append(self.service.create_memory("s", "short", row).id)
 
-    def recall(self, number: int, text: str) -> None:
+    def recall(self, number: int, text: str) -> None:  # noqa: ARG002
         self.home.agent("a").recall(text, limit=5)
         self.home.agent("v").recall("short", vector=np.ones(DIM), limit=5)
 
@@ -130,22 +135,27 @@ def work(root: Path, full: Callable[[bool], None], rounds: int) -> dict[str, Any
     with recollect.open(root, embedder="none") as home:
         work = Work(home, root.parent / "user.md")
         work.round(0)
-        full(True)
+        full(True)  # noqa: FBT003
         for number in range(1, rounds):
             work.round(number)
         lost = work.lost()
-        full(False)
+        full(False)  # noqa: FBT003
         before = sum(work.errors.values())
-        after = [act.__name__ for act in (work.add, work.file, work.append, work.note, work.memory, work.purge)
-                 if not work.attempt(act, rounds, "there is room")]
+        after = [
+            act.__name__
+            for act in (work.add, work.file, work.append, work.note, work.memory, work.purge)
+            if not work.attempt(act, rounds, "there is room")
+        ]
         work.round(rounds + 1)
         home.sync()
-        left = sorted(str(path.relative_to(root)) for path in root.rglob("*.tmp"))
+        home.close()
+        home.agent("a").sessions()
+        behind = {str(path.relative_to(root)) for path in root.rglob("*.tmp")}
         return {
             "errors": work.errors,
             "lost": lost + work.lost(),
             "refused with room": after if sum(work.errors.values()) > before else [],
-            "left": left,
+            "left": sorted(behind | left(root, *work.purged)),
         }
 
 
@@ -157,7 +167,7 @@ def limited(root: str, size: str) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(size) if now else most, most))
 
-    print(json.dumps(work(Path(root), full, 10)))
+    print(json.dumps(work(Path(root), full, 10)))  # noqa: T201
 
 
 def filled(root: str, kept_free: str) -> None:
@@ -175,7 +185,7 @@ def filled(root: str, kept_free: str) -> None:
             except OSError:
                 file.truncate(max(file.tell() - int(kept_free), 0))
 
-    print(json.dumps(work(Path(root), full, 10)))
+    print(json.dumps(work(Path(root), full, 10)))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Use a home of which the system refuses something, as a process of its own; prints what came of each call."""
+"""Use a home of which the system refuses something, as a process of its own, and print what came of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main(root: str, warm: str) -> None:
     if os.getuid() == 0:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
-    print(json.dumps(tried(root)))
+    print(json.dumps(tried(root)))  # noqa: T201
 
 
 def tried(root: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from recollect.index import database, generation, held
 from recollect.index.graph import Growing
 from recollect.store import erasing
 
-SECRET = "Qzvxkwälnut"
+SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.
 STEM = "xkwälnut"
 """The end of the secret: the full-text table leaves out what a word shares with the one before."""
 ID = "qj7xpurgedid"

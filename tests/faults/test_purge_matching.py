@@ -12,7 +12,7 @@ from tests.faults.traces import left
 import recollect
 from recollect import Home
 
-SECRET = "Hünter2-qzvx"
+SECRET = "Hünter2-qzvx"  # noqa: S105  A word to look for.
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 import zlib
 from typing import TYPE_CHECKING
 
@@ -100,8 +101,18 @@ def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
         os.close(fd)
 
 
+_importing = threading.RLock()
+"""Held while the library is imported: a fork in the middle would leave the child waiting for ever."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
+    )
+
+
 def _empty(stride: int) -> Index:
-    from usearch.index import Index
+    with _importing:
+        from usearch.index import Index
 
     return Index(
         ndim=stride,

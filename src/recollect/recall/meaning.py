@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,9 +38,17 @@ class Choice:
 
 
 class Turns:
-    """One embeds at a time: two at once, with all cores each, are slower than one after the other."""
+    """One embeds at a time: two at once, with all cores each, are slower than one after the other.
+
+    After a fork nobody in the child has the turn: the thread that had it stayed behind.
+    """
 
     def __init__(self) -> None:
+        self.reset()
+        _turns.add(self)
+
+    def reset(self) -> None:
+        """Take the turn from whoever has it."""
         self._lock = threading.Lock()
         self._urgent = 0
 
@@ -47,27 +56,41 @@ class Turns:
     def soon(self, seconds: float = -1) -> Iterator[bool]:
         """Give a turn to somebody who waits for it; False if it is not there within some seconds."""
         self._urgent += 1
+        lock = self._lock
         try:
-            mine = self._lock.acquire(timeout=seconds)
+            mine = lock.acquire(timeout=seconds)
         finally:
             self._urgent -= 1
         try:
             yield mine
         finally:
             if mine:
-                self._lock.release()
+                lock.release()
 
     @contextmanager
     def later(self) -> Iterator[bool]:
         """Give a turn to work that nobody waits for; False, after a moment, if somebody else wants it."""
         if self._urgent:
             time.sleep(_MOMENT)
-        mine = not self._urgent and self._lock.acquire(timeout=_MOMENT)
+        lock = self._lock
+        mine = not self._urgent and lock.acquire(timeout=_MOMENT)
         try:
             yield mine
         finally:
             if mine:
-                self._lock.release()
+                lock.release()
+
+
+_turns: weakref.WeakSet[Turns] = weakref.WeakSet()
+
+
+def _reset_all() -> None:
+    for turns in list(_turns):
+        turns.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_all)
 
 
 class Meaning:

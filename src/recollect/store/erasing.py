@@ -213,6 +213,8 @@ def _remove_tree(folder: Path) -> None:
     while folder.exists():
         try:
             shutil.rmtree(folder)
+        except PermissionError:
+            raise
         except OSError:
             if time.monotonic() >= deadline:
                 raise
