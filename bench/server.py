@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 import statistics
@@ -39,8 +40,8 @@ def main() -> None:
     with folder() as root:
         questions = fill(root, entries)
         token, _ = Tokens(root).create()
-        with serving(root) as port:
-            measure(port, token, questions, entries)
+        with serving(root) as (port, pid):
+            measure(port, pid, token, questions, entries)
             over_http = asyncio.run(latencies(port, token, questions))
         with recollect.open(root) as home:
             agent = home.agent("bench")
@@ -65,8 +66,8 @@ def fill(root: Path, entries: int) -> list[str]:
 
 
 @contextmanager
-def serving(root: Path) -> Iterator[int]:
-    """Run the server on a free port and give the port."""
+def serving(root: Path) -> Iterator[tuple[int, int]]:
+    """Run the server on a free port; give the port and the id of its process."""
     command = [sys.executable, "-m", "recollect", "serve", "--home", str(root), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  Our own command.
         assert server.stdout is not None  # noqa: S101  A pipe was asked for.
@@ -74,13 +75,13 @@ def serving(root: Path) -> Iterator[int]:
         if found is None:
             raise RuntimeError("the server did not start")
         try:
-            yield int(found[1])
+            yield int(found[1]), server.pid
         finally:
             server.terminate()
 
 
-def measure(port: int, token: str, questions: Sequence[str], entries: int) -> None:
-    """Print how many requests of each kind are answered a second."""
+def measure(port: int, pid: int, token: str, questions: Sequence[str], entries: int) -> None:
+    """Print how many requests of each kind are answered a second, and what one costs the server."""
     base = "/v1/agents/bench"
     kinds: dict[str, tuple[int, Callable[[int], bytes]]] = {
         "GET entry a second, 8 clients (at least 1,000)": (
@@ -99,8 +100,19 @@ def measure(port: int, token: str, questions: Sequence[str], entries: int) -> No
         ),
     }
     for name, (count, make) in kinds.items():
+        before = busy(pid)
         seconds = took(lambda count=count, make=make: asyncio.run(all_clients(port, count, make)))  # type: ignore[misc]
-        print(f"{name:52} {count / seconds:>10,.0f}", flush=True)
+        cost = 1000 * (busy(pid) - before) / count
+        print(f"{name:52} {count / seconds:>10,.0f}   {cost:.2f} ms of a core each", flush=True)
+
+
+def busy(pid: int) -> float:
+    """Return how many seconds a process has kept a core busy; Linux tells, elsewhere it is not a number."""
+    file = Path(f"/proc/{pid}/stat")
+    if not file.exists():
+        return math.nan
+    fields = file.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def request(method: str, path: str, token: str, body: object = None) -> bytes:

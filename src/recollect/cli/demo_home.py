@@ -62,6 +62,8 @@ def make(root: Path, place: str) -> Shown:
     """Write the sample through the public API, and ask for it."""
     notes = Notes(root / PROJECT, root / USER_FILE)
     with recollect.open(root) as home:
+        # Handmade vectors come first: once the home has the vectors of an embedder, all must be of that.
+        similar = take_calls(home)
         agent = home.agent(AGENT)
         entries = sum(len(agent.session(name).add_many(sample.turns(name))) for name in sample.SESSIONS)
         agent.files.write(sample.FILE, sample.file_text())
@@ -73,7 +75,7 @@ def make(root: Path, place: str) -> Shown:
             file=agent.files.read(sample.FILE),
             saves=save_notes(notes, root / PROJECT),
             fading=fade(root / BMAD),
-            similar=take_calls(home),
+            similar=similar,
             context=agent.context(sample.TOPIC, budget=BUDGET, notes=notes),
         )
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,37 +59,38 @@ def serve(
     import recollect
 
     notes = recollect.Notes(folder, user_file)
+    listener = Listener(host, port, frozenset(names or ()), proxied=proxied)
     with Place(home, layout).open() as opened:
-        web = _web(opened, notes, folder)
-        _serve(opened, notes, web, host, port, frozenset(names or ()), proxied=proxied, open_page=open_page)
+        _serve(opened, folder, notes, listener, open_page=open_page)
 
 
-def _serve(
-    home: "Home",
-    notes: "Notes",
-    web: Any,
-    host: str,
-    port: int,
-    names: frozenset[str],
-    *,
-    proxied: bool,
-    open_page: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where the server listens, and under which names."""
+
+    host: str
+    port: int
+    names: frozenset[str]
+    proxied: bool
+
+
+def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, open_page: bool) -> None:
     server = _server()
     from recollect.server.origins import LOOPBACK
     from recollect.server.running import listen, run
 
     tokens = server.Tokens(home.root)
+    host = listener.host
     is_local = host in LOOPBACK
     if not is_local and not tokens.alive():
         raise ValueError(f"{host} can be reached by others, and there is no token: recollect token create")
-    listening = listen(host, port)
+    listening = listen(host, listener.port)
     made = server.create_app(
         home,
         tokens=tokens,
         notes=notes,
-        web=web,
-        hosts=LOOPBACK | names | {host},
+        web=_web(home, notes, folder),
+        hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
     )
     url = _url(host, listening.getsockname()[1])
@@ -96,7 +98,7 @@ def _serve(
     _tell(home, url, link)
     if open_page:
         typer.launch(link)
-    run(made, listening, proxied=proxied)
+    run(made, listening, proxied=listener.proxied)
 
 
 def _server() -> Any:
