@@ -72,8 +72,10 @@ def serve(root: Path, **environment: str) -> Iterator[Site]:
     (root / "project").mkdir(parents=True, exist_ok=True)
     port = _free_port()
     command = [sys.executable, "-c", SERVER, str(root), str(port)]
+    told = root / "server.log"
     with (
-        subprocess.Popen(command, env=os.environ | environment) as server,
+        told.open("wb") as log,
+        subprocess.Popen(command, env=os.environ | environment, stderr=log) as server,
         recollect.open(root, embedder="none") as home,
     ):
         try:
@@ -81,6 +83,8 @@ def serve(root: Path, **environment: str) -> Iterator[Site]:
             yield Site(f"http://127.0.0.1:{port}", home, Notes(root / "project", root / "user/memory.md"))
         finally:
             server.terminate()
+            server.wait(timeout=20)
+    assert told.read_text() == ""
 
 
 def _free_port() -> int:
