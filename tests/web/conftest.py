@@ -33,7 +33,13 @@ from recollect.web import Open, mount
 
 root, port = Path(sys.argv[1]), int(sys.argv[2])
 only = os.environ.get("ONLY")
-open_to = Open(frozenset(only.split()), read_only=True) if only else Open()
+
+
+def access(request):
+    if request.query_params.get("stranger"):
+        return None
+    return Open(frozenset(only.split()), read_only=True) if only else Open()
+
 
 
 class Waiting:
@@ -51,7 +57,7 @@ answerer = Waiting() if os.environ.get("ANSWERER") == "waiting" else None
 app = FastAPI()
 home = recollect.open(root, embedder="none")
 notes = recollect.Notes(root / "project", root / "user/memory.md")
-mount(app, home, project=root / "project", notes=notes, access=lambda request: open_to, answerer=answerer)
+mount(app, home, project=root / "project", notes=notes, access=access, answerer=answerer)
 uvicorn.run(app, port=port, log_level="warning")
 """
 
