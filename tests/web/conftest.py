@@ -33,7 +33,13 @@ from recollect.web import Open, mount
 
 root, port = Path(sys.argv[1]), int(sys.argv[2])
 only = os.environ.get("ONLY")
-open_to = Open(frozenset(only.split()), read_only=True) if only else Open()
+
+
+def access(request):
+    if request.query_params.get("stranger"):
+        return None
+    return Open(frozenset(only.split()), read_only=True) if only else Open()
+
 
 
 class Waiting:
@@ -51,7 +57,7 @@ answerer = Waiting() if os.environ.get("ANSWERER") == "waiting" else None
 app = FastAPI()
 home = recollect.open(root, embedder="none")
 notes = recollect.Notes(root / "project", root / "user/memory.md")
-mount(app, home, project=root / "project", notes=notes, access=lambda request: open_to, answerer=answerer)
+mount(app, home, project=root / "project", notes=notes, access=access, answerer=answerer)
 uvicorn.run(app, port=port, log_level="warning")
 """
 
@@ -72,8 +78,10 @@ def serve(root: Path, **environment: str) -> Iterator[Site]:
     (root / "project").mkdir(parents=True, exist_ok=True)
     port = _free_port()
     command = [sys.executable, "-c", SERVER, str(root), str(port)]
+    told = root / "server.log"
     with (
-        subprocess.Popen(command, env=os.environ | environment) as server,
+        told.open("wb") as log,
+        subprocess.Popen(command, env=os.environ | environment, stderr=log) as server,
         recollect.open(root, embedder="none") as home,
     ):
         try:
@@ -81,6 +89,8 @@ def serve(root: Path, **environment: str) -> Iterator[Site]:
             yield Site(f"http://127.0.0.1:{port}", home, Notes(root / "project", root / "user/memory.md"))
         finally:
             server.terminate()
+            server.wait(timeout=20)
+    assert told.read_text() == ""
 
 
 def _free_port() -> int:
@@ -100,8 +110,16 @@ def _wait_for(server: subprocess.Popen[bytes], port: int) -> None:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    yield from serve(tmp_path_factory.mktemp("web"))
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    for served in serve(tmp_path_factory.mktemp("web")):
+        served.home.close()  # What one test of another module opens is counted.
+        yield served
+
+
+@pytest.fixture
+def site(server: Site) -> Iterator[Site]:
+    yield server
+    server.home.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -92,3 +93,19 @@ def test_an_answer_that_fails_gives_the_message_back(waiting: Site, browse: Brow
     say(page, "are you there?")
     expect(page.get_by_role("alert")).to_contain_text("the model went away; ask again")
     expect(page.get_by_label("Message, or # and a note")).to_have_value("are you there?")
+
+
+def test_an_answer_whose_page_was_closed_is_still_stored(waiting: Site, browse: Browse) -> None:
+    (waiting.home.root / "go").unlink(missing_ok=True)
+    page = browse(waiting.url("closed", "chat"))
+    say(page, "go on without me")
+    expect(page.locator(".entry .text").last).to_have_text("The beginning, ")
+    page.close()
+    (waiting.home.root / "go").write_text("on")
+    agent = waiting.home.agent("closed")
+    until = time.monotonic() + 30
+    while not any(agent.session(info.id).entries() for info in agent.sessions()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert [entry.data["content"] for entry in agent.session(agent.sessions()[0].id).entries()] == [
+        "The beginning, and the end."
+    ]

@@ -148,3 +148,10 @@ def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, bro
     answers = [page.request.get(limited.url(name, "sessions")) for name in ("closed", "nowhere")]
     assert [answer.status for answer in answers] == [404, 404]
     assert answers[0].text() == answers[1].text()
+
+
+def test_who_is_not_known_gets_no_page(limited: Site, browse: Browse) -> None:
+    page = browse(limited.url("open", "sessions"))
+    answer = page.request.get(limited.url("open", "sessions", stranger="yes"))
+    assert (answer.status, answer.text()) == (401, "sign in first")
+    assert page.request.get(f"{limited.base}/?stranger=yes").status == 401

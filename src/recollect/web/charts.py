@@ -70,13 +70,14 @@ def fading() -> Options:
     ]
     lines[0]["markLine"] = _limit()
     chart = _axes([str(day) for day in range(_DAYS + 1)])
-    chart["grid"] = chart["grid"] | {"top": 34}
-    return chart | {"legend": {"top": 0, "itemHeight": 8}, "series": lines}
+    chart["grid"] = chart["grid"] | {"top": 50}
+    chart["xAxis"]["axisLabel"] = {"interval": 9}
+    return chart | {"legend": {"top": 0, "itemWidth": 14, "itemHeight": 8}, "series": lines}
 
 
 def _limit() -> Options:
     line = {"color": _OTHER, "type": "dashed"}
-    label = {"formatter": f"faded: {FADED}", "position": "insideEndTop"}
+    label = {"formatter": f"faded: {FADED}", "position": "insideStartTop"}
     return {"silent": True, "symbol": "none", "lineStyle": line, "label": label, "data": [{"yAxis": FADED}]}
 
 
@@ -105,7 +106,7 @@ def _calm() -> Options:
 def _axes(labels: list[str]) -> Options:
     return {
         **_calm(),
-        "grid": {"left": 8, "right": 12, "top": 12, "bottom": 8, "containLabel": True},
+        "grid": {"left": 24, "right": 36, "top": 12, "bottom": 8, "containLabel": True},
         "xAxis": {
             "type": "category",
             "data": labels,

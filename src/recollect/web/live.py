@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -31,31 +32,32 @@ class Live(Generic[T]):
         self._draw = draw
         self._known: T | None = None
         self._error: str | None = None
-        self._busy = False
+        self._turn = asyncio.Lock()
         self._trouble = box()
-        self._timer = ui.timer(_SECONDS, self._look, immediate=False)
+        self._timer = ui.timer(_SECONDS, self._tick, immediate=False)
 
     async def start(self) -> None:
         """Show it for the first time, before the page goes out."""
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Look now, and draw whatever was found."""
-        self._known = None
-        await self._look()
+        """Look now, and draw whatever was found. A look that is under way saw what was asked before."""
+        async with self._turn:
+            self._known = None
+            await self._look()
+
+    async def _tick(self) -> None:
+        if not self._turn.locked():
+            async with self._turn:
+                await self._look()
 
     async def _look(self) -> None:
-        if self._busy:
-            return
-        self._busy = True
         began = time.monotonic()
         try:
             self._show(await aside(self._load))
         except EXPECTED as error:
             self._fail(str(error))
-        finally:
-            self._busy = False
-            self._timer.interval = max(_SECONDS, _SHARE * (time.monotonic() - began))
+        self._timer.interval = max(_SECONDS, _SHARE * (time.monotonic() - began))
 
     def _show(self, found: T) -> None:
         if self._error is not None:

@@ -95,7 +95,7 @@ def mount(
 def _add_start(site: Site) -> None:
     @pages.get("/")
     def start(request: Request) -> Response:
-        access = site.access(request)
+        access = site.admit(request)
         if isinstance(access, Response):
             return access
         known = [slug for slug in site.home.agents() if access.agents is None or slug in access.agents]
@@ -106,7 +106,7 @@ def _add_start(site: Site) -> None:
 def _add_page(site: Site, name: str, title: str, build: Build) -> None:
     @ui.page(f"/a/{{agent}}/{name}", title=f"{title} · recollect", response_timeout=_PATIENCE)
     async def page(request: Request, agent: str) -> Any:
-        access = site.access(request)
+        access = site.admit(request)
         if isinstance(access, Response):
             return access
         try:

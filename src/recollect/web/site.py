@@ -36,8 +36,8 @@ class Open:
     read_only: bool = False
 
 
-Hook = Callable[[Request], Access | Response]
-"""Says what a request may do, or answers it instead, as with the way to a sign-in page."""
+Hook = Callable[[Request], Access | Response | None]
+"""Says what a request may do; None is nothing. It may also answer it, as with the way to a sign-in page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ class Site:
     notes: Notes
     access: Hook
     answerer: Answerer
+
+    def admit(self, request: Request) -> Access | Response:
+        """Return what a request may do, or the answer that it gets in place of a page."""
+        access = self.access(request)
+        return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
 
 @dataclass(frozen=True, slots=True)

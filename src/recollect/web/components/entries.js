@@ -12,7 +12,6 @@ export default {
       if (!there) return;
       this.sought = true;
       there.scrollIntoView({ block: "center" });
-      there.classList.add("sought");
     },
   },
   mounted() {
@@ -20,7 +19,7 @@ export default {
   },
   template: `
     <ol class="entries">
-      <li v-for="entry in entries" :key="entry.id" :class="['entry', 'by-' + entry.side]" :id="'e-' + entry.id">
+      <li v-for="entry in entries" :key="entry.id" :class="['entry', 'by-' + entry.side, { sought: target && entry.id === target }]" :id="'e-' + entry.id">
         <h2 v-if="entry.day" class="day">{{ entry.day }}</h2>
         <article>
           <header>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -39,7 +40,7 @@ class Sessions:
             with box(classes="bar-tools", data_search=""):
                 search = field("Search sessions").props("clearable type=search")
                 search.on_value_change(lambda event: self._search(event.value or ""))
-            self.live = Live(self.place.agent.sessions, self._draw)
+            self.live = Live(self._load, self._take)
             self.list = SessionList()
             self.list.when("sort", self._sort)
             self.list.when("clear", self._clear)
@@ -58,6 +59,13 @@ class Sessions:
             self.back = button("Previous", lambda: self._turn(-1))
             self.where = say("span", "", "place", role="status")
             self.on = button("Next", lambda: self._turn(1))
+
+    def _load(self) -> tuple[Sequence[SessionInfo], int]:
+        """Return the sessions and the minute, after which the times ago are others."""
+        return self.place.agent.sessions(), int(time.time() // 60)
+
+    def _take(self, seen: tuple[Sequence[SessionInfo], int]) -> None:
+        self._draw(seen[0])
 
     def _draw(self, found: Sequence[SessionInfo]) -> None:
         self.found = found
