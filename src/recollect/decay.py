@@ -92,6 +92,20 @@ def is_faded(record: Record, now: datetime) -> bool:
     return record.get("pinned") is not True and worth_of(record).at(now) <= FADED
 
 
+class Faded:
+    """Tells whether an entry has faded by a certain time, and counts those that have."""
+
+    def __init__(self, now: datetime) -> None:
+        self.count = 0
+        self._now = now
+
+    def __call__(self, record: Record) -> bool:
+        """Tell it of a live entry that is not pinned, in the shape of its log line."""
+        faded = is_faded(record, self._now)
+        self.count += faded
+        return faded
+
+
 def worth_of(record: Record) -> Worth:
     """Return what the priority of an entry is made of; the entry is in the shape of its log line.
 

@@ -7,7 +7,7 @@ undo one another. Readers need no lock: a write is in place whole or not at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -31,6 +31,9 @@ from recollect.errors import (
 )
 from recollect.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from recollect.lock import Lock
+
+Check = Callable[[str | None], None]
+"""Called with the text that a file has, None if there is none; what it raises stops the change."""
 
 
 class AgentFiles:
@@ -77,11 +80,12 @@ class AgentFiles:
         except UnicodeDecodeError as error:
             raise NotTextError(f"{name!r} is not UTF-8 from byte {error.start} on; re-encode it") from error
 
-    def write(self, path: str, content: str) -> int:
+    def write(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Give a file this content, in place of any it had, and return how many bytes that are.
 
         Folders on the way are made, and an existing file keeps its mode. Whatever happens, the file has its
-        old content or the new one, never a part.
+        old content or the new one, never a part. ``check`` is given the old text, None for no file, while
+        no other writer can change it; what it raises stops the write.
 
         Raises:
             IsAFolderError: the path names a folder.
@@ -90,6 +94,8 @@ class AgentFiles:
         name, data = _name_of(path), _bytes_of(content)
         with self._writing(name) as folder:
             old = _status_of(folder, name)
+            if check is not None:
+                check(None if old is None else _decoded(_read(folder, name)))
             self._replace(folder, name, data, FILE_MODE if old is None else old.st_mode)
         return len(data)
 
@@ -122,8 +128,8 @@ class AgentFiles:
         with folder:
             return sorted(_walk(folder))
 
-    def delete(self, path: str) -> None:
-        """Remove a file. The folders it lay in stay.
+    def delete(self, path: str, *, check: Check | None = None) -> None:
+        """Remove a file. The folders it lay in stay. ``check`` is as for ``write``.
 
         Raises:
             MemoryFileNotFoundError: there is no file at this path.
@@ -133,6 +139,8 @@ class AgentFiles:
         with _found(name), self._open() as folder:
             check_file(folder.stat(name), name)
             with _locked(folder):
+                if check is not None:
+                    check(_decoded(_read(folder, name)))
                 folder.unlink(name)
                 self._sync_parent(folder, name)
 
@@ -241,6 +249,11 @@ def _remove(folder: Folder, name: str) -> None:
 def _read(folder: Folder, name: str) -> bytes:
     with border(folder.path, name), os.fdopen(folder.open(name, os.O_RDONLY), "rb") as stream:
         return stream.read()
+
+
+def _decoded(data: bytes) -> str:
+    """Text as it is, and what is no text as something that no text is equal to."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _status_of(folder: Folder, name: str) -> os.stat_result | None:

@@ -38,6 +38,13 @@ FILES_LOCK = RESERVED + "lock"
 FILES_TEMPORARY = RESERVED + "tmp"
 """The temporary file of a write, inside the files folder."""
 
+TOKENS = ".tokens.json"
+"""The server's tokens, hashed, inside the root."""
+TOKENS_LOCK = ".tokens.lock"
+"""The lock file of the tokens, inside the root."""
+TOKENS_TEMPORARY = ".tokens.json.tmp"
+"""The temporary file of a change of the tokens, inside the root."""
+
 DEFAULT_AGENT = "default"
 """The one agent of a layout that has no ``{agent}``."""
 LONGEST_SESSION = 200

@@ -10,6 +10,7 @@ import pytest
 from recollect import errors
 from recollect.cli import failures
 from recollect.cli.failures import code_of, reported, status_of
+from recollect.failures import NoteNotFoundError, SessionNotFoundError
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -32,8 +33,8 @@ def test_every_error_has_its_row_in_the_contract(kind: type[Exception]) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "status"),
     [
-        (failures.SessionNotFoundError("coder", "s"), "session_not_found", 1),
-        (failures.NoteNotFoundError("x"), "note_not_found", 1),
+        (SessionNotFoundError("coder", "s"), "session_not_found", 1),
+        (NoteNotFoundError("x"), "note_not_found", 1),
         (failures.DeclinedError("no"), "declined", 1),
         (ValueError("x"), "invalid_argument", 2),
         (TypeError("x"), "invalid_argument", 2),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recollect.cli import agents, demo, entries, files, models, notes, recall, sessions, upkeep
+from recollect.cli import agents, demo, entries, files, models, notes, recall, serve, sessions, tokens, upkeep
 from recollect.cli.failures import reported
 
 
@@ -48,7 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog="Example: recollect demo",
 )
-for group in (demo, entries, recall, sessions, files, notes, agents, models, upkeep):
+for group in (demo, entries, recall, sessions, files, notes, agents, models, upkeep, serve, tokens):
     app.add_typer(group.app)
 
 

@@ -10,6 +10,7 @@ A command does not open homes, print or translate errors; what stands here does.
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from typing import Any, TypeVar
 import typer
 from rich.console import RenderableType
 
-from recollect.cli.documents import Document, print_document
 from recollect.cli.failures import DeclinedError, unread_is_fine
 from recollect.cli.options import (
     AgentOption,
@@ -33,6 +33,7 @@ from recollect.cli.options import (
     UserFileOption,
 )
 from recollect.cli.screen import harmless, print_view
+from recollect.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,15 @@ def _print(answer: Answer, *, as_json: bool) -> None:
         typer.get_binary_stream("stdout").write(answer.exact)
     else:
         print_view(answer.view)
+
+
+def print_document(document: Document) -> None:
+    """Print one JSON document on standard output.
+
+    It is pure ASCII: every encoding carries it, and neither a terminal nor a
+    lone surrogate from a hand-made log can come to harm.
+    """
+    sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
 
 
 def confirm(question: str, *, yes: bool) -> None:

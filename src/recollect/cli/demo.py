@@ -10,8 +10,8 @@ from rich.constrain import Constrain
 
 from recollect.cli import sample
 from recollect.cli.command import Answer, show
-from recollect.cli.documents import context_document, hits_document, note_document
 from recollect.cli.options import JsonOption
+from recollect.documents import context_document, hits_document, note_document
 
 if TYPE_CHECKING:
     from recollect.cli.demo_home import Shown

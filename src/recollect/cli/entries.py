@@ -7,9 +7,9 @@ import typer
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, argument_or_input, confirm
-from recollect.cli.documents import entry_document, version_document
 from recollect.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from recollect.cli.screen import clipped, harmless, moment, one_line, table
+from recollect.documents import entry_document, version_document
 from recollect.model import Entry, Record, Version
 
 if TYPE_CHECKING:

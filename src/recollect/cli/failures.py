@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 
+from recollect import failures
 from recollect.cli.screen import harmless
-from recollect.errors import (
-    AgentNotFoundError,
-    EntryNotFoundError,
-    IsAFolderError,
-    MemoryFileNotFoundError,
-    PathEscapeError,
-    RecollectError,
-)
+from recollect.failures import FORESEEN, MISSING, WRONG
 
 NOT_FOUND = 1
 """What was named is not there, or a question was answered with no."""
@@ -31,41 +24,18 @@ INTERRUPTED = 130
 """The user pressed Ctrl-C."""
 
 
-class SessionNotFoundError(LookupError):
-    """The agent has no session with this id. List them with ``recollect sessions list``."""
-
-    def __init__(self, agent: str, session: str) -> None:
-        super().__init__(f"agent {agent!r} has no session {session!r}: see recollect sessions list")
-
-
-class NoteNotFoundError(LookupError):
-    """Neither file has this note. List them with ``recollect notes list``."""
-
-    def __init__(self, note: str) -> None:
-        super().__init__(f"no note {note!r:.80}: see recollect notes list")
-
-
 class DeclinedError(Exception):
     """The user answered a question with no. Nothing was changed."""
 
 
-_MISSING = (
-    EntryNotFoundError,
-    AgentNotFoundError,
-    MemoryFileNotFoundError,
-    SessionNotFoundError,
-    NoteNotFoundError,
-    DeclinedError,
-)
-_WRONG = (ValueError, TypeError, PathEscapeError, IsAFolderError, NotADirectoryError)
-_REPORTED = (RecollectError, *_MISSING, *_WRONG, OSError, typer.TyperException)
+_REPORTED = (*FORESEEN, DeclinedError, typer.TyperException)
 
 
 def status_of(error: BaseException) -> int:
     """Return the exit status that stands for an error."""
-    if isinstance(error, _MISSING):
+    if isinstance(error, (*MISSING, DeclinedError)):
         return NOT_FOUND
-    return BAD_INPUT if isinstance(error, (*_WRONG, typer.TyperException)) else FAILED
+    return BAD_INPUT if isinstance(error, (*WRONG, typer.TyperException)) else FAILED
 
 
 def code_of(error: BaseException) -> str:
@@ -77,10 +47,7 @@ def code_of(error: BaseException) -> str:
     """
     if isinstance(error, typer.TyperException):
         return "usage"
-    if isinstance(error, (RecollectError, SessionNotFoundError, NoteNotFoundError, DeclinedError)):
-        name = type(error).__name__.removesuffix("Error")
-        return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    return "invalid_argument" if isinstance(error, _WRONG) else "system"
+    return "declined" if isinstance(error, DeclinedError) else failures.code_of(error)
 
 
 @contextmanager
@@ -120,9 +87,7 @@ def message_of(error: Exception) -> str:
     """Return what people read: the error's own words, for usage errors with the way to the help."""
     if isinstance(error, typer.TyperException):
         return _usage(error)
-    if isinstance(error, OSError) and not isinstance(error, RecollectError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return str(error) or type(error).__name__
+    return failures.message_of(error)
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, show
-from recollect.cli.documents import Document
 from recollect.cli.options import JsonOption
 from recollect.cli.screen import progress, size, table
+from recollect.documents import Document
 
 if TYPE_CHECKING:
     from recollect.embed.catalogue import Model

@@ -13,11 +13,12 @@ from rich.text import Text
 
 from recollect.bullets import sameness
 from recollect.cli.command import Answer, argument_or_input, confirm, notes_command
-from recollect.cli.documents import note_document, saved_document
-from recollect.cli.failures import DeclinedError, NoteNotFoundError
+from recollect.cli.failures import DeclinedError
 from recollect.cli.keyboard import read_keys
 from recollect.cli.options import YesOption
 from recollect.cli.screen import clipped, counted, harmless, one_line
+from recollect.documents import note_document, saved_document
+from recollect.failures import NoteNotFoundError
 from recollect.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
 from recollect.services.input_manager import InputManager
 

@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command
-from recollect.cli.documents import context_document, hits_document
 from recollect.cli.options import FolderOption, TypesOption, complete_sessions
 from recollect.cli.screen import clipped, counted, harmless, moment, one_line, table
+from recollect.documents import context_document, hits_document
 from recollect.model import Hit, Hits
 from recollect.notes import Notes
 from recollect.recall.meaning import UNWANTED

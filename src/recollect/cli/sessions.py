@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, confirm
-from recollect.cli.documents import entry_document, session_document
-from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import SessionArgument, TypesOption, YesOption
 from recollect.cli.screen import clipped, harmless, moment, one_line, size, table
+from recollect.documents import entry_document, session_document
+from recollect.failures import SessionNotFoundError
 from recollect.model import Entry
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from recollect.cli.command import Answer, agent_command, home_command
-from recollect.cli.documents import finding_document
-from recollect.cli.failures import SessionNotFoundError
 from recollect.cli.options import complete_sessions
 from recollect.cli.screen import counted, progress, size, table
-from recollect.decay import is_faded
+from recollect.decay import Faded
+from recollect.documents import finding_document
 from recollect.errors import EmbedderUnavailableError
-from recollect.model import Finding, Record
+from recollect.failures import SessionNotFoundError
+from recollect.model import Finding
 
 if TYPE_CHECKING:
     from recollect.agent import Agent
@@ -134,20 +134,6 @@ def compact(agent: "Agent", session: OnlyOption = None, archive: ArchiveOption =
     archived = faded.count if faded else 0
     words += f", archived {counted(archived, 'entry')}" if archive else ""
     return Answer({"sessions": len(chosen), "saved_bytes": saved, "archived": archived}, Text(words))
-
-
-class Faded:
-    """Tells whether an entry has faded by a certain time, and counts those that have."""
-
-    def __init__(self, now: datetime) -> None:
-        self.count = 0
-        self._now = now
-
-    def __call__(self, record: Record) -> bool:
-        """Tell it of a live entry that is not pinned, in the shape of its log line."""
-        faded = is_faded(record, self._now)
-        self.count += faded
-        return faded
 
 
 def _compact(agent: "Agent", sessions: list[str], faded: Faded | None) -> int:

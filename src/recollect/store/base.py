@@ -47,13 +47,20 @@ class Similar(list[Candidate]):
         self.is_due = is_due
 
 
+Check = Callable[[str | None], None]
+"""Called with the text that a file has, None if there is none, when no other writer can change it any more.
+
+What it raises stops the change that was to follow.
+"""
+
+
 class Files(Protocol):
     """An agent's own text files. Paths are relative, with ``/``, and cannot leave the agent's folder."""
 
     def read(self, path: str) -> str:
         """Return a file's text; MemoryFileNotFoundError if there is none."""
 
-    def write(self, path: str, content: str) -> int:
+    def write(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Make or replace a file in one step; return the bytes written. A failure leaves the old file."""
 
     def append(self, path: str, content: str) -> int:
@@ -62,7 +69,7 @@ class Files(Protocol):
     def list(self) -> list[str]:
         """Return the paths of all files, sorted; none for an agent without files."""
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, check: Check | None = None) -> None:
         """Remove a file; MemoryFileNotFoundError if there is none."""
 
 

@@ -1,12 +1,13 @@
-"""The documents that ``--json`` prints. docs/json.md is their contract: fields stay, new ones may come."""
+"""The documents that ``--json`` prints and the server answers with.
+
+docs/json.md is their contract: fields stay, new ones may come.
+"""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
-from recollect.line import format_time
+from recollect.line import format_time, payload_of
 from recollect.model import Context, Entry, Finding, Hit, Hits, Record, SessionInfo, Version, Why
 from recollect.notes import MemoryEntry, SaveResult
 
@@ -14,24 +15,19 @@ Document = dict[str, Any]
 """A JSON object on its way out."""
 
 
-def print_document(document: Document) -> None:
-    """Print one JSON document on standard output.
-
-    It is pure ASCII: every encoding carries it, and neither a terminal nor a
-    lone surrogate from a hand-made log can come to harm.
-    """
-    sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
-
-
 def entry_document(entry: Entry) -> Document:
     """Return an entry in the shape of its log line, with its agent and session.
 
     A flat payload that has a key ``agent`` or ``session`` itself goes under ``data``.
     """
-    line = entry.as_dict()
-    if "agent" in line or "session" in line:
-        line = _nested(line, entry.data)
-    return {"agent": entry.agent, "session": entry.session, **line}
+    return record_document(entry.agent, entry.session, entry.line)
+
+
+def record_document(agent: str, session: str, record: Record) -> Document:
+    """Return the document of an entry from what ``Session.records`` gives, many times faster."""
+    if "agent" in record or "session" in record:
+        record = _nested(record, payload_of(record))
+    return {"agent": agent, "session": session, **record}
 
 
 def _nested(line: Record, payload: Record) -> Record:

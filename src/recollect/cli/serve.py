@@ -1,0 +1,119 @@
+"""``recollect serve``: the HTTP API, and the pages for a browser."""
+
+import ipaddress
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recollect.cli.options import FolderOption, HomeOption, LayoutOption, Place, UserFileOption
+
+if TYPE_CHECKING:
+    from recollect.home import Home
+
+app = typer.Typer()
+
+PORT = 8765
+
+HostOption = Annotated[
+    str,
+    typer.Option(
+        "--host", metavar="ADDRESS", help="The address to listen on. Others than loopback need a token."
+    ),
+]
+PortOption = Annotated[
+    int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 takes any that is free.")
+]
+NamesOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="A name under which it is reached; may be repeated."),
+]
+ProxiedOption = Annotated[
+    bool, typer.Option("--proxied", help="Believe a proxy on this machine about addresses and TLS.")
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser, signed in.")]
+
+
+@app.command(epilog="Example: recollect serve --open")
+def serve(
+    home: HomeOption = None,
+    layout: LayoutOption = "default",
+    folder: FolderOption = Path(),
+    user_file: UserFileOption = None,
+    *,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = PORT,
+    names: NamesOption = None,
+    proxied: ProxiedOption = False,
+    open_page: OpenOption = False,
+) -> None:
+    """Serve the home over HTTP until you stop it.
+
+    The API is below /v1, for those who send a token (recollect token create); the page is at /.
+    On loopback a link is printed that signs your browser in, once.
+    """
+    import recollect
+
+    notes = recollect.Notes(folder, user_file)
+    with Place(home, layout).open() as opened:
+        _serve(opened, notes, host, port, frozenset(names or ()), proxied=proxied, open_page=open_page)
+
+
+def _serve(
+    home: "Home", notes: Any, host: str, port: int, names: frozenset[str], *, proxied: bool, open_page: bool
+) -> None:
+    server = _server()
+    from recollect.server.origins import LOOPBACK
+    from recollect.server.running import listen, run
+
+    tokens = server.Tokens(home.root)
+    is_local = host in LOOPBACK
+    if not is_local and not tokens.alive():
+        raise ValueError(f"{host} can be reached by others, and there is no token: recollect token create")
+    listening = listen(host, port)
+    made = server.create_app(
+        home,
+        tokens=tokens,
+        notes=notes,
+        web=_web(),
+        hosts=LOOPBACK | names | {host},
+        any_address=_is_any(host),
+    )
+    url = _url(host, listening.getsockname()[1])
+    link = f"{url}/sign-in?once={made.state.gate.link()}" if is_local else f"{url}/"
+    _tell(home, url, link)
+    if open_page:
+        typer.launch(link)
+    run(made, listening, proxied=proxied)
+
+
+def _server() -> Any:
+    try:
+        from recollect import server
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{error.name} is missing: pip install 'recollect[server]'") from error
+    return server
+
+
+def _web() -> Any:
+    """Return what adds the pages, None where they are not installed."""
+    return None
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _tell(home: "Home", url: str, link: str) -> None:
+    typer.echo(f"recollect serves {home.root} at {url}/v1")
+    typer.echo(f"Open the page: {link}")
+    typer.echo("Ctrl-C stops it.")
+    sys.stdout.flush()

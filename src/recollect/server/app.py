@@ -1,0 +1,110 @@
+"""The app put together: the routes, and the guard around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import HTMLResponse
+
+from recollect.home import Home
+from recollect.notes import Notes
+from recollect.server import problems, shapes, sign_in
+from recollect.server.bodies import Bodies, Limits
+from recollect.server.gate import Gate
+from recollect.server.guard import Guard
+from recollect.server.metrics import Counting, Metrics
+from recollect.server.origins import LOOPBACK, Origins
+from recollect.server.routes import agents, entries, files, recall, sessions, upkeep
+from recollect.server.routes import notes as notes_routes
+from recollect.server.tokens import Tokens
+
+_ABOUT = """Memory for AI agents, over HTTP. The same words, documents and codes as the command's `--json`.
+
+Errors are problem documents (RFC 9457). A part of a path may be any text: encode it, a slash as `%2F`.
+"""
+
+
+def create_app(
+    home: Home,
+    *,
+    tokens: Tokens,
+    notes: Notes | None = None,
+    web: Callable[[FastAPI], None] | None = None,
+    hosts: Collection[str] = LOOPBACK,
+    any_address: bool = False,
+    limits: Limits | None = None,
+) -> FastAPI:
+    """Return the app that serves a home. It does not close the home.
+
+    Args:
+        home: What is served.
+        tokens: Who may come in.
+        notes: The notes of a project and its user; without them there are no routes for notes.
+        web: Adds pages to the app. All of it is behind the guard; a page asks ``signed_in`` what its
+            reader may touch.
+        hosts: The names under which the server is reached.
+        any_address: Whether any IP address is such a name, too.
+        limits: What a request may cost.
+    """
+    app = FastAPI(
+        title="recollect",
+        version=_version(),
+        description=_ABOUT,
+        docs_url=None,  # Its page would be loaded from elsewhere.
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        generate_unique_id_function=lambda route: route.name,
+        responses=shapes.PROBLEM,
+    )
+    app.state.home, app.state.notes = home, notes
+    app.state.gate, app.state.metrics = Gate(tokens), Metrics()
+    problems.install(app)
+    _add_routes(app, notes, web)
+    app.openapi = lambda: _description(app)  # type: ignore[method-assign]
+    # The last one added is the first one asked.
+    app.add_middleware(Bodies, limits=limits or Limits())
+    app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))
+    app.add_middleware(Counting, metrics=app.state.metrics)
+    return app
+
+
+def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
+    for module in (agents, sessions, entries, recall, files, upkeep):
+        app.include_router(module.router, prefix="/v1")
+    if notes is not None:
+        app.include_router(notes_routes.router, prefix="/v1")
+    app.include_router(sign_in.router)
+    if web is None:
+        app.get("/", include_in_schema=False)(_front)
+    else:
+        web(app)
+
+
+async def _front() -> Response:
+    return HTMLResponse(
+        "<!doctype html><title>recollect</title><p>The HTTP API is at <a href='/v1/openapi.json'>/v1</a>.</p>"
+    )
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        parts = schema["components"]
+        parts["schemas"]["Problem"] = shapes.Problem.model_json_schema()
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _version() -> str:
+    try:
+        return version("recollect")
+    except PackageNotFoundError:
+        return "source"

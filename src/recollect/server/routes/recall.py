@@ -1,0 +1,34 @@
+"""``recall`` and ``context``: finding what was remembered."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from recollect.documents import context_document, hits_document
+from recollect.notes import Notes
+from recollect.server import shapes
+from recollect.server.parts import Reading, access_of, answer, responds
+from recollect.server.requests import ContextQuery, RecallQuery
+
+router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
+
+
+@router.post("/recall", **responds(shapes.Recall))
+def recall(memory: Reading, body: RecallQuery) -> Response:
+    """Search the agent's memory, the best hits first, each with the reasons."""
+    return answer(hits_document(memory.recall(**dict(body))))
+
+
+@router.post("/context", **responds(shapes.Context))
+def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
+    """Return the block of memory that goes into a system prompt."""
+    notes = _notes_of(request) if body.notes else None
+    return answer(context_document(memory.context(body.query, budget=body.budget, notes=notes)))
+
+
+def _notes_of(request: Request) -> Notes:
+    access_of(request).check_home()
+    notes = request.app.state.notes
+    if not isinstance(notes, Notes):
+        raise ValueError("this server has no notes: leave notes out")  # noqa: TRY004  The request is wrong.
+    return notes
