@@ -80,3 +80,9 @@ export function isSound(value: Json, depth: number): boolean {
   }
   return depth > 0 && Object.values(value).every((item) => isSound(item, depth - 1));
 }
+
+/** Return a JSON copy of a value, as `JSON.stringify` writes it, without the halves of torn characters. */
+export function jsonOf(value: unknown): Item {
+  const whole = (_: string, item: unknown): unknown => (typeof item === "string" ? item.toWellFormed() : item);
+  return JSON.parse(JSON.stringify(value, whole)) as Item;
+}

@@ -1,4 +1,5 @@
 /** Where things live: agent slugs, session ids, and the names of their files. */
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 
 import { InvalidAgentIdError, InvalidSessionIdError } from "./errors.js";
@@ -68,6 +69,34 @@ function encode(session: string): string {
 
 function hex(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+}
+
+/**
+ * Return the session that holds a conversation, whose id may be any string: the id itself, or where no file or
+ * address can be named so what is readable of it and a digest, as the Python side's `Layout.session_name` makes.
+ */
+export function sessionFor(conversation: string): string {
+  const id = conversation.toWellFormed();
+  // "." and ".." mean folders in an address, however they are written.
+  if (encode(id).length <= LONGEST_SESSION && !/^\.{1,2}$/.test(id)) {
+    return id;
+  }
+  const readable = id.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 40).replace(/^[.-]+|[.-]+$/g, "");
+  const digest = createHash("sha256").update(`${Buffer.byteLength(id)}:${id}`).digest("hex");
+  return `${readable}-${digest}`.replace(/^-/, "");
+}
+
+/** Return an id as one part of an address; RangeError for the two that no address can hold. */
+export function segment(id: string): string {
+  if (/^\.{0,2}$/.test(id)) {
+    throw new RangeError(`${shown(id)} cannot be the id of a message`);
+  }
+  return encodeURIComponent(id.toWellFormed());
+}
+
+/** Return the name of a file for an id of any length, without an extension; the same id always has the same. */
+export function fileStem(id: string): string {
+  return encode(sessionFor(id));
 }
 
 /**

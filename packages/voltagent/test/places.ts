@@ -56,14 +56,18 @@ export async function output(child: ChildProcess): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Resolve when a process prints a line, with that line. */
+/** Resolve when a process has printed a line, with that line; what it prints later is dropped. */
 export async function firstLine(child: ChildProcess): Promise<string> {
   let text = "";
-  for await (const part of child.stdout ?? []) {
-    text += String(part);
-    if (text.includes("\n")) {
-      break;
-    }
-  }
+  // Not a loop over the stream: leaving that would close it, and the process could print no more.
+  await new Promise<void>((resolve) => {
+    child.once("exit", resolve);
+    child.stdout?.on("data", (part: Buffer) => {
+      text += part.toString();
+      if (text.includes("\n")) {
+        resolve();
+      }
+    });
+  });
   return text.split("\n")[0] ?? "";
 }
