@@ -108,11 +108,13 @@ export class Client {
 
   #checked(method: string, answer: Answer, allow: readonly number[]): Answer {
     const { status, body } = answer;
-    if (status < 300 || allow.includes(status)) {
+    // The server says the same of an agent that is out of the token's reach and of one that is not there.
+    const isDenied = [401, 403, 429].includes(status) || body.code === "agent_not_found";
+    if (!isDenied && (status < 300 || allow.includes(status))) {
       return answer;
     }
     const detail = typeof body.detail === "string" ? body.detail : `the server answers ${status}`;
-    if (status === 401 || status === 403 || status === 429) {
+    if (isDenied) {
       throw new AccessDeniedError(`agent ${this.agent}: ${detail}; see recollect token create`);
     }
     throw new StoreError(`${method}: ${detail}`);

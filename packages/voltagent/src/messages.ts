@@ -1,5 +1,5 @@
 /** A conversation's messages: entries of the session that has the conversation's id. */
-import type { GetMessagesOptions } from "@voltagent/core";
+import type { GetMessagesOptions, OperationContext } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
 import type { Client } from "./client.js";
@@ -17,6 +17,7 @@ const ROLES = new Set(["user", "assistant", "system"]);
 /** One agent's messages. */
 export class Messages {
   readonly #client: Client;
+  readonly #asked = new WeakMap<OperationContext, bigint>();
   #last: Microseconds = 0n;
 
   constructor(client: Client) {
@@ -24,9 +25,9 @@ export class Messages {
   }
 
   /** Store a message, or replace the one with its id, which keeps its place and time. */
-  async put(message: UIMessage, userId: string, conversation: string): Promise<void> {
+  async put(message: UIMessage, userId: string, conversation: string, turn?: OperationContext): Promise<void> {
     const path = `${pathOf(conversation)}/entries/${segment(message.id)}`;
-    await this.#client.send("PUT", path, { body: entryOf(message, userId, formatTime(this.#now())) });
+    await this.#client.send("PUT", path, { body: entryOf(message, userId, formatTime(this.#time(message, turn))) });
   }
 
   /** Return the newest messages that a user may see, oldest first. A missing conversation has none. */
@@ -107,6 +108,19 @@ export class Messages {
       yield body.entries as Item[];
       cursor = typeof body.next === "string" ? body.next : undefined;
     } while (cursor !== undefined);
+  }
+
+  /**
+   * Return when a message was said. VoltAgent stores a turn's question in the background, often after the
+   * answer; it was asked when the turn began.
+   */
+  #time(message: UIMessage, turn: OperationContext | undefined): Microseconds {
+    if (message.role !== "user" || turn === undefined) {
+      return this.#now();
+    }
+    const count = this.#asked.get(turn) ?? 0n;
+    this.#asked.set(turn, count + 1n);
+    return ofDate(turn.startTime) + count;
   }
 
   /** Return the time now, and never the same twice: what was stored later is read back later. */

@@ -60,13 +60,23 @@ export class RecollectStorage implements StorageAdapter {
     this.#workflows = new Workflows(client);
   }
 
-  async addMessage(message: UIMessage, userId: string, conversationId: string): Promise<void> {
-    await this.#messages.put(message, userId, conversationId);
+  async addMessage(
+    message: UIMessage,
+    userId: string,
+    conversationId: string,
+    context?: OperationContext,
+  ): Promise<void> {
+    await this.#messages.put(message, userId, conversationId, context);
   }
 
-  async addMessages(messages: UIMessage[], userId: string, conversationId: string): Promise<void> {
+  async addMessages(
+    messages: UIMessage[],
+    userId: string,
+    conversationId: string,
+    context?: OperationContext,
+  ): Promise<void> {
     for (const message of messages) {
-      await this.#messages.put(message, userId, conversationId);
+      await this.#messages.put(message, userId, conversationId, context);
     }
   }
 

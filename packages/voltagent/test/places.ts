@@ -11,10 +11,13 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 export const GOLDEN = join(ROOT, "tests", "packages", "golden");
 
-/** Return a new folder that is removed when the tests of the file are over. */
-export function newFolder(): string {
+/** Return a new folder that is removed, once `before` was done, when the test or the file's tests are over. */
+export function newFolder(before: () => Promise<void> = async () => undefined): string {
   const folder = mkdtempSync(join(tmpdir(), "recollect-voltagent-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  after(async () => {
+    await before();
+    rmSync(folder, { recursive: true, force: true });
+  });
   return folder;
 }
 

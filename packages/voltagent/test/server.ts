@@ -1,21 +1,20 @@
 /** A real `recollect serve` for tests, which can be ended and begun again on the same port. */
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { after } from "node:test";
 
 import { RecollectStorage, type RecollectStorageOptions } from "../src/index.js";
 import { firstLine, newFolder, output, python } from "./places.js";
 
 export class Server {
-  readonly home = newFolder();
+  readonly home = newFolder(() => this.end());
   #child: ChildProcess | undefined;
   #port = "0";
+  #token: Promise<string> | undefined;
 
-  /** Start a server on a new home; it ends with the tests of the file. */
+  /** Start a server on a new home; it ends with the test, or with the file's tests. */
   static async start(): Promise<Server> {
     const server = new Server();
     await server.begin();
-    after(() => server.end());
     return server;
   }
 
@@ -45,16 +44,17 @@ export class Server {
     }
   }
 
-  /** Make a token for some agents. */
+  /** Make a token for some agents, or for all. */
   async token(...agents: string[]): Promise<string> {
-    const made = await this.command("token", "create", "--agents", agents.join(","));
-    return (made as { token: string }).token;
+    const only = agents.length > 0 ? ["--agents", agents.join(",")] : [];
+    return ((await this.command("token", "create", ...only)) as { token: string }).token;
   }
 
-  /** Return a storage for an agent, with a token for that agent alone. */
+  /** Return a storage for an agent, with a token for all of the home. */
   async storage(agent: string, options: Partial<RecollectStorageOptions> = {}): Promise<RecollectStorage> {
+    this.#token ??= this.token();
     const logger = { info: (): void => undefined };
-    return new RecollectStorage({ agent, url: this.url, token: await this.token(agent), logger, ...options });
+    return new RecollectStorage({ agent, url: this.url, token: await this.#token, logger, ...options });
   }
 
   /** Run a command of recollect on the home and return the document that it prints. */
