@@ -20,6 +20,7 @@ import { Conversations } from "./conversations.js";
 import type { InfoLogger } from "./files.js";
 import { Messages, type StoredMessage } from "./messages.js";
 import { Steps } from "./steps.js";
+import { UnderWay } from "./under-way.js";
 import { type Whose, WorkingMemory } from "./working-memory.js";
 import { Workflows } from "./workflows.js";
 
@@ -48,6 +49,7 @@ export class RecollectStorage implements StorageAdapter {
   readonly #steps: Steps;
   readonly #workingMemory: WorkingMemory;
   readonly #workflows: Workflows;
+  readonly #underWay = new UnderWay();
 
   constructor(options: RecollectStorageOptions) {
     const client = new Client(options);
@@ -66,7 +68,7 @@ export class RecollectStorage implements StorageAdapter {
     conversationId: string,
     context?: OperationContext,
   ): Promise<void> {
-    await this.#messages.put(message, userId, conversationId, context);
+    await this.#underWay.during(conversationId, this.#messages.put(message, userId, conversationId, context));
   }
 
   async addMessages(
@@ -76,11 +78,12 @@ export class RecollectStorage implements StorageAdapter {
     context?: OperationContext,
   ): Promise<void> {
     for (const message of messages) {
-      await this.#messages.put(message, userId, conversationId, context);
+      await this.addMessage(message, userId, conversationId, context);
     }
   }
 
   async getMessages(userId: string, conversationId: string, options?: GetMessagesOptions): Promise<StoredMessage[]> {
+    await this.#underWay.quiet(conversationId);
     return this.#messages.list(userId, conversationId, options);
   }
 
@@ -108,11 +111,11 @@ export class RecollectStorage implements StorageAdapter {
   }
 
   async createConversation(input: CreateConversationInput): Promise<Conversation> {
-    return this.#conversations.create(input);
+    return this.#underWay.during(input.id, this.#conversations.create(input));
   }
 
   async getConversation(id: string): Promise<Conversation | null> {
-    return this.#conversations.get(id);
+    return this.#underWay.during(id, this.#conversations.get(id));
   }
 
   async getConversations(resourceId: string): Promise<Conversation[]> {
@@ -138,7 +141,7 @@ export class RecollectStorage implements StorageAdapter {
     id: string,
     updates: Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>,
   ): Promise<Conversation> {
-    return this.#conversations.update(id, updates);
+    return this.#underWay.during(id, this.#conversations.update(id, updates));
   }
 
   /** Remove a conversation with its session, steps and working memory: no byte and no list has it any more. */

@@ -72,6 +72,18 @@ test("a conversation of two turns survives a restart of everything", async () =>
   assert.deepEqual(found, ["user: I use pnpm", "assistant: Noted.", "user: What do I use?", "assistant: pnpm."]);
 });
 
+test("a turn that follows at once knows the question before it", async () => {
+  const storage = await server.storage("quick");
+  const ids = Array.from({ length: 5 }, (_, at) => `q${at}`);
+  for (const id of ids) {
+    const { model: instant, prompts } = model(says("Noted."), says("pnpm."));
+    const agent = agentOf(storage, instant);
+    await agent.generateText("I use pnpm", turn(id));
+    await agent.generateText("What do I use?", turn(id));
+    assert.match(JSON.stringify(prompts[1]), /I use pnpm.*Noted\..*What do I use\?/);
+  }
+});
+
 test("a streamed answer is stored when it has been read to its end", async () => {
   const storage = await server.storage("streamed");
   const result = await agentOf(storage, streaming(["He", "llo"], 0)).streamText("Hi", turn("s"));
