@@ -463,3 +463,19 @@ def test_a_killed_writer_leaves_a_whole_file(root: Path) -> None:
             process.kill()
         assert AgentFiles(root).read("a.md") in {"a" * 1_000_000, "b" * 1_000_000}
     assert AgentFiles(root).list() == ["a.md"]
+
+
+def test_a_check_sees_the_old_text_and_can_stop_the_write(tmp_path: Path) -> None:
+    files = AgentFiles(tmp_path / "files")
+    seen: list[str | None] = []
+    files.write("a", "one", check=seen.append)
+    files.write("a", "two", check=seen.append)
+    assert seen == [None, "one"]
+
+    def refuse(_: str | None) -> None:
+        raise ValueError("changed")
+
+    for change in (lambda: files.write("a", "three", check=refuse), lambda: files.delete("a", check=refuse)):
+        with pytest.raises(ValueError, match="changed"):
+            change()
+    assert files.read("a") == "two"

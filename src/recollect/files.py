@@ -33,7 +33,10 @@ from recollect.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from recollect.lock import Lock
 
 Check = Callable[[str | None], None]
-"""Called with the text that a file has, None if there is none; what it raises stops the change."""
+"""Called with the text that a file has, None if there is none, while no other writer can change it.
+
+What it raises stops the change that was to follow.
+"""
 
 
 class AgentFiles:

@@ -2,6 +2,10 @@
 
 import ipaddress
 import sys
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +15,7 @@ from recollect.cli.options import FolderOption, HomeOption, LayoutOption, Place,
 
 if TYPE_CHECKING:
     from recollect.home import Home
+    from recollect.notes import Notes
 
 app = typer.Typer()
 
@@ -56,28 +61,38 @@ def serve(
     import recollect
 
     notes = recollect.Notes(folder, user_file)
+    listener = Listener(host, port, frozenset(names or ()), proxied=proxied)
     with Place(home, layout).open() as opened:
-        _serve(opened, notes, host, port, frozenset(names or ()), proxied=proxied, open_page=open_page)
+        _serve(opened, folder, notes, listener, open_page=open_page)
 
 
-def _serve(
-    home: "Home", notes: Any, host: str, port: int, names: frozenset[str], *, proxied: bool, open_page: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where the server listens, and under which names."""
+
+    host: str
+    port: int
+    names: frozenset[str]
+    proxied: bool
+
+
+def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, open_page: bool) -> None:
     server = _server()
     from recollect.server.origins import LOOPBACK
     from recollect.server.running import listen, run
 
     tokens = server.Tokens(home.root)
+    host = listener.host
     is_local = host in LOOPBACK
     if not is_local and not tokens.alive():
         raise ValueError(f"{host} can be reached by others, and there is no token: recollect token create")
-    listening = listen(host, port)
+    listening = listen(host, listener.port)
     made = server.create_app(
         home,
         tokens=tokens,
         notes=notes,
-        web=_web(),
-        hosts=LOOPBACK | names | {host},
+        web=_web(home, folder),
+        hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
     )
     url = _url(host, listening.getsockname()[1])
@@ -85,7 +100,7 @@ def _serve(
     _tell(home, url, link)
     if open_page:
         typer.launch(link)
-    run(made, listening, proxied=proxied)
+    run(made, listening, proxied=listener.proxied)
 
 
 def _server() -> Any:
@@ -96,9 +111,11 @@ def _server() -> Any:
     return server
 
 
-def _web() -> Any:
-    """Return what adds the pages, None where they are not installed."""
-    return None
+def _web(home: "Home", project: Path) -> Any:
+    """Return what adds the pages to an app, None where what they need is not installed."""
+    if find_spec("nicegui") is None or find_spec("recollect.web") is None:
+        return None
+    return partial(import_module("recollect.web").mount, home=home, project=project)
 
 
 def _is_any(host: str) -> bool:

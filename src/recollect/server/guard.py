@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from string import printable
+from urllib.parse import quote
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -47,7 +50,7 @@ class Guard:
             return
         if scope["path"].startswith(API):
             # Routes see the path as it was sent, so that an id may hold a slash (%2F); they decode it.
-            scope["path"] = scope["raw_path"].decode("ascii")
+            scope["path"] = quote(scope["raw_path"], safe=printable)
         try:
             scope[SCOPE_KEY] = self._checked(scope)
         except ProblemError as error:

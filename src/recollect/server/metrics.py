@@ -94,4 +94,7 @@ def _method(scope: Scope) -> str:
 
 def _route(scope: Scope) -> str:
     # The template, never the path: that one holds ids.
-    return str(getattr(scope.get("route"), "path", "other"))
+    path = getattr(scope.get("route"), "path", None)
+    if path is None:
+        return "other"
+    return path if path.startswith("/v1") or not scope["path"].startswith("/v1/") else f"/v1{path}"

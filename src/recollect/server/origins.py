@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from recollect.server.problems import ProblemError
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::[0-9]{1,5})?")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -32,7 +34,7 @@ class Origins:
         Raises:
             ProblemError: It is for another name.
         """
-        name = _host_of("//" + headers.get("host", ""))
+        name = _name_in(headers.get("host", ""))
         if name in self._names or (self._any_address and _is_address(name)):
             return
         raise ProblemError(421, "wrong_host", "this server does not go by that name: see --allow-host")
@@ -73,11 +75,10 @@ def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
     return parts.scheme in ("http", "https") and parts.netloc.lower() == headers.get("host", "").lower()
 
 
-def _host_of(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+def _name_in(host: str) -> str:
+    """Return the name in a header ``Host`` without its port; nothing where it is not of that form."""
+    found = _HOST.fullmatch(host.lower())
+    return "" if found is None else (found["address"] or found["name"]).rstrip(".")
 
 
 def _is_address(name: str) -> bool:

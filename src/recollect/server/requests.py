@@ -16,6 +16,7 @@ _EXAMPLE: JsonDict = {
     "data": {"decision": "Retry three times"},
     "tags": ["payment"],
 }
+_NOTE: JsonDict = {"content": "Use pnpm instead of npm", "type": "Project", "line": 12}
 
 
 class Body(BaseModel):
@@ -164,7 +165,7 @@ class NewNote(Body):
 class NamedNote(BaseModel):
     """A note as a list of notes has it. ``source`` may be left out."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, json_schema_extra={"examples": [_NOTE]})
 
     content: str
     type: NoteType
@@ -173,6 +174,10 @@ class NamedNote(BaseModel):
 
 class ChangedNote(Body):
     """A note and what it is to say."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"note": _NOTE, "text": "Use pnpm, and never npm"}]}
+    )
 
     note: NamedNote
     text: str

@@ -29,7 +29,8 @@ def listen(host: str, port: int) -> socket.socket:
         OSError: The address is none of this machine's, or another program listens there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    # Named TCP, for asyncio sends small answers at once (TCP_NODELAY) only where the protocol is said.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))

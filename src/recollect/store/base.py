@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from recollect.files import Check
 from recollect.model import Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.vector import Space, Vector
 
@@ -45,13 +46,6 @@ class Similar(list[Candidate]):
         super().__init__(found)
         self.searched = searched
         self.is_due = is_due
-
-
-Check = Callable[[str | None], None]
-"""Called with the text that a file has, None if there is none, when no other writer can change it any more.
-
-What it raises stops the change that was to follow.
-"""
 
 
 class Files(Protocol):

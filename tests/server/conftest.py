@@ -1,0 +1,95 @@
+"""A real server: a process of its own on a free port of the loopback, with a home, notes and tokens."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from recollect.server import Tokens
+
+
+@dataclass(frozen=True)
+class Server:
+    process: subprocess.Popen[str]
+    home: Path
+    port: int
+    link: str
+    token: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens(self.home)
+
+    def client(self, token: str | None = None, **headers: str) -> httpx.Client:
+        """Return a client with a token; the one for everything if not given, none if it is empty."""
+        secret = self.token if token is None else token
+        bearer = {"Authorization": f"Bearer {secret}"} if secret else {}
+        return httpx.Client(base_url=self.url, headers=bearer | headers, timeout=30, trust_env=False)
+
+
+IMPATIENT = """
+import sys
+from recollect.server import bodies
+bodies.Limits.__init__.__defaults__ = (bodies.Limits().body, 0.5, 5.0, 0.5)
+from recollect.cli import main
+sys.argv[0] = "recollect"
+main()
+"""
+"""The command with a server that waits for half a second where another waits for ten."""
+
+
+@contextmanager
+def serving(folder: Path, *start: str) -> Iterator[Server]:
+    """Run ``recollect serve`` on a home below a folder, and end it after the block."""
+    home, user = folder / "home", folder / "user"
+    user.mkdir(exist_ok=True)
+    token, _ = Tokens(home).create()
+    command = [sys.executable, *(start or ("-m", "recollect")), "serve", "--home", str(home), "--port", "0"]
+    command += ["--dir", str(folder), "--user-file", str(user / "memory.md")]
+    environment = {**os.environ, "HOME": str(user), "RECOLLECT_EMBEDDER": "none"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        found = re.search(r":(\d+)/v1", process.stdout.readline())
+        assert found is not None
+        link = process.stdout.readline().partition(": ")[2].strip()
+        try:
+            yield Server(process, home, int(found[1]), link, token)
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: Server) -> Iterator[httpx.Client]:
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A server that the test may stop."""
+    with serving(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def impatient(tmp_path: Path) -> Iterator[Server]:
+    """A server that does not wait for long."""
+    with serving(tmp_path, "-c", IMPATIENT) as server:
+        yield server

@@ -1,0 +1,289 @@
+"""The routes, through a real server."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+import recollect
+
+AGENT = "/v1/agents/coder"
+
+
+def code(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == answer.status_code
+    return answer.status_code, problem["code"]
+
+
+def test_an_added_entry_comes_back_as_its_log_line_says(http: httpx.Client) -> None:
+    item = {"id": "one", "type": "decision", "data": {"decision": "Use OAuth"}, "tags": ["auth"]}
+    answer = http.post(f"{AGENT}/sessions/added/entries", json=item)
+    assert answer.status_code == 201
+    expected = {"agent": "coder", "session": "added", "ts": answer.json()["ts"], **item}
+    assert http.get(f"{AGENT}/entries/one").json() == answer.json() == expected
+
+
+def test_a_retried_add_is_stored_once(http: httpx.Client) -> None:
+    item = {"id": "same", "type": "note", "text": "once"}
+    answers = [http.post(f"{AGENT}/sessions/retried/entries", json=item) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [201, 201, 201]
+    assert len(http.get(f"{AGENT}/sessions/retried/entries").json()["entries"]) == 1
+
+
+def test_the_same_id_with_other_content_is_a_conflict(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/conflict/entries"
+    http.post(path, json={"id": "taken", "type": "note", "text": "one"})
+    assert code(http.post(path, json={"id": "taken", "type": "note", "text": "other"})) == (
+        409,
+        "entry_exists",
+    )
+
+
+@pytest.mark.parametrize("session", ["a/b", "../x", "%2F", "ä ?#", "."])
+def test_a_session_may_have_any_id_that_a_file_can_carry(http: httpx.Client, session: str) -> None:
+    path = f"{AGENT}/sessions/" + "".join(f"%{byte:02X}" for byte in session.encode())
+    assert http.post(f"{path}/entries", json={"type": "note", "text": "x"}).json()["session"] == session
+    assert http.get(path).json()["id"] == session
+
+
+def test_a_batch_is_all_or_nothing(http: httpx.Client) -> None:
+    items = [{"type": "note", "text": "fine"}, {"type": "note", "text": "x", "deleted": True}]
+    answer = http.post(f"{AGENT}/sessions/batch/entries/batch", json={"items": items})
+    assert code(answer) == (400, "invalid_argument")
+    assert code(http.get(f"{AGENT}/sessions/batch")) == (404, "session_not_found")
+
+
+def test_all_pages_of_a_session_hold_each_entry_once(http: httpx.Client) -> None:
+    items = [{"id": f"p{number}", "type": "note", "text": "x"} for number in range(25)]
+    http.post(f"{AGENT}/sessions/pages/entries/batch", json={"items": items})
+    found: list[str] = []
+    cursor: dict[str, str] = {}
+    while cursor is not None:
+        page = http.get(f"{AGENT}/sessions/pages/entries", params={"limit": 10, **cursor}).json()
+        found += [entry["id"] for entry in page["entries"]]
+        cursor = {"cursor": page["next"]} if page["next"] else None  # type: ignore[assignment]
+    assert found == [item["id"] for item in items]
+
+
+def test_the_newest_page_comes_first_where_that_is_asked(http: httpx.Client) -> None:
+    items = [{"id": f"n{number}", "type": "note", "text": "x"} for number in range(5)]
+    http.post(f"{AGENT}/sessions/newest/entries/batch", json={"items": items})
+    path, asked = f"{AGENT}/sessions/newest/entries", {"limit": "2", "newest": "true"}
+    first = http.get(path, params=asked).json()
+    second = http.get(path, params={**asked, "cursor": first["next"]}).json()
+    assert [entry["id"] for entry in [*second["entries"], *first["entries"]]] == ["n1", "n2", "n3", "n4"]
+
+
+def test_a_cursor_whose_entry_has_gone_still_misses_none(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/gone/entries"
+    for number in range(4):
+        http.post(
+            path, json={"id": f"g{number}", "type": "note", "ts": f"2026-01-0{number + 1}", "text": "x"}
+        )
+    following = http.get(path, params={"limit": 2}).json()["next"]
+    http.delete(f"{AGENT}/entries/g1")
+    rest = http.get(path, params={"cursor": following}).json()
+    assert [entry["id"] for entry in rest["entries"]] == ["g2", "g3"]
+
+
+def test_a_cursor_of_another_list_is_refused(http: httpx.Client) -> None:
+    assert code(http.get(f"{AGENT}/sessions", params={"cursor": "bm9wZQ"})) == (400, "invalid_argument")
+
+
+def test_sessions_are_listed_page_by_page_in_both_orders(http: httpx.Client) -> None:
+    for name in "cab":
+        http.post(f"/v1/agents/lister/sessions/{name}/entries", json={"type": "note", "text": "x"})
+    for order, expected in (("id", ["a", "b", "c"]), ("modified", ["b", "a", "c"])):
+        asked = {"limit": "2", "order": order}
+        first = http.get("/v1/agents/lister/sessions", params=asked).json()
+        rest = http.get("/v1/agents/lister/sessions", params={**asked, "cursor": first["next"]}).json()
+        assert [info["id"] for info in first["sessions"] + rest["sessions"]] == expected
+        assert rest["next"] is None
+
+
+def test_an_update_keeps_the_old_version_in_the_history(http: httpx.Client) -> None:
+    http.post(f"{AGENT}/sessions/changes/entries", json={"id": "v", "type": "note", "text": "old"})
+    http.patch(f"{AGENT}/entries/v", json={"text": "new"})
+    http.delete(f"{AGENT}/entries/v")
+    versions = http.get(f"{AGENT}/entries/v/history").json()["versions"]
+    assert [(version["text"], version["deleted"]) for version in versions[:2]] == [
+        ("old", False),
+        ("new", False),
+    ]
+    assert versions[-1]["deleted"]
+
+
+def test_a_purged_entry_leaves_no_byte(http: httpx.Client) -> None:
+    http.post(f"{AGENT}/sessions/purged/entries", json={"id": "secret", "type": "note", "text": "xyzzy"})
+    assert http.post(f"{AGENT}/entries/secret/purge").json() == {"id": "secret", "purged": True}
+    assert code(http.get(f"{AGENT}/entries/secret/history")) == (404, "entry_not_found")
+
+
+def test_a_put_replaces_and_a_link_relates(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/linked/entries"
+    for name in ("cause", "effect", "effect"):
+        http.put(f"{path}/{name}", json={"type": "note", "text": name * 2})
+    http.post(f"{AGENT}/entries/effect/links", json={"to": "cause", "rel": "because"})
+    related = http.get(f"{AGENT}/entries/cause/related").json()["entries"]
+    assert [entry["id"] for entry in related] == ["effect"]
+
+
+def test_a_recall_takes_every_filter_and_says_why(http: httpx.Client) -> None:
+    item = {
+        "type": "decision",
+        "data": {"decision": "Passkeys", "by": "Ada"},
+        "tags": ["auth"],
+        "ts": "2026-01-11",
+    }
+    http.post("/v1/agents/finder/sessions/s/entries", json=item)
+    asked = {"query": "passkeys", "limit": 3, "sessions": ["s"], "types": ["decision"], "tags": ["auth"]}
+    asked |= {"where": {"by": "Ada"}, "since": "2026-01-01", "until": "2027-01-01", "neighbours": 1}
+    hit = http.post("/v1/agents/finder/recall", json=asked).json()["hits"][0]
+    assert (hit["entry"]["data"]["by"], hit["why"]["words"]) == ("Ada", ["passkeys"])
+    assert http.post("/v1/agents/finder/recall", json={**asked, "types": ["x"]}).json()["hits"] == []
+
+
+def test_a_write_that_expects_another_content_changes_nothing(http: httpx.Client) -> None:
+    path = f"{AGENT}/files/plans/today.md"
+    tag = http.put(path, json={"content": "one"}).headers["etag"]
+    assert http.get(path).headers["etag"] == tag
+    http.put(path, json={"content": "two"}, headers={"If-Match": tag})
+    late = http.put(path, json={"content": "three"}, headers={"If-Match": tag})
+    assert code(late) == (412, "file_changed")
+    assert code(http.delete(path, headers={"If-Match": tag})) == (412, "file_changed")
+    assert code(http.put(path, json={"content": "x"}, headers={"If-None-Match": "*"})) == (
+        412,
+        "file_changed",
+    )
+    assert http.get(path).json() == {"path": "plans/today.md", "content": "two"}
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "%2e%2e/x", "/etc/passwd", "%2Fetc%2Fpasswd", "a%5Cb", "a%00b", "a/../../x"]
+)
+def test_no_path_leaves_the_folder_of_files(http: httpx.Client, path: str) -> None:
+    target = httpx.URL(http.base_url.copy_with(raw_path=f"{AGENT}/files/{path}".encode()))
+    answer = http.get(target)
+    assert answer.status_code in (400, 404)
+    assert answer.json()["code"] in ("path_escape", "memory_file_not_found", "not_found")
+
+
+def test_notes_are_added_changed_and_removed(http: httpx.Client) -> None:
+    note = http.post("/v1/notes", json={"text": "Use pnpm", "type": "Project"}).json()["note"]
+    changed = http.put("/v1/notes", json={"note": note, "text": "Use npm"}).json()["note"]
+    assert [found["content"] for found in http.get("/v1/notes").json()["notes"]] == ["Use npm"]
+    assert "Use npm" in http.get("/v1/notes/prompt").json()["text"]
+    context = http.post(f"{AGENT}/context", json={"notes": True}).json()
+    assert context["parts"][0]["kind"] == "notes"
+    assert http.post("/v1/notes/remove", json=changed).json()["removed"]
+    assert code(http.post("/v1/notes/remove", json=changed)) == (404, "note_not_found")
+
+
+def test_a_session_is_cleared_dropped_compacted_and_removed(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/" + http.post(f"{AGENT}/sessions").json()["id"]
+    http.post(f"{path}/entries", json={"type": "note", "text": "x"})
+    assert http.post(f"{path}/compact", json={}).json() == {"sessions": 1, "saved_bytes": 0, "archived": 0}
+    assert http.post(f"{path}/clear").json()["cleared"]
+    assert http.post(f"{path}/drop").json()["dropped"] == 0
+    assert code(http.delete(path)) == (404, "session_not_found")
+
+
+def test_what_is_wrong_with_a_request_is_said_without_repeating_it(http: httpx.Client) -> None:
+    answer = http.post(f"{AGENT}/recall", json={"query": "my secret", "limit": "ten"})
+    assert code(answer) == (400, "invalid_argument")
+    assert answer.json()["errors"] == [{"at": "body/limit", "message": "Input should be a valid integer"}]
+    assert "my secret" not in answer.text
+
+
+def test_a_damaged_body_is_a_problem_and_no_crash(http: httpx.Client) -> None:
+    json_type = {"Content-Type": "application/json"}
+    for body in (
+        b"{",
+        b"[" * 100_000,
+        b'{"query": "\\ud800"}',
+        b'{"query": "x", "limit": ' + b"9" * 5000 + b"}",
+    ):
+        answer = http.post(f"{AGENT}/recall", content=body, headers=json_type)
+        assert answer.status_code in (200, 400)
+        assert "Traceback" not in answer.text
+
+
+def test_metrics_count_routes_and_tell_no_memory_and_no_ids(http: httpx.Client) -> None:
+    http.post(f"{AGENT}/sessions/session-xyzzy/entries", json={"type": "note", "text": "text-xyzzy"})
+    text = http.get("/v1/metrics").text
+    assert 'route="/v1/agents/{agent}/sessions/{session}/entries",status="201"}' in text
+    assert "xyzzy" not in text
+    assert "coder" not in text
+
+
+def test_the_indexes_can_be_made_anew(http: httpx.Client) -> None:
+    answer = http.post("/v1/index", json={"rebuild": True}).json()
+    assert answer["rebuilt"]
+    assert answer["vectors_made"] is None
+    assert http.get("/v1/doctor").json()["healthy"]
+
+
+def test_no_embedder_elsewhere_can_be_named_from_outside(http: httpx.Client) -> None:
+    answer = http.post("/v1/index", json={"re_embed": "http://127.0.0.1:1/v1?model=x"})
+    assert code(answer) == (400, "invalid_argument")
+
+
+def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
+    http.post("/v1/agents/passing/sessions/s/entries", json={"type": "note", "text": "x"})
+    assert "passing" in http.get("/v1/agents").json()["agents"]
+    http.delete("/v1/agents/passing")
+    assert code(http.delete("/v1/agents/passing")) == (404, "agent_not_found")
+
+
+PUBLIC = {
+    "Home": {
+        "agents": "list_agents", "purge_agent": "purge_agent", "sync": "index", "rebuild": "index",
+        "embed": "index", "reembed": "index", "doctor": "doctor",
+    },
+    "Agent": {
+        "new_session": "new_session", "sessions": "list_sessions", "get": "get_entry",
+        "update": "update_entry",
+        "delete": "delete_entry", "purge": "purge_entry", "history": "entry_history", "link": "link_entry",
+        "related": "related_entries", "recall": "recall", "context": "context",
+        "entry_counts": "count_entries",
+    },
+    "Session": {
+        "add": "add_entry", "add_many": "add_entries", "put": "put_entry", "info": "show_session",
+        "entries": "list_entries", "records": "list_entries", "update": "update_entry",
+        "delete": "delete_entry",
+        "purge": "purge_entry", "compact": "compact_session", "clear": "clear_session",
+        "remove": "remove_session", "drop": "drop_session", "entry_count": "show_session",
+    },
+    "Notes": {
+        "add": "add_note", "entries": "list_notes", "remove": "remove_note",
+        "deduplicate": "dedupe_notes", "prompt": "prompt_of_notes",
+    },
+}  # fmt: skip
+WITHIN = {
+    "Home": {"agent", "close", "root"},
+    "Agent": {"session", "files", "vectors", "slug"},
+    "Session": {"count", "agent", "id"},
+    "Notes": set(),
+}
+"""What is no call of its own: it leads to other calls, or serves the library itself."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_call_of_the_library_has_its_route(http: httpx.Client, name: str) -> None:
+    kind = getattr(recollect, name)
+    calls = {call for call in vars(kind) if not call.startswith("_")}
+    assert calls - WITHIN[name] == set(PUBLIC[name])
+    paths = http.get("/v1/openapi.json").json()["paths"]
+    routes = {operation["operationId"] for path in paths.values() for operation in path.values()}
+    assert set(PUBLIC[name].values()) <= routes
+
+
+def test_the_codes_of_problems_are_in_the_documentation(http: httpx.Client) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
+    own = "unauthorized forbidden read_only cross_origin wrong_host too_slow file_changed too_large"
+    for name in f"{own} too_many_failures not_found method_not_allowed internal".split():
+        assert f"`{name}`" in page
+    assert json.dumps(http.get("/v1/nothing").json()["code"]) == '"not_found"'

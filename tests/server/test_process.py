@@ -1,0 +1,112 @@
+"""Large and slow requests, and the end of the process, with real sockets."""
+
+import signal
+import socket
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+import recollect
+
+ADD = "/v1/agents/coder/sessions/s/entries"
+
+
+def head(server: Any, length: int, *, token: str | None = None) -> bytes:
+    lines = [f"POST {ADD} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}"]
+    lines += ["Content-Type: application/json", f"Authorization: Bearer {token or server.token}"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def connected(server: Any) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=30)
+
+
+def test_a_body_of_100_mb_is_refused_before_it_is_sent(server: Any) -> None:
+    with connected(server) as sock:
+        sock.sendall(head(server, 100_000_000))
+        assert sock.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_that_grows_to_100_mb_without_saying_so_is_refused(server: Any) -> None:
+    def pieces() -> Any:
+        for _ in range(100):
+            yield b" " * 1_000_000
+
+    with server.client() as client:
+        try:
+            answer = client.post(ADD, content=pieces(), headers={"Content-Type": "application/json"})
+        except (httpx.WriteError, httpx.ReadError):
+            pass  # The connection was closed while we still sent.
+        else:
+            assert answer.status_code == 413
+        assert client.get("/v1/health").status_code == 200
+
+
+def test_a_large_body_from_nobody_is_not_read(server: Any) -> None:
+    with connected(server) as sock:
+        sock.sendall(head(server, 30_000_000, token="rcl_no"))  # noqa: S106  No token at all.
+        assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
+
+
+def test_an_entry_of_nearly_16_mb_is_kept(http: httpx.Client) -> None:
+    text = "x" * 16_000_000
+    entry = http.post("/v1/agents/large/sessions/s/entries", json={"type": "note", "text": text, "id": "big"})
+    assert entry.status_code == 201
+    assert http.get("/v1/agents/large/entries/big").json()["text"] == text
+
+
+def test_a_client_that_stops_in_its_headers_is_let_go(impatient: Any) -> None:
+    with connected(impatient) as sock:
+        sock.sendall(b"GET /v1/health HTTP/1.1\r\nHost: 127.")
+        assert sock.recv(4096) == b""
+
+
+def test_a_client_that_stops_in_its_body_is_let_go(impatient: Any) -> None:
+    with connected(impatient) as sock:
+        sock.sendall(head(impatient, 1000) + b'{"type":')
+        assert sock.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize(
+    "target", [b"/ HTTP/9.9", b"\x00\xff", b"http://evil/ HTTP/1.1", b"/v1/\xc3\xa4 HTTP/1.1"]
+)
+def test_what_is_no_request_does_not_stop_the_server(server: Any, http: httpx.Client, target: bytes) -> None:
+    with connected(server) as sock:
+        sock.sendall(b"GET " + target + b"\r\n\r\n")
+        sock.recv(4096)
+    assert http.get("/v1/health").status_code == 200
+
+
+def test_a_stop_during_adds_loses_nothing_that_was_acknowledged(own_server: Any) -> None:
+    server, acknowledged, enough = own_server, [], threading.Event()
+
+    def add(name: str) -> None:
+        with server.client() as client:
+            for number in range(100_000):
+                entry = {"id": f"{name}-{number}", "type": "note", "text": "x"}
+                try:
+                    answer = client.post(f"/v1/agents/coder/sessions/{name}/entries", json=entry)
+                except httpx.TransportError:
+                    return
+                if answer.status_code != 201:
+                    return
+                acknowledged.append(entry["id"])
+                if len(acknowledged) > 100:
+                    enough.set()
+
+    writers = [threading.Thread(target=add, args=(f"w{number}",)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    assert enough.wait(60)
+    server.process.send_signal(signal.SIGTERM)
+    for writer in writers:
+        writer.join(60)
+    assert server.process.wait(60) == 0
+    with recollect.open(server.home) as home:
+        agent = home.agent("coder")
+        kept = {entry.id for number in range(4) for entry in agent.session(f"w{number}").entries()}
+        assert {finding.level for finding in home.doctor()} == {"ok"}
+    assert set(acknowledged) <= kept
+    assert len(kept - set(acknowledged)) <= 4

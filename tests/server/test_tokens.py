@@ -1,0 +1,96 @@
+"""The file of tokens."""
+
+import json
+import stat
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import InvalidAgentIdError, StoreError
+from recollect.server.tokens import PREFIX, Tokens
+
+
+def test_a_secret_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None:
+    secret, token = Tokens(tmp_path).create(["coder"], read_only=True)
+    raw = (tmp_path / ".tokens.json").read_text("utf-8")
+    assert secret.startswith(PREFIX)
+    assert secret.removeprefix(PREFIX) not in raw
+    assert token.digest in raw
+    assert Tokens(tmp_path).holder(secret) == token
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    Tokens(tmp_path / "home").create()
+    assert stat.S_IMODE((tmp_path / "home" / ".tokens.json").stat().st_mode) == 0o600
+
+
+def test_a_token_is_of_no_use_from_its_end_on(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 11, tzinfo=UTC)
+    secret, _ = Tokens(tmp_path, clock=lambda: now).create(lifetime=timedelta(days=30))
+    assert Tokens(tmp_path, clock=lambda: now + timedelta(days=29)).holder(secret) is not None
+    assert Tokens(tmp_path, clock=lambda: now + timedelta(days=30)).holder(secret) is None
+
+
+def test_no_token_is_made_for_what_is_no_agent(tmp_path: Path) -> None:
+    for agents, error in ((["../x"], InvalidAgentIdError), ([], ValueError)):
+        with pytest.raises(error):
+            Tokens(tmp_path).create(agents)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tokens": [{}]}', '{"tokens": [1]}', "\0"])
+def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
+    secret, _ = Tokens(tmp_path).create()
+    (tmp_path / ".tokens.json").write_text(text)
+    with pytest.raises(StoreError, match="damaged"):
+        Tokens(tmp_path).holder(secret)
+
+
+@pytest.mark.parametrize(
+    "value", ['"agents": "coder"', '"agents": [1]', '"read_only": 0', '"expires": "soon"']
+)
+def test_a_token_that_says_odd_things_lets_nobody_in(tmp_path: Path, value: str) -> None:
+    secret, _ = Tokens(tmp_path).create()
+    file = tmp_path / ".tokens.json"
+    record = json.loads(file.read_text())["tokens"][0] | json.loads("{" + value + "}")
+    file.write_text(json.dumps({"tokens": [record]}))
+    with pytest.raises(StoreError, match="damaged"):
+        Tokens(tmp_path).holder(secret)
+
+
+def test_a_file_that_others_may_write_to_lets_nobody_in(tmp_path: Path) -> None:
+    secret, _ = Tokens(tmp_path).create()
+    (tmp_path / ".tokens.json").chmod(0o622)
+    with pytest.raises(StoreError, match="chmod 600"):
+        Tokens(tmp_path).holder(secret)
+
+
+def test_a_revoked_token_is_gone_for_all_who_have_the_file_open(tmp_path: Path) -> None:
+    one, other = Tokens(tmp_path), Tokens(tmp_path)
+    secret, token = one.create()
+    assert other.holder(secret) == token
+    assert one.revoke(token.id)
+    assert other.holder(secret) is None
+    assert not one.revoke(token.id)
+
+
+def test_tokens_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    start = threading.Barrier(8)
+
+    def make() -> None:
+        start.wait()
+        Tokens(tmp_path).create()
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Tokens(tmp_path).all()) == 8
+
+
+def test_a_home_is_not_made_by_looking_for_tokens(tmp_path: Path) -> None:
+    assert Tokens(tmp_path / "none").all() == []
+    assert not (tmp_path / "none").exists()
