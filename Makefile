@@ -1,4 +1,4 @@
-# Python >= 3.11 and make are all that has to be there; the rest goes into .venv.
+# Python >= 3.11, make and, for packages/voltagent, Node >= 20.15 have to be there; the rest goes into .venv and node_modules.
 PYTHON ?= python3
 BIN := .venv/bin
 export NO_MKDOCS_2_WARNING := 1
@@ -6,6 +6,9 @@ LOCKED := .venv/.locked
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST ?= -n auto
+VOLTAGENT := packages/voltagent
+NPM := npm --prefix $(VOLTAGENT) --no-audit --no-fund
+VOLTAGENT_INSTALLED := $(VOLTAGENT)/node_modules/.package-lock.json
 FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py))) bench/peers/run.py
 
 .PHONY: help run test faults check docs lock bench clean
@@ -27,16 +30,20 @@ run: $(INSTALLED)
 	@echo "Open the demo in your browser:"
 	@echo "  $(BIN)/recollect serve --open --home .recollect-demo --dir .recollect-demo/project --user-file .recollect-demo/user/memory.md"
 
-test: $(INSTALLED)
+test: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST)
+	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python $(NPM) test
 
-check: $(INSTALLED)
+check: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements.lock || { echo "requirements.lock names an index: run make lock"; exit 1; }
+	$(NPM) run types
+	$(NPM) run build
+	@! grep -n '"resolved"' $(VOLTAGENT)/package-lock.json || { echo "package-lock.json names an index: run npm install in $(VOLTAGENT)"; exit 1; }
 
 docs: $(INSTALLED)
 	$(BIN)/mkdocs serve
@@ -52,6 +59,7 @@ lock: $(INSTALLED)
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements.lock
 
 clean:
+	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
 	rm -rf .venv .bench .recollect-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A new lock makes a new environment, so that nothing of an old one stays; a change of pyproject.toml only the package.
@@ -64,4 +72,10 @@ $(LOCKED): requirements.lock
 
 $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VOLTAGENT_INSTALLED): $(VOLTAGENT)/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: packages/voltagent is tested with Node 20.15 or newer, install it"; exit 1; }
+	@echo "Installing what package-lock.json names into $(VOLTAGENT)/node_modules (once, about a minute) ..."
+	@$(NPM) ci --ignore-scripts --silent
 	@touch $@

@@ -1,0 +1,96 @@
+/** The records of conversations: who has them, their titles and metadata. Each is a file of the agent's. */
+import {
+  ConversationAlreadyExistsError,
+  ConversationNotFoundError,
+  type Conversation,
+  type ConversationQueryOptions,
+  type CreateConversationInput,
+} from "@voltagent/core";
+
+import type { Client } from "./client.js";
+import { Documents } from "./documents.js";
+import { type Item, jsonOf } from "./json.js";
+
+type Changes = Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>;
+
+/** One agent's conversations. */
+export class Conversations {
+  readonly #documents: Documents;
+
+  constructor(client: Client) {
+    this.#documents = new Documents(client, "conversations");
+  }
+
+  /** Begin a conversation; ConversationAlreadyExistsError for all but one of those who try at once. */
+  async create(input: CreateConversationInput): Promise<Conversation> {
+    const now = new Date().toISOString();
+    const conversation = { ...jsonOf(input), createdAt: now, updatedAt: now };
+    if (!(await this.#documents.create(input.id, conversation))) {
+      throw new ConversationAlreadyExistsError(input.id);
+    }
+    return conversationOf(conversation);
+  }
+
+  /** Return a conversation, null if it is missing. */
+  async get(id: string): Promise<Conversation | null> {
+    const found = await this.#documents.read(id);
+    return found && conversationOf(found);
+  }
+
+  /** Change a conversation, if only its time; ConversationNotFoundError if it is missing. */
+  async update(id: string, changes: Changes): Promise<Conversation> {
+    const updated = await this.#documents.update(id, (old) => ({
+      ...old,
+      ...jsonOf(changes),
+      id: String(old.id),
+      createdAt: String(old.createdAt),
+      updatedAt: later(String(old.updatedAt)),
+    }));
+    if (updated === null) {
+      throw new ConversationNotFoundError(id);
+    }
+    return conversationOf(updated);
+  }
+
+  /** Remove a conversation's record; false if it is missing. */
+  async remove(id: string): Promise<boolean> {
+    return this.#documents.remove(id);
+  }
+
+  /** Return the conversations that a query is for, the one changed last first unless it says otherwise. */
+  async query(options: ConversationQueryOptions): Promise<Conversation[]> {
+    const { orderBy = "updated_at", orderDirection = "DESC", offset = 0, limit } = options;
+    const keys = { created_at: "createdAt", updated_at: "updatedAt", title: "title" } as const;
+    const key = keys[orderBy];
+    const sign = orderDirection === "ASC" ? 1 : -1;
+    const found = await this.#matching(options);
+    found.sort((one, other) => sign * order(one[key], other[key]) || order(one.id, other.id));
+    return found.slice(offset, limit === undefined ? undefined : offset + limit);
+  }
+
+  /** Return how many conversations a query is for, whatever its limit. */
+  async count(options: ConversationQueryOptions): Promise<number> {
+    return (await this.#matching(options)).length;
+  }
+
+  async #matching({ userId, resourceId }: ConversationQueryOptions): Promise<Conversation[]> {
+    const all = (await this.#documents.all()).map(conversationOf);
+    return all.filter(
+      (one) =>
+        (userId === undefined || one.userId === userId) && (resourceId === undefined || one.resourceId === resourceId),
+    );
+  }
+}
+
+function conversationOf(item: Item): Conversation {
+  return { ...item, metadata: item.metadata ?? {} } as unknown as Conversation;
+}
+
+/** Return the time now, and at least a millisecond after an earlier change. */
+function later(before: string): string {
+  return new Date(Math.max(Date.now(), new Date(before).getTime() + 1)).toISOString();
+}
+
+function order(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
+}

@@ -1,0 +1,233 @@
+/** VoltAgent memory straight on the session files, without a server: save, load, clear, list. */
+import { randomBytes } from "node:crypto";
+
+import { InvalidSessionIdError } from "./errors.js";
+import { Folder } from "./folder.js";
+import { isItem, type Item, plain } from "./json.js";
+import { checkAgent, sessionFile, sessionOf, sessionsFolder, shown } from "./layout.js";
+import { recordOf, unwrapped, wrapped } from "./line.js";
+import { Log } from "./log.js";
+import { formatTime, type Microseconds, ofDate } from "./time.js";
+
+/** So many logs are kept in memory once they were read or written. */
+const LOGS = 8;
+const MILLISECOND = 1000n;
+
+/** What a logger must be able to do: VoltAgent's loggers all can. */
+export interface InfoLogger {
+  info(message: string, context?: object): void;
+}
+
+/** A session as a list shows it. */
+export interface SessionInfo {
+  id: string;
+  /** When its log last changed. */
+  modified: Date;
+  /** Bytes of its log. */
+  size: number;
+}
+
+export interface MemoryAdapterOptions {
+  /** The home's folder; logs lie in `agents/<slug>/memory/sessions` below it. Default `.work-agent`. */
+  root?: string;
+  /** The agent whose memory this is. Another agent's cannot be reached from here. Default `default`. */
+  agent?: string;
+  /** Told of every clear; VoltAgent's own logger if not given. */
+  logger?: InfoLogger;
+  /** Tells the time of what is saved; for tests. */
+  clock?: () => Date;
+}
+
+/**
+ * One agent's session logs. Each event is one line of its session's NDJSON file.
+ *
+ * Any number of processes, in this language or in Python, may use the same files at once.
+ *
+ * @example
+ * const memory = new MemoryAdapter({ agent: "coder" });
+ * const session = await memory.newSession();
+ * await memory.save({ role: "user", content: "Hi" });
+ * const [event] = await memory.load(session, { limit: 1 });
+ */
+export class MemoryAdapter {
+  /** The agent's slug. */
+  readonly agent: string;
+  readonly #options: MemoryAdapterOptions;
+  readonly #folder: Folder;
+  readonly #clock: () => Date;
+  readonly #logs = new Map<string, Log>();
+  #current: string | null = null;
+
+  /** Nothing is written before the first save. */
+  constructor(options: MemoryAdapterOptions = {}) {
+    this.#options = options;
+    this.agent = checkAgent(options.agent ?? "default");
+    this.#folder = new Folder(options.root ?? ".work-agent", sessionsFolder(this.agent));
+    this.#clock = options.clock ?? (() => new Date());
+  }
+
+  /** Return an adapter for another agent of the same home, with no session begun. */
+  forAgent(slug: string): MemoryAdapter {
+    return new MemoryAdapter({ ...this.#options, agent: slug });
+  }
+
+  /** Begin a session with an empty log, make it the one that `save` uses, and return its id. */
+  async newSession(): Promise<string> {
+    const session = this.#newId();
+    this.#current = session;
+    await this.#log(session).create();
+    return session;
+  }
+
+  /**
+   * Append an event to a session's log and return it as `load` will. When this resolves, it is on the disk.
+   *
+   * Without `sessionId` it goes to the session begun last, or a new one. An event keeps its own `id`,
+   * `type` and `ts`; one with an id that the session already holds takes the place of that event.
+   */
+  async save(event: object, sessionId?: string): Promise<Item> {
+    const [saved] = await this.saveAll([event], sessionId);
+    return saved as Item;
+  }
+
+  /** Save several events with one write and one sync: all of them, or none. */
+  async saveAll(events: readonly object[], sessionId?: string): Promise<Item[]> {
+    const items = events.map(itemOf);
+    const session = sessionId ?? this.#current ?? (await this.newSession());
+    const log = this.#log(session);
+    const saved = items.length === 0 ? [] : await log.put((newest) => this.#records(items, newest));
+    return saved.map((entry) => structuredClone(unwrapped(entry)));
+  }
+
+  /** Return a session's events, oldest first; `limit` keeps the newest so many. A missing session has none. */
+  async load(sessionId: string, options: { limit?: number } = {}): Promise<Item[]> {
+    const { limit } = options;
+    if (limit !== undefined && (!Number.isInteger(limit) || limit < 0)) {
+      throw new RangeError(`limit must be a whole number from 0, not ${limit}`);
+    }
+    const entries = this.#log(sessionId).entries();
+    const newest = limit === undefined ? entries : entries.slice(Math.max(entries.length - limit, 0));
+    return newest.map((entry) => structuredClone(unwrapped(entry)));
+  }
+
+  /** Return id, last change and size of every session, the one changed last first. */
+  async list(): Promise<SessionInfo[]> {
+    const found = [...this.#names()].flatMap(([id, name]) => {
+      const status = this.#folder.stat(name);
+      return status ? [{ id, mtime: status.mtimeNs, size: Number(status.size) }] : [];
+    });
+    found.sort((one, other) => Number(other.mtime - one.mtime) || (one.id < other.id ? 1 : -1));
+    return found.map(({ id, mtime, size }) => ({ id, modified: new Date(Number(mtime / 1_000_000n)), size }));
+  }
+
+  /** Empty a session's log to zero bytes and tell the logger; false if it is missing. */
+  async clear(sessionId: string): Promise<boolean> {
+    const bytes = await this.#log(sessionId).clear();
+    if (bytes === null) {
+      return false;
+    }
+    const logger = this.#options.logger ?? (await voltAgentLogger());
+    logger.info("memory.clear", { event: "memory.clear", agent: this.agent, session: sessionId, bytes });
+    return true;
+  }
+
+  /** Remove a session's log, its archive and its lock file; false if it is missing. */
+  async delete(sessionId: string): Promise<boolean> {
+    if (sessionId === this.#current) {
+      this.#current = null;
+    }
+    const removed = await this.#log(sessionId).remove();
+    this.#logs.delete(sessionId);
+    return removed;
+  }
+
+  /** Hide one event, by a line that says so; false if the session has no event of this id. */
+  async deleteEvent(sessionId: string, id: string): Promise<boolean> {
+    return this.#log(sessionId).delete(id, formatTime(ofDate(this.#clock())));
+  }
+
+  #newId(): string {
+    return uuid7(this.#clock());
+  }
+
+  #records(items: Item[], newest: Microseconds | null): Item[] {
+    const now = ofDate(this.#clock());
+    // This clock counts milliseconds and the Python side's microseconds: what follows must not seem older.
+    const ts = newest !== null && newest > now && newest - now < MILLISECOND ? newest : now;
+    return items.map((item) => recordOf(item, () => this.#newId(), () => ts));
+  }
+
+  #log(session: string): Log {
+    const log = this.#logs.get(session) ?? new Log(this.#folder, this.#name(session));
+    this.#logs.delete(session);
+    this.#logs.set(session, log);
+    const [oldest] = this.#logs.keys();
+    if (this.#logs.size > LOGS && oldest !== undefined) {
+      this.#logs.delete(oldest);
+    }
+    return log;
+  }
+
+  /** Return the file name of a session: the canonical one unless only one that a person made exists. */
+  #name(session: string): string {
+    const canonical = sessionFile(session);
+    const found = this.#names().get(session);
+    if (found !== undefined || !this.#folder.exists() || this.#folder.stat(canonical) === null) {
+      return found ?? canonical;
+    }
+    // It is there and was not listed: made just now, or the file system takes another name for it.
+    if (this.#folder.entries().some((entry) => entry.name === canonical)) {
+      return canonical;
+    }
+    throw new InvalidSessionIdError(
+      `session ${shown(session)} differs only by case from an existing one; use that or another name`,
+    );
+  }
+
+  /** Return the file names of all sessions; of two names for one id the canonical one. */
+  #names(): Map<string, string> {
+    const names = new Map<string, string>();
+    for (const entry of this.#folder.entries()) {
+      const session = entry.isFile() ? sessionOf(entry.name) : null;
+      if (session !== null && (!names.has(session) || entry.name === canonicalOf(session))) {
+        names.set(session, entry.name);
+      }
+    }
+    return names;
+  }
+}
+
+function canonicalOf(session: string): string | null {
+  try {
+    return sessionFile(session);
+  } catch (error) {
+    if (error instanceof InvalidSessionIdError) {
+      return null;
+    }
+    throw error;
+  }
+}
+
+function itemOf(event: unknown): Item {
+  const item = plain(event);
+  if (!isItem(item)) {
+    throw new TypeError(`an event must be an object, not ${Array.isArray(event) ? "an array" : typeof event}`);
+  }
+  return wrapped(item);
+}
+
+/** Return an id of our own: a UUID of version 7, which sorts by time (RFC 9562). */
+function uuid7(now: Date): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(now.getTime(), 0, 6);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+/** Load VoltAgent only when it is told something: it takes a second, which scripts on files need not wait. */
+async function voltAgentLogger(): Promise<InfoLogger> {
+  const { LoggerProxy } = await import("@voltagent/core");
+  return new LoggerProxy({ component: "recollect" });
+}

@@ -1,0 +1,62 @@
+/**
+ * The system's own lock on an open file: flock(2) of the C library, which Python's `filelock` takes as well.
+ *
+ * Node has no call for it, and a lock by fcntl(2), as other packages take it, is another lock on Linux:
+ * it would keep nobody out. See docs/decisions/0013.
+ */
+import { StoreError } from "./errors.js";
+
+/** Takes and gives back an exclusive lock on a descriptor. */
+export interface Flock {
+  /** Take the lock if it is free; tell whether it was. */
+  tryLock(fd: number): boolean;
+  unlock(fd: number): void;
+}
+
+const [LOCK_EX, LOCK_NB, LOCK_UN] = [2, 4, 8];
+
+let loaded: Promise<Flock> | undefined;
+
+/** Load the C library's flock; StoreError where there is none, and nothing is locked half-way. */
+export function loadFlock(): Promise<Flock> {
+  return (loaded ??= load());
+}
+
+async function load(): Promise<Flock> {
+  const remedy = "MemoryAdapter needs it to share files safely: use RecollectStorage with a running server";
+  if (process.platform === "win32") {
+    throw new StoreError(`Windows has no flock; ${remedy}`);
+  }
+  try {
+    const { default: koffi } = await import("koffi");
+    const flock = koffi.load(null).func("int flock(int fd, int operation)") as (fd: number, how: number) => number;
+    return locking(flock, () => koffi.errno(), koffi.os.errno);
+  } catch (error) {
+    throw new StoreError(`flock cannot be called on this system; ${remedy}`, { cause: error });
+  }
+}
+
+function locking(
+  flock: (fd: number, how: number) => number,
+  errno: () => number,
+  codes: Record<string, number>,
+): Flock {
+  const call = (fd: number, how: number): boolean => {
+    for (;;) {
+      if (flock(fd, how) === 0) {
+        return true;
+      }
+      const code = errno();
+      if (code === codes.EAGAIN || code === codes.EWOULDBLOCK) {
+        return false;
+      }
+      if (code !== codes.EINTR) {
+        throw new StoreError(`the system refuses a lock (errno ${code}): is this a network file system?`);
+      }
+    }
+  };
+  return {
+    tryLock: (fd) => call(fd, LOCK_EX | LOCK_NB),
+    unlock: (fd) => void call(fd, LOCK_UN),
+  };
+}

@@ -1,0 +1,132 @@
+/** The sessions folder of one agent: made when first written to, and never reached through a link. */
+import {
+  closeSync, constants, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, unlinkSync,
+  type BigIntStats, type Dirent,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+import { CorruptLogError } from "./errors.js";
+
+const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+/** Tell whether an error of the system has one of these codes. */
+export function isSystemError(error: unknown, ...codes: string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+}
+
+/** Return what `look` gives, or null if what it looks at is missing. */
+export function ifThere<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if (isSystemError(error, "ENOENT", "ENOTDIR")) {
+      return null;
+    }
+    throw error;
+  }
+}
+
+/** A folder below a root. The root itself may be a link, nothing below it is followed if it is one. */
+export class Folder {
+  readonly path: string;
+  readonly #root: string;
+  readonly #parts: readonly string[];
+
+  constructor(root: string, parts: readonly string[]) {
+    this.#root = resolve(root);
+    this.#parts = parts;
+    this.path = join(this.#root, ...parts);
+  }
+
+  /** Make the folder and its missing parents, synced, so that they are there after a power cut. */
+  make(): void {
+    mkdirSync(this.#root, { recursive: true, mode: FOLDER_MODE });
+    for (const path of this.#levels()) {
+      try {
+        mkdirSync(path, { mode: FOLDER_MODE });
+        syncFolder(dirname(path));
+      } catch (error) {
+        if (!isSystemError(error, "EEXIST")) {
+          throw error;
+        }
+      }
+      check(path);
+    }
+  }
+
+  /** Tell whether the folder exists; CorruptLogError if a part of its path is a link. */
+  exists(): boolean {
+    return this.#levels().every((path) => ifThere(() => check(path)) !== null);
+  }
+
+  /** Open a file of the folder; CorruptLogError if it is a link, a folder or a device. */
+  open(name: string, flags: number): number {
+    if ((flags & O_CREAT) === 0 && !this.exists()) {
+      throw Object.assign(new Error(`${this.path} is missing`), { code: "ENOENT" });
+    }
+    const fd = this.#open(name, flags);
+    if (fstatSync(fd).isFile()) {
+      return fd;
+    }
+    closeSync(fd);
+    throw notRegular(join(this.path, name));
+  }
+
+  #open(name: string, flags: number): number {
+    try {
+      // O_NONBLOCK: opening a FIFO must not wait for its other end. On regular files it does nothing.
+      return openSync(join(this.path, name), flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
+    } catch (error) {
+      if (isSystemError(error, "ELOOP", "EMLINK", "EISDIR", "ENXIO")) {
+        throw notRegular(join(this.path, name), error);
+      }
+      throw error;
+    }
+  }
+
+  /** Return the state of a file, null if it is missing; a link is not followed. */
+  stat(name: string): BigIntStats | null {
+    return ifThere(() => lstatSync(join(this.path, name), { bigint: true }));
+  }
+
+  /** Return what the folder holds; nothing if it is missing. */
+  entries(): Dirent[] {
+    return this.exists() ? readdirSync(this.path, { withFileTypes: true }) : [];
+  }
+
+  /** Remove a file; one that is missing is fine. */
+  unlink(name: string): void {
+    ifThere(() => unlinkSync(join(this.path, name)));
+  }
+
+  /** Return once the names in the folder, or in a folder of it, are on the disk. */
+  sync(name = "."): void {
+    ifThere(() => syncFolder(join(this.path, name)));
+  }
+
+  #levels(): string[] {
+    return this.#parts.map((_, at) => join(this.#root, ...this.#parts.slice(0, at + 1)));
+  }
+}
+
+function check(path: string): true {
+  if (!lstatSync(path).isDirectory()) {
+    throw new CorruptLogError(`${path} is no folder, or a link to one: move it away`);
+  }
+  return true;
+}
+
+function notRegular(path: string, cause?: unknown): CorruptLogError {
+  return new CorruptLogError(`${path} is a folder, link or device: move it away`, { cause });
+}
+
+function syncFolder(path: string): void {
+  const fd = openSync(path, O_RDONLY | O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

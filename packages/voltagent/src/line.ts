@@ -1,0 +1,184 @@
+/** One line of a log: its grammar, and what a later line does to an entry (docs/formats/log.md). */
+import { isItem, isSound, type Item } from "./json.js";
+import { formatTime, instant } from "./time.js";
+
+/** The longest line in bytes, newline included; readers skip longer ones. */
+export const MAX_LINE = 16 * 1024 * 1024;
+
+const ENVELOPE = new Set(["id", "ts", "type"]);
+const RESERVED = new Set(
+  "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split(" "),
+);
+const DEFAULT_TYPE = "event";
+const READ_DEPTH = 208;
+/** Bytes of a line that writers leave free, so that a batch mark and later patches fit into it. */
+const ROOM = 1024;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Return the JSON object that a line holds, or null if it holds no such thing. */
+export function parse(raw: Uint8Array): Item | null {
+  if (raw.length > MAX_LINE) {
+    return null;
+  }
+  try {
+    const value: unknown = JSON.parse(utf8.decode(withoutBom(raw)));
+    const item = value as Item;
+    return isItem(item) && isSound(item, READ_DEPTH) ? item : null;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError) {
+      return null;
+    }
+    throw error;
+  }
+}
+
+/** Return a line's bytes without the byte order mark that some editors put before the first. */
+export function withoutBom<T extends Uint8Array>(raw: T): T {
+  return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf ? (raw.subarray(3) as T) : raw;
+}
+
+/** Return the line of a record, newline included; RangeError if it would be too long to be read. */
+export function dump(record: Item): string {
+  const line = `${JSON.stringify(record)}\n`;
+  checkLength(line, MAX_LINE - ROOM);
+  return line;
+}
+
+/** Throw a RangeError if a rewrite could not write the whole entry as one line. */
+export function checkSize(record: Item): void {
+  checkLength(`${JSON.stringify(record)}\n`, MAX_LINE);
+}
+
+function checkLength(line: string, most: number): void {
+  // A UTF-16 unit takes three bytes at most, so short texts need no counting.
+  if (line.length * 3 > most && Buffer.byteLength(line) > most) {
+    throw new RangeError(`the entry takes ${Buffer.byteLength(line)} bytes, it may take ${most}: split it`);
+  }
+}
+
+/** Return the lines of several records, marked as one batch so that readers see all or none. */
+export function inBatch(lines: string[]): string[] {
+  if (lines.length < 2) {
+    return lines;
+  }
+  return lines.map((line, at) => `${line.slice(0, -2)},"batch":[${at + 1},${lines.length}]}\n`);
+}
+
+/** Return the type that a line names, or null. */
+export function typeOf(record: Item): string | null {
+  return typeof record.type === "string" && record.type ? record.type : null;
+}
+
+/** Return the id that a line names, or null if it names none that is valid Unicode. */
+export function idOf(record: Item): string | null {
+  return typeof record.id === "string" && record.id && record.id.isWellFormed() ? record.id : null;
+}
+
+/** Tell whether a line has a type or a payload; a line that has neither is a patch. */
+export function isPut(record: Item): boolean {
+  return typeOf(record) !== null || !Object.keys(record).every(isHead);
+}
+
+function isHead(key: string): boolean {
+  return ENVELOPE.has(key) || RESERVED.has(key);
+}
+
+/** Tell whether a line deletes its entry. */
+export function isTombstone(record: Item): boolean {
+  return record.deleted === true;
+}
+
+/** Return the entry that a creating line makes. */
+export function create(record: Item): Item {
+  const { id = "", ts = "", batch: _, ...rest } = record;
+  return { id, ts, ...rest, type: typeOf(record) ?? DEFAULT_TYPE };
+}
+
+/** Return an entry after a put or a patch: a put replaces type and payload, a patch sets reserved keys. */
+export function apply(entry: Item, later: Item): Item {
+  const put = isPut(later);
+  const kept = Object.entries(entry).filter(([key]) => !put || isHead(key));
+  const changed = Object.entries(later).filter(([key]) =>
+    RESERVED.has(key) ? key !== "batch" : put && !ENVELOPE.has(key),
+  );
+  const type: Item = put ? { type: typeOf(later) ?? entry.type ?? DEFAULT_TYPE } : {};
+  const merged: Item = { ...Object.fromEntries(kept), ...type, ...Object.fromEntries(changed) };
+  return Object.fromEntries(
+    Object.entries(merged).filter(([key, value]) => value !== null || !RESERVED.has(key)),
+  );
+}
+
+/** Return the text of an entry that is indexed and shown, its speaker before it. */
+export function textOf(record: Item): string {
+  const payload = payloadOf(record);
+  const speaker = ["speaker", "name", "role"].find((key) => isText(payload[key]));
+  const text = typeof record.text === "string" ? record.text : contentOf(payload, speaker);
+  return speaker === undefined ? text : `${String(payload[speaker])}: ${text}`;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function payloadOf(record: Item): Item {
+  if (isItem(record.data)) {
+    return record.data;
+  }
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !isHead(key)));
+}
+
+function contentOf(payload: Item, speaker: string | undefined): string {
+  const found = ["content", "text"].find((key) => typeof payload[key] === "string");
+  if (found !== undefined) {
+    return String(payload[found]);
+  }
+  const { [speaker ?? ""]: _, ...rest } = payload;
+  return JSON.stringify(rest);
+}
+
+/**
+ * Return what stores an event: itself, or wrapped in `data` if it has keys that mean something else in a line.
+ */
+export function wrapped(event: Item): Item {
+  if (!needsWrapping(event)) {
+    return event;
+  }
+  const { id, type, ts } = event;
+  return {
+    ...(isName(id) ? { id } : {}),
+    ...(isName(type) ? { type } : {}),
+    ...(ts !== undefined && instant(ts) !== null ? { ts } : {}),
+    data: event,
+  };
+}
+
+/** Return a line's event as it was saved: what had to be wrapped without its envelope. */
+export function unwrapped(line: Item): Item {
+  return isItem(line.data) && needsWrapping(line.data) ? line.data : line;
+}
+
+function needsWrapping(event: Item): boolean {
+  return (
+    Object.keys(event).some((key) => key === "data" || RESERVED.has(key)) ||
+    ("id" in event && !isName(event.id)) ||
+    ("type" in event && !isName(event.type)) ||
+    ("text" in event && typeof event.text !== "string") ||
+    ("ts" in event && instant(event.ts) === null)
+  );
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Return the record of a new line: envelope first, its time as the log writes times. */
+export function recordOf(item: Item, newId: () => string, now: () => bigint): Item {
+  const { id, ts, type, ...rest } = item;
+  return {
+    id: id ?? newId(),
+    ts: formatTime(instant(ts) ?? now()),
+    type: type ?? DEFAULT_TYPE,
+    ...rest,
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The lock of one session: inside this process a queue, among processes the lock that Python's `filelock` takes.
+ *
+ * Who waits asks again every 1 to 10 ms, and touches the lock file. A holder that sees the touch keeps back
+ * for a moment before it takes the lock again: otherwise a process that adds without pause would shut the
+ * others out. The Python side does the same.
+ */
+import { closeSync, constants, fstatSync, ftruncateSync, futimesSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { LockTimeoutError } from "./errors.js";
+import { type Flock, loadFlock } from "./flock.js";
+import type { Folder } from "./folder.js";
+
+/** Milliseconds to wait for other processes before `LockTimeoutError`. */
+export const TIMEOUT = 5000;
+const [SHORTEST_POLL, LONGEST_POLL, PATIENCE, YIELD] = [1, 10, 100, 3];
+
+/** What the holder of a lock may do with it. */
+export interface Held {
+  /** Whether the last holder may have died in the middle of a rewrite. */
+  readonly marked: boolean;
+  /** Say that nothing of a rewrite is left. */
+  unmark(): void;
+  /** Remove the lock file when the lock is given back; others that wait make a new one. */
+  remove(): void;
+}
+
+/** An exclusive lock on one lock file. Not reentrant. */
+export class Lock {
+  readonly #folder: Folder;
+  readonly #name: string;
+  #queue: Promise<void> = Promise.resolve();
+  #wanted = false;
+  #touched: bigint | null = null;
+  #givenBack = 0;
+
+  constructor(folder: Folder, name: string) {
+    this.#folder = folder;
+    this.#name = name;
+  }
+
+  /** Run `act` while holding the lock. Calls of this process come one after the other, in their order. */
+  async hold<T>(act: (held: Held) => Promise<T>): Promise<T> {
+    const before = this.#queue;
+    let leave = (): void => undefined;
+    this.#queue = new Promise((resolve) => (leave = resolve));
+    await before;
+    try {
+      return await this.#holding(act);
+    } finally {
+      leave();
+    }
+  }
+
+  async #holding<T>(act: (held: Held) => Promise<T>): Promise<T> {
+    const flock = await loadFlock();
+    const fd = await this.#take(flock);
+    let unwanted = false;
+    const unmark = (): void => {
+      ftruncateSync(fd, 0);
+      this.#touched = mtime(fd);
+    };
+    const remove = (): void => {
+      unwanted = true;
+    };
+    try {
+      return await act({ marked: fstatSync(fd).size > 0, unmark, remove });
+    } finally {
+      if (unwanted) {
+        this.#folder.unlink(this.#name);
+      }
+      this.#givenBack = performance.now();
+      flock.unlock(fd);
+      closeSync(fd);
+    }
+  }
+
+  async #take(flock: Flock): Promise<number> {
+    const left = this.#wanted ? this.#givenBack + YIELD * random() - performance.now() : 0;
+    if (left > 0) {
+      await sleep(left);
+    }
+    const began = performance.now();
+    for (;;) {
+      const fd = this.#folder.open(this.#name, constants.O_RDWR | constants.O_CREAT);
+      try {
+        if (await this.#isTaken(flock, fd, began)) {
+          return fd;
+        }
+      } catch (error) {
+        closeSync(fd);
+        throw error;
+      }
+      closeSync(fd);
+    }
+  }
+
+  /** Wait until the lock is ours; false if its file was removed meanwhile. */
+  async #isTaken(flock: Flock, fd: number, began: number): Promise<boolean> {
+    while (!flock.tryLock(fd)) {
+      const waited = performance.now() - began;
+      if (waited >= TIMEOUT) {
+        throw this.#timedOut();
+      }
+      futimesSync(fd, Date.now() / 1000, Date.now() / 1000);
+      await sleep(pause(waited));
+    }
+    if (fstatSync(fd).nlink === 0) {
+      return false;
+    }
+    this.#wanted = this.#touched !== null && mtime(fd) !== this.#touched;
+    this.#touched = mtime(fd);
+    return true;
+  }
+
+  #timedOut(): LockTimeoutError {
+    return new LockTimeoutError(
+      `${join(this.#folder.path, this.#name)} is held by another writer for over ${TIMEOUT / 1000} s; ` +
+        "nothing was written: try again, or end the process that hangs",
+    );
+  }
+}
+
+function mtime(fd: number): bigint {
+  return fstatSync(fd, { bigint: true }).mtimeNs;
+}
+
+function random(): number {
+  return 0.5 + Math.random() / 2;
+}
+
+/** Return how long to sleep before asking again: who has waited for long asks more often than others. */
+function pause(waited: number): number {
+  const longer = SHORTEST_POLL + waited / 4;
+  const shorter = (LONGEST_POLL * PATIENCE) / Math.max(waited, PATIENCE);
+  return Math.max(SHORTEST_POLL, Math.min(longer, shorter)) * random();
+}

@@ -1,0 +1,208 @@
+/** The NDJSON log of one session: the truth. Reading needs no lock, writing holds the session's. */
+import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, fsyncSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { CorruptLogError, RecollectError, StoreError } from "./errors.js";
+import { type Folder, ifThere } from "./folder.js";
+import type { Item } from "./json.js";
+import { ARCHIVE, archiveFile, lockFile, TEMPORARY } from "./layout.js";
+import { apply, checkSize, create, dump, inBatch, textOf } from "./line.js";
+import { type Held, Lock } from "./lock.js";
+import { whole } from "./scan.js";
+import { Snapshot } from "./snapshot.js";
+
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = constants;
+const syncFile = promisify(fdatasync);
+
+/** One session's log in a folder of logs. */
+export class Log {
+  readonly name: string;
+  readonly #folder: Folder;
+  readonly #lock: Lock;
+  readonly #snapshot = new Snapshot();
+  #fresh = true;
+
+  constructor(folder: Folder, name: string) {
+    this.name = name;
+    this.#folder = folder;
+    this.#lock = new Lock(folder, lockFile(name));
+  }
+
+  /** Return the live entries by time, ties by place; shared objects, not to be changed. */
+  entries(): Item[] {
+    const fd = ifThere(() => this.#folder.open(this.name, O_RDONLY));
+    if (fd === null) {
+      return [];
+    }
+    try {
+      this.#snapshot.read(fd);
+      return this.#snapshot.entries();
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Return the log's size in bytes, null if there is none. */
+  size(): number | null {
+    const status = this.#folder.exists() ? this.#folder.stat(this.name) : null;
+    if (status !== null && !status.isFile()) {
+      throw new CorruptLogError(`${join(this.#folder.path, this.name)} is a folder, link or device: move it away`);
+    }
+    return status && Number(status.size);
+  }
+
+  /** Make an empty log if there is none. */
+  async create(): Promise<void> {
+    await this.#writing(async () => undefined);
+  }
+
+  /**
+   * Put records in one write, all or none, and return the entries that they make.
+   *
+   * `records` is told the time of the newest entry, so that what is written next is no older.
+   */
+  async put(records: (newest: bigint | null) => Item[]): Promise<Item[]> {
+    return this.#writing(async (fd) => {
+      this.#snapshot.read(fd);
+      const { needed, results } = this.#resolved(records(this.#snapshot.scan.ts));
+      await this.#append(fd, inBatch(needed.map(dump)));
+      return results;
+    });
+  }
+
+  /** Write a tombstone; false, and nothing is written, if there is no such entry. */
+  async delete(id: string, ts: string): Promise<boolean> {
+    if (this.size() === null) {
+      return false;
+    }
+    return this.#writing(async (fd) => {
+      this.#snapshot.read(fd);
+      const found = this.#snapshot.get(id) !== undefined;
+      if (found) {
+        await this.#append(fd, [dump({ id, deleted: true, ts })]);
+      }
+      return found;
+    });
+  }
+
+  /** Empty the log, its archive included, to zero bytes; return its size before, null if it is missing. */
+  async clear(): Promise<number | null> {
+    if (this.size() === null) {
+      return null;
+    }
+    return this.#writing(async (fd) => {
+      const size = fstatSync(fd).size;
+      this.#removeArchive();
+      ftruncateSync(fd, 0);
+      fsyncSync(fd);
+      return size;
+    });
+  }
+
+  /** Remove the log with its archive and lock file; false if it is missing. */
+  async remove(): Promise<boolean> {
+    if (this.size() === null) {
+      return false;
+    }
+    return this.#holding(async (held) => {
+      const there = this.size() !== null;
+      this.#removeArchive();
+      this.#folder.unlink(this.name);
+      this.#folder.sync();
+      held.remove();
+      return there;
+    });
+  }
+
+  #removeArchive(): void {
+    this.#folder.unlink(archiveFile(this.name));
+    this.#folder.sync(ARCHIVE);
+  }
+
+  async #holding<T>(act: (held: Held) => Promise<T>): Promise<T> {
+    return this.#lock.hold(async (held) => {
+      if (held.marked || this.#fresh) {
+        // What a killed rewrite of another process left.
+        this.#folder.unlink(this.name + TEMPORARY);
+        this.#folder.unlink(archiveFile(this.name) + TEMPORARY);
+        held.unmark();
+        this.#fresh = false;
+      }
+      return act(held);
+    });
+  }
+
+  async #writing<T>(act: (fd: number) => Promise<T>): Promise<T> {
+    this.#folder.make();
+    return this.#holding(async () => {
+      const fd = this.#folder.open(this.name, O_RDWR | O_APPEND | O_CREAT);
+      try {
+        if (fstatSync(fd).size === 0) {
+          // Also if another process made it: that may have been killed before it synced the folder.
+          this.#folder.sync();
+        }
+        return await act(fd);
+      } finally {
+        closeSync(fd);
+      }
+    });
+  }
+
+  #resolved(records: Item[]): { needed: Item[]; results: Item[] } {
+    const current = new Map<string, Item>();
+    const needed: Item[] = [];
+    const results = records.map((record) => {
+      const id = String(record.id);
+      const there = current.get(id) ?? this.#snapshot.get(id);
+      const line = there ? withoutOldVector(there, record) : record;
+      const result = there ? apply(there, line) : create(line);
+      if (there) {
+        checkSize(result);
+      }
+      needed.push(line);
+      current.set(id, result);
+      return result;
+    });
+    return { needed, results };
+  }
+
+  /** Append whole lines in one write and sync them. If that fails the log is as long as before. */
+  async #append(fd: number, lines: string[]): Promise<void> {
+    const [begin, prefix] = this.#mended(fd);
+    const data = Buffer.from(prefix + lines.join(""));
+    try {
+      for (let at = 0; at < data.length; ) {
+        at += writeSync(fd, data, at);
+      }
+      await syncFile(fd);
+    } catch (error) {
+      ftruncateSync(fd, begin);
+      fsyncSync(fd);
+      throw error instanceof RecollectError ? error : this.#failed(error);
+    }
+  }
+
+  #failed(cause: unknown): StoreError {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new StoreError(`${join(this.#folder.path, this.name)}: ${reason}; nothing was stored`, { cause });
+  }
+
+  /** Return where to write and what to write first, so that new lines stand on their own. */
+  #mended(fd: number): [begin: number, prefix: string] {
+    const { torn, rest } = this.#snapshot.scan;
+    if (torn !== null && whole(rest) === null) {
+      ftruncateSync(fd, torn);
+      return [torn, ""];
+    }
+    return [fstatSync(fd).size, rest.length > 0 ? "\n" : ""];
+  }
+}
+
+/** Return a later line of an entry so that no vector answers for a text that it was not given for. */
+function withoutOldVector(there: Item, later: Item): Item {
+  if (!("embedding" in there) || "embedding" in later || textOf(apply(there, later)) === textOf(there)) {
+    return later;
+  }
+  return { ...later, embedding: null };
+}

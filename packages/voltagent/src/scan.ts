@@ -1,0 +1,218 @@
+/** Reading a log forwards, with what readers must hide or fill in (docs/formats/log.md). */
+import { createHash } from "node:crypto";
+import { fstatSync, readSync } from "node:fs";
+
+import type { Item } from "./json.js";
+import { idOf, isPut, MAX_LINE, parse, withoutBom } from "./line.js";
+import { formatTime, type Microseconds, readTime } from "./time.js";
+
+const CHUNK = 1 << 20;
+const LF = 0x0a;
+
+/** A line where it stands in its file. */
+export interface Line {
+  offset: number;
+  /** Its bytes without the newline; empty for a line that is too long to be one. */
+  raw: Buffer;
+  /** Its bytes with the newline. */
+  length: number;
+  /** Its object, null if it is unreadable. */
+  record: Item | null;
+}
+
+type Batch = readonly [place: number, length: number];
+
+/** Return the place and the length of the batch that a line says it is part of. */
+function batchOf(record: Item | null): Batch | null {
+  const value = record?.batch;
+  if (!Array.isArray(value) || value.length !== 2 || !value.every(Number.isInteger)) {
+    return null;
+  }
+  const [place, length] = value as [number, number];
+  return place >= 1 && place <= length ? [place, length] : null;
+}
+
+/** The lines of one batch, as they come. */
+class Run {
+  readonly lines: Line[] = [];
+  #place = 0;
+  #length = 0;
+  #untouched = true;
+
+  takes(line: Line, batch: Batch | null): boolean {
+    return line.record === null || (batch !== null && batch[1] === this.#length && batch[0] > this.#place);
+  }
+
+  add(line: Line, batch: Batch | null): void {
+    this.lines.push(line);
+    const [place, length] = batch ?? [this.#place, this.#length];
+    this.#untouched &&= place === this.#place + 1;
+    [this.#place, this.#length] = [place, length];
+  }
+
+  get ended(): boolean {
+    return this.#place === this.#length;
+  }
+
+  get torn(): boolean {
+    return this.lines.length > 0 && this.#untouched && !this.ended;
+  }
+}
+
+/** The lines of a log, taken up again where an earlier scan of the same file stopped. */
+export class Scan {
+  /** The offset behind the last line that can no longer change its meaning. */
+  settled = 0;
+  /** Where the torn batch begins that the log ends with; null if it does not. */
+  torn: number | null = null;
+  /** The offset behind the last newline. */
+  end = 0;
+  /** The bytes behind the last newline. */
+  rest: Buffer = Buffer.alloc(0);
+  /** The time of the last line. */
+  ts: Microseconds | null = null;
+  readonly #seen = new Map<string, number>();
+
+  /** Give every line to `take` that readers take in, in file order. */
+  read(fd: number, take: (line: Line) => void): void {
+    const give = (line: Line): void => take(this.#named(fd, line));
+    let run = new Run();
+    for (const line of this.#complete(fd)) {
+      const batch = batchOf(line.record);
+      if (run.lines.length > 0 && !run.takes(line, batch)) {
+        this.#close(run, give);
+        run = new Run();
+      }
+      if (batch === null && run.lines.length === 0) {
+        give(line);
+        continue;
+      }
+      run.add(line, batch);
+      if (run.ended) {
+        this.#close(run, give);
+        run = new Run();
+      }
+    }
+    this.#last(run, give);
+  }
+
+  #last(run: Run, give: (line: Line) => void): void {
+    this.torn = run.torn ? (run.lines[0]?.offset ?? null) : null;
+    if (this.torn === null) {
+      this.#close(run, give);
+      this.settled = this.end;
+    }
+    const record = whole(this.rest);
+    if (record !== null) {
+      const settled = this.settled;
+      give({ offset: this.end, raw: withoutBom(this.rest), length: this.rest.length, record });
+      this.settled = settled;
+    }
+  }
+
+  #close(run: Run, give: (line: Line) => void): void {
+    const last = run.lines.at(-1);
+    if (run.torn && last) {
+      this.settled = last.offset + last.length;
+      return;
+    }
+    run.lines.forEach(give);
+  }
+
+  #named(fd: number, line: Line): Line {
+    this.settled = line.offset + line.length;
+    if (line.record === null) {
+      return line;
+    }
+    const moment = readTime(line.record.ts);
+    this.ts = moment ?? this.ts ?? fstatSync(fd, { bigint: true }).mtimeNs / 1000n;
+    if (moment === null) {
+      line.record.ts = formatTime(this.ts);
+    }
+    this.#giveId(line, line.record);
+    return line;
+  }
+
+  /** Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken. */
+  #giveId(line: Line, record: Item): void {
+    const named = idOf(record);
+    if (named !== null) {
+      const found = /^([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?$/.exec(named);
+      if (found?.[1] !== undefined) {
+        this.#seen.set(found[1], Math.max(this.#seen.get(found[1]) ?? 0, Number(found[2] ?? 1)));
+      }
+    } else if (isPut(record)) {
+      const digest = derivedId(line.raw);
+      const count = (this.#seen.get(digest) ?? 0) + 1;
+      this.#seen.set(digest, count);
+      record.id = count === 1 ? digest : `${digest}-${count}`;
+    }
+  }
+
+  *#complete(fd: number): Generator<Line> {
+    let offset = this.settled;
+    let pending: Buffer[] = [];
+    let held = 0;
+    for (const chunk of chunks(fd, offset)) {
+      let begin = 0;
+      for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, begin)) {
+        const length = held + at - begin + 1;
+        const raw = length > MAX_LINE ? null : Buffer.concat([...pending, chunk.subarray(begin, at)]);
+        const line = lineOf(offset, raw, length);
+        if (line) {
+          yield line;
+        }
+        [offset, begin, pending, held] = [offset + length, at + 1, [], 0];
+      }
+      held += chunk.length - begin;
+      pending = held > MAX_LINE ? [] : [...pending, chunk.subarray(begin)];
+    }
+    this.end = offset;
+    this.rest = held > MAX_LINE ? Buffer.from([0]) : Buffer.concat(pending);
+  }
+}
+
+function* chunks(fd: number, start: number): Generator<Buffer> {
+  for (let at = start; ; ) {
+    const chunk = Buffer.allocUnsafe(CHUNK);
+    const count = readSync(fd, chunk, 0, CHUNK, at);
+    if (count === 0) {
+      return;
+    }
+    at += count;
+    yield chunk.subarray(0, count);
+  }
+}
+
+function lineOf(offset: number, raw: Buffer | null, length: number): Line | null {
+  if (raw === null) {
+    return { offset, raw: Buffer.alloc(0), length, record: null };
+  }
+  const record = parse(raw);
+  const bare = withoutBom(raw);
+  return record === null && stripped(bare).length === 0 ? null : { offset, raw: bare, length, record };
+}
+
+/** Return the object of an unfinished last line that only lacks its newline and is no part of a batch. */
+export function whole(rest: Buffer): Item | null {
+  const record = parse(rest);
+  return batchOf(record) === null ? record : null;
+}
+
+function derivedId(raw: Buffer): string {
+  return createHash("sha256").update(stripped(raw)).digest("hex").slice(0, 32);
+}
+
+const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d);
+
+function stripped(raw: Buffer): Buffer {
+  let [begin, end] = [0, raw.length];
+  while (begin < end && isSpace(raw[begin])) {
+    begin += 1;
+  }
+  while (end > begin && isSpace(raw[end - 1])) {
+    end -= 1;
+  }
+  return raw.subarray(begin, end);
+}

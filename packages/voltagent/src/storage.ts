@@ -1,0 +1,201 @@
+/** VoltAgent's storage on a running `recollect serve`. */
+import {
+  ConversationNotFoundError,
+  LoggerProxy,
+  type Conversation,
+  type ConversationQueryOptions,
+  type ConversationStepRecord,
+  type CreateConversationInput,
+  type GetConversationStepsOptions,
+  type GetMessagesOptions,
+  type OperationContext,
+  type StorageAdapter,
+  type WorkflowRunQuery,
+  type WorkflowStateEntry,
+} from "@voltagent/core";
+import type { UIMessage } from "ai";
+
+import { Client, type ClientOptions } from "./client.js";
+import { Conversations } from "./conversations.js";
+import type { InfoLogger } from "./files.js";
+import { Messages, type StoredMessage } from "./messages.js";
+import { Steps } from "./steps.js";
+import { UnderWay } from "./under-way.js";
+import { type Whose, WorkingMemory } from "./working-memory.js";
+import { Workflows } from "./workflows.js";
+
+export interface RecollectStorageOptions extends ClientOptions {
+  /** Told of every clear; VoltAgent's own logger if not given. */
+  logger?: InfoLogger;
+}
+
+/**
+ * One agent's memory on a server. Every other agent's is out of reach, whatever ids are passed.
+ *
+ * Messages are entries of the session that has the conversation's id, so that they are listed, shown and
+ * recalled like any other. Everything else lies in the agent's files below `voltagent/`. Calls are tried
+ * again while the server is away, because VoltAgent drops what its storage refuses.
+ *
+ * @example
+ * const storage = new RecollectStorage({ agent: "coder", token: process.env.RECOLLECT_TOKEN });
+ * const agent = new Agent({ name: "coder", model, instructions, memory: new Memory({ storage }) });
+ */
+export class RecollectStorage implements StorageAdapter {
+  /** The agent's slug. */
+  readonly agent: string;
+  readonly #logger: InfoLogger;
+  readonly #messages: Messages;
+  readonly #conversations: Conversations;
+  readonly #steps: Steps;
+  readonly #workingMemory: WorkingMemory;
+  readonly #workflows: Workflows;
+  readonly #underWay = new UnderWay();
+
+  constructor(options: RecollectStorageOptions) {
+    const client = new Client(options);
+    this.agent = client.agent;
+    this.#logger = options.logger ?? new LoggerProxy({ component: "recollect" });
+    this.#messages = new Messages(client);
+    this.#conversations = new Conversations(client);
+    this.#steps = new Steps(client);
+    this.#workingMemory = new WorkingMemory(client);
+    this.#workflows = new Workflows(client);
+  }
+
+  async addMessage(
+    message: UIMessage,
+    userId: string,
+    conversationId: string,
+    context?: OperationContext,
+  ): Promise<void> {
+    await this.#underWay.during(conversationId, this.#messages.put(message, userId, conversationId, context));
+  }
+
+  async addMessages(
+    messages: UIMessage[],
+    userId: string,
+    conversationId: string,
+    context?: OperationContext,
+  ): Promise<void> {
+    for (const message of messages) {
+      await this.addMessage(message, userId, conversationId, context);
+    }
+  }
+
+  async getMessages(userId: string, conversationId: string, options?: GetMessagesOptions): Promise<StoredMessage[]> {
+    await this.#underWay.quiet(conversationId);
+    return this.#messages.list(userId, conversationId, options);
+  }
+
+  /** Empty a conversation's session to zero bytes, or all of a user's; its record stays. */
+  async clearMessages(userId: string, conversationId?: string, context?: OperationContext): Promise<void> {
+    const conversations =
+      conversationId === undefined
+        ? (await this.#conversations.query({ userId })).map(({ id }) => id)
+        : [conversationId];
+    for (const conversation of conversations) {
+      await this.#clear(userId, conversation, context?.logger ?? this.#logger);
+    }
+  }
+
+  async #clear(userId: string, session: string, logger: InfoLogger): Promise<void> {
+    const bytes = await this.#messages.clear(userId, session);
+    await this.#steps.clear(userId, session);
+    if (bytes !== null) {
+      logger.info("memory.clear", { event: "memory.clear", agent: this.agent, session, bytes });
+    }
+  }
+
+  async deleteMessages(messageIds: string[], userId: string, conversationId: string): Promise<void> {
+    await this.#messages.delete(messageIds, userId, conversationId);
+  }
+
+  async createConversation(input: CreateConversationInput): Promise<Conversation> {
+    return this.#underWay.during(input.id, this.#conversations.create(input));
+  }
+
+  async getConversation(id: string): Promise<Conversation | null> {
+    return this.#underWay.during(id, this.#conversations.get(id));
+  }
+
+  async getConversations(resourceId: string): Promise<Conversation[]> {
+    return this.#conversations.query({ resourceId });
+  }
+
+  async getConversationsByUserId(
+    userId: string,
+    options: Omit<ConversationQueryOptions, "userId"> = {},
+  ): Promise<Conversation[]> {
+    return this.#conversations.query({ ...options, userId });
+  }
+
+  async queryConversations(options: ConversationQueryOptions): Promise<Conversation[]> {
+    return this.#conversations.query(options);
+  }
+
+  async countConversations(options: ConversationQueryOptions): Promise<number> {
+    return this.#conversations.count(options);
+  }
+
+  async updateConversation(
+    id: string,
+    updates: Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>,
+  ): Promise<Conversation> {
+    return this.#underWay.during(id, this.#conversations.update(id, updates));
+  }
+
+  /** Remove a conversation with its session, steps and working memory: no byte and no list has it any more. */
+  async deleteConversation(id: string): Promise<void> {
+    const hadSession = await this.#messages.remove(id);
+    await this.#steps.remove(id);
+    await this.#workingMemory.remove({ scope: "conversation", conversationId: id });
+    const hadRecord = await this.#conversations.remove(id);
+    if (!hadSession && !hadRecord) {
+      throw new ConversationNotFoundError(id);
+    }
+  }
+
+  async saveConversationSteps(steps: ConversationStepRecord[]): Promise<void> {
+    await this.#steps.save(steps);
+  }
+
+  async getConversationSteps(
+    userId: string,
+    conversationId: string,
+    options?: GetConversationStepsOptions,
+  ): Promise<ConversationStepRecord[]> {
+    return this.#steps.list(userId, conversationId, options);
+  }
+
+  async getWorkingMemory(whose: Whose): Promise<string | null> {
+    return this.#workingMemory.get(whose);
+  }
+
+  async setWorkingMemory(whose: Whose & { content: string }): Promise<void> {
+    await this.#workingMemory.set(whose);
+  }
+
+  async deleteWorkingMemory(whose: Whose): Promise<void> {
+    await this.#workingMemory.remove(whose);
+  }
+
+  async getWorkflowState(executionId: string): Promise<WorkflowStateEntry | null> {
+    return this.#workflows.get(executionId);
+  }
+
+  async queryWorkflowRuns(query: WorkflowRunQuery): Promise<WorkflowStateEntry[]> {
+    return this.#workflows.query(query);
+  }
+
+  async setWorkflowState(executionId: string, state: WorkflowStateEntry): Promise<void> {
+    await this.#workflows.set(executionId, state);
+  }
+
+  async updateWorkflowState(executionId: string, updates: Partial<WorkflowStateEntry>): Promise<void> {
+    await this.#workflows.update(executionId, updates);
+  }
+
+  async getSuspendedWorkflowStates(workflowId: string): Promise<WorkflowStateEntry[]> {
+    return this.#workflows.query({ workflowId, status: "suspended" });
+  }
+}

@@ -1,0 +1,56 @@
+/** Working memory: one text a conversation or a user, a file that people can read and edit. */
+import type { WorkingMemoryScope } from "@voltagent/core";
+
+import type { Client } from "./client.js";
+import { urlOf } from "./documents.js";
+import { fileStem } from "./layout.js";
+
+/** Whose working memory it is. */
+export interface Whose {
+  conversationId?: string;
+  userId?: string;
+  scope: WorkingMemoryScope;
+}
+
+const NOT_FOUND = 404;
+
+/** One agent's working memory. */
+export class WorkingMemory {
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Return the text, null if there is none. */
+  async get(whose: Whose): Promise<string | null> {
+    const path = pathOf(whose);
+    if (path === null) {
+      return null;
+    }
+    const { status, body } = await this.#client.send("GET", path, { allow: [NOT_FOUND] });
+    return status === NOT_FOUND ? null : String(body.content);
+  }
+
+  /** Write the text, also for a conversation whose record does not exist yet: that is made in the background. */
+  async set(whose: Whose & { content: string }): Promise<void> {
+    const path = pathOf(whose);
+    if (path === null) {
+      throw new TypeError(`working memory of a ${whose.scope} needs its ${whose.scope}Id`);
+    }
+    await this.#client.send("PUT", path, { body: { content: whose.content.toWellFormed() } });
+  }
+
+  /** Remove the text; one that is missing is fine. */
+  async remove(whose: Whose): Promise<void> {
+    const path = pathOf(whose);
+    if (path !== null) {
+      await this.#client.send("DELETE", path, { allow: [NOT_FOUND] });
+    }
+  }
+}
+
+function pathOf({ conversationId, userId, scope }: Whose): string | null {
+  const [kind, id] = scope === "user" ? (["users", userId] as const) : (["conversations", conversationId] as const);
+  return id === undefined ? null : urlOf(`voltagent/working-memory/${kind}/${fileStem(id)}.md`);
+}

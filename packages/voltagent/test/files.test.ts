@@ -1,0 +1,149 @@
+/** The adapter on files: save, load, clear, list, and what it refuses. */
+import assert from "node:assert/strict";
+import {
+  appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { InMemoryObservabilityAdapter, VoltAgentObservability } from "@voltagent/core";
+
+import { CorruptLogError, InvalidAgentIdError, InvalidSessionIdError, MemoryAdapter } from "../src/index.js";
+import { newFolder, sessionsOf } from "./places.js";
+
+const quiet = { info: (): void => undefined };
+
+function adapter(agent = "coder"): { memory: MemoryAdapter; folder: string; root: string } {
+  const root = newFolder();
+  return { root, memory: new MemoryAdapter({ root, agent, logger: quiet }), folder: sessionsOf(root, agent) };
+}
+
+test("a save without a session goes to the one begun last", async () => {
+  const { memory, folder } = adapter();
+  const session = await memory.newSession();
+  assert.equal(readFileSync(join(folder, `${session}.ndjson`), "utf8"), "");
+  const saved = await memory.save({ role: "user", content: "Hi" });
+  assert.deepEqual(await memory.load(session), [saved]);
+});
+
+test("an event becomes one line with id, time and type", async () => {
+  const { memory, folder } = adapter();
+  await memory.save({ role: "user", content: "Hi", at: new Date(0), nothing: undefined }, "s");
+  const line = JSON.parse(readFileSync(join(folder, "s.ndjson"), "utf8")) as Record<string, unknown>;
+  assert.deepEqual(Object.keys(line), ["id", "ts", "type", "role", "content", "at"]);
+  assert.match(String(line.ts), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+});
+
+test("a limit keeps the newest events, oldest first", async () => {
+  const { memory } = adapter();
+  await memory.saveAll([1, 2, 3].map((n) => ({ n })), "s");
+  assert.deepEqual((await memory.load("s", { limit: 2 })).map(({ n }) => n), [2, 3]);
+  assert.deepEqual(await memory.load("s", { limit: 0 }), []);
+  await assert.rejects(memory.load("s", { limit: -1 }), RangeError);
+});
+
+test("what one adapter wrote another reads at once", async () => {
+  const { memory, root } = adapter();
+  const other = new MemoryAdapter({ root, agent: "coder" });
+  await memory.save({ n: 1 }, "s");
+  assert.equal((await other.load("s")).length, 1);
+  await other.save({ n: 2 }, "s");
+  assert.deepEqual((await memory.load("s")).map(({ n }) => n), [1, 2]);
+});
+
+test("many saves of one process at once are all kept in their order", async () => {
+  const { memory } = adapter();
+  await Promise.all(Array.from({ length: 100 }, (_, n) => memory.save({ n }, "s")));
+  assert.deepEqual((await memory.load("s")).map(({ n }) => n), Array.from({ length: 100 }, (_, n) => n));
+});
+
+test("a line that is being written is left alone by readers and ended by the next writer", async () => {
+  const { memory, folder } = adapter();
+  await memory.save({ n: 1 }, "s");
+  appendFileSync(join(folder, "s.ndjson"), '{"id":"x","n"');
+  assert.equal((await memory.load("s")).length, 1);
+  await memory.save({ n: 2 }, "s");
+  assert.deepEqual((await memory.load("s")).map(({ n }) => n), [1, 2]);
+});
+
+test("the list has id, time and size of every session, the one changed last first", async () => {
+  const { memory } = adapter();
+  await memory.save({ n: 1 }, "old");
+  await memory.save({ n: 2 }, "new/er");
+  const found = await memory.list();
+  assert.deepEqual(found.map(({ id }) => id), ["new/er", "old"]);
+  assert.ok(found.every(({ modified, size }) => modified instanceof Date && size > 0));
+});
+
+test("clearing leaves no byte of log and archive", async () => {
+  const { memory, folder } = adapter();
+  await memory.save({ secret: 1 }, "s");
+  mkdirSync(join(folder, ".archive"));
+  writeFileSync(join(folder, ".archive", "s.ndjson"), "old\n");
+  assert.equal(await memory.clear("s"), true);
+  assert.equal(statSync(join(folder, "s.ndjson")).size, 0);
+  assert.deepEqual(readdirSync(join(folder, ".archive")), []);
+});
+
+test("clearing is reported through VoltAgent's logger with agent, session and bytes", async () => {
+  const storage = new InMemoryObservabilityAdapter();
+  const observability = new VoltAgentObservability({ storage });
+  const { root, folder } = adapter();
+  const memory = new MemoryAdapter({ root, agent: "coder" });
+  await memory.save({ secret: 1 }, "s");
+  const bytes = statSync(join(folder, "s.ndjson")).size;
+  await memory.clear("s");
+  await observability.forceFlush();
+  const records = await storage.queryLogs({});
+  const { component: _, ...attributes } = records.find(({ body }) => body === "memory.clear")?.attributes ?? {};
+  assert.deepEqual(attributes, { event: "memory.clear", agent: "coder", session: "s", bytes });
+});
+
+test("a deleted session leaves no file and no place in the list", async () => {
+  const { memory, folder } = adapter();
+  await memory.save({ n: 1 }, "s");
+  assert.equal(await memory.delete("s"), true);
+  assert.deepEqual(readdirSync(folder), []);
+  assert.deepEqual(await memory.list(), []);
+  assert.equal(await memory.delete("s"), false);
+  assert.equal(await memory.clear("s"), false);
+});
+
+test("an adapter for another agent reads nothing of the first, also with equal ids", async () => {
+  const { memory } = adapter("one");
+  await memory.save({ secret: 1 }, "same");
+  const other = memory.forAgent("other");
+  assert.deepEqual(await other.load("same"), []);
+  assert.deepEqual(await other.list(), []);
+});
+
+test("names that would leave the folder are refused, and nothing is touched", async () => {
+  const { memory, root } = adapter();
+  assert.throws(() => new MemoryAdapter({ root, agent: "../x" }), InvalidAgentIdError);
+  for (const id of ["", "x".repeat(201), "\ud800"]) {
+    await assert.rejects(memory.save({ n: 1 }, id), InvalidSessionIdError);
+  }
+  assert.equal(existsSync(join(root, "agents")), false);
+});
+
+test("a link in the place of a log or of a folder is not followed", async () => {
+  const { memory, folder, root } = adapter();
+  const outside = join(newFolder(), "outside");
+  writeFileSync(outside, "untouched\n");
+  mkdirSync(folder, { recursive: true });
+  symlinkSync(outside, join(folder, "s.ndjson"));
+  await assert.rejects(memory.save({ n: 1 }, "s"), CorruptLogError);
+  await assert.rejects(memory.clear("s"), CorruptLogError);
+  symlinkSync(join(root, "agents", "coder"), join(root, "agents", "linked"));
+  await assert.rejects(memory.forAgent("linked").load("s"), CorruptLogError);
+  assert.equal(readFileSync(outside, "utf8"), "untouched\n");
+});
+
+test("what has no JSON form is refused, and nothing is written", async () => {
+  const { memory } = adapter();
+  for (const event of [{ n: NaN }, { f: () => 1 }, { m: new Map() }, { s: "\ud800" }, { b: 1n }]) {
+    await assert.rejects(memory.save(event, "s"));
+  }
+  await assert.rejects(memory.save([] as object, "s"), TypeError);
+  assert.deepEqual(await memory.list(), []);
+});

@@ -1,0 +1,72 @@
+/** The golden fixture that the Python side (tests/packages) writes and reads as well. */
+import assert from "node:assert/strict";
+import { appendFileSync, cpSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { MemoryAdapter } from "../src/files.js";
+import { sessionFile, sessionOf } from "../src/layout.js";
+import { GOLDEN, newFolder, sessionsOf } from "./places.js";
+
+interface Step {
+  op: "save" | "batch" | "delete" | "clear" | "remove" | "append";
+  session: string;
+  id: string;
+  event: object;
+  events: object[];
+  text: string;
+}
+
+const script = JSON.parse(readFileSync(join(GOLDEN, "operations.json"), "utf8")) as {
+  clock: string;
+  operations: Step[];
+};
+const events = JSON.parse(readFileSync(join(GOLDEN, "events.json"), "utf8")) as Record<string, object[]>;
+const quiet = { info: (): void => undefined };
+
+async function carryOut(root: string): Promise<void> {
+  const memory = new MemoryAdapter({ root, agent: "golden", clock: () => new Date(script.clock), logger: quiet });
+  const does: Record<Step["op"], (step: Step) => unknown> = {
+    save: (step) => memory.save(step.event, step.session),
+    batch: (step) => memory.saveAll(step.events, step.session),
+    delete: (step) => memory.deleteEvent(step.session, step.id),
+    clear: (step) => memory.clear(step.session),
+    remove: (step) => memory.delete(step.session),
+    append: (step) => appendFileSync(join(sessionsOf(root, "golden"), sessionFile(step.session)), step.text),
+  };
+  for (const step of script.operations) {
+    await does[step.op](step);
+  }
+}
+
+function files(root: string): Record<string, string> {
+  const folder = sessionsOf(root, "golden");
+  return Object.fromEntries(readdirSync(folder).sort().map((name) => [name, readFileSync(join(folder, name), "utf8")]));
+}
+
+test("the same operations write the fixture's bytes", async () => {
+  const root = newFolder();
+  await carryOut(root);
+  assert.deepEqual(files(root), files(join(GOLDEN, "home")));
+});
+
+test("the fixture reads back as its events", async () => {
+  const root = newFolder();
+  cpSync(join(GOLDEN, "home"), root, { recursive: true });
+  const memory = new MemoryAdapter({ root, agent: "golden" });
+  for (const [session, expected] of Object.entries(events)) {
+    assert.deepEqual(await memory.load(session), expected);
+  }
+});
+
+test("the fixture lists the sessions that have events", async () => {
+  const root = newFolder();
+  cpSync(join(GOLDEN, "home"), root, { recursive: true });
+  const found = await new MemoryAdapter({ root, agent: "golden" }).list();
+  assert.deepEqual(found.map(({ id }) => id).sort(), Object.keys(events).sort());
+});
+
+test("every file name of the fixture stands for one session, both ways", () => {
+  const logs = Object.keys(files(join(GOLDEN, "home"))).filter((name) => name.endsWith(".ndjson"));
+  assert.deepEqual(logs.map((name) => sessionFile(sessionOf(name))), logs);
+});

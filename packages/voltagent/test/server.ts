@@ -1,0 +1,64 @@
+/** A real `recollect serve` for tests, which can be ended and begun again on the same port. */
+import { type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+
+import { RecollectStorage, type RecollectStorageOptions } from "../src/index.js";
+import { firstLine, newFolder, output, python } from "./places.js";
+
+export class Server {
+  readonly home = newFolder(() => this.end());
+  #child: ChildProcess | undefined;
+  #port = "0";
+  #token: Promise<string> | undefined;
+
+  /** Start a server on a new home; it ends with the test, or with the file's tests. */
+  static async start(): Promise<Server> {
+    const server = new Server();
+    await server.begin();
+    return server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Start the process, on the port that it had before. */
+  async begin(): Promise<void> {
+    this.#child = python(["-m", "recollect", "serve", "--home", this.home, "--port", this.#port]);
+    const port = /http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(await firstLine(this.#child))?.[1];
+    if (port === undefined) {
+      throw new Error("recollect serve did not say where it is");
+    }
+    this.#port = port;
+    this.#child.stdout?.resume();
+  }
+
+  /** End the process, kindly or at once. */
+  async end(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child?.exitCode === null && child.signalCode === null) {
+      const ended = once(child, "exit");
+      child.kill(signal);
+      await ended;
+    }
+  }
+
+  /** Make a token for some agents, or for all. */
+  async token(...agents: string[]): Promise<string> {
+    const only = agents.length > 0 ? ["--agents", agents.join(",")] : [];
+    return ((await this.command("token", "create", ...only)) as { token: string }).token;
+  }
+
+  /** Return a storage for an agent, with a token for all of the home. */
+  async storage(agent: string, options: Partial<RecollectStorageOptions> = {}): Promise<RecollectStorage> {
+    this.#token ??= this.token();
+    const logger = { info: (): void => undefined };
+    return new RecollectStorage({ agent, url: this.url, token: await this.#token, logger, ...options });
+  }
+
+  /** Run a command of recollect on the home and return the document that it prints. */
+  async command(...args: string[]): Promise<unknown> {
+    return JSON.parse(await output(python(["-m", "recollect", ...args, "--home", this.home, "--json"])));
+  }
+}

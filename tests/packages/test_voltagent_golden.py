@@ -1,0 +1,71 @@
+"""The golden fixture that this side and packages/voltagent both write and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import MemoryAdapter
+from recollect.layout import LAYOUTS
+
+GOLDEN = Path(__file__).parent / "golden"
+SCRIPT = json.loads((GOLDEN / "operations.json").read_text("utf-8"))
+EVENTS = json.loads((GOLDEN / "events.json").read_text("utf-8"))
+SESSIONS = Path("agents", "golden", "memory", "sessions")
+MOMENT = datetime.fromisoformat(SCRIPT["clock"])
+
+
+def carry_out(root: Path) -> None:
+    """Do in a new home what the fixture's script says."""
+    with recollect.open(root, embedder="none", clock=lambda: MOMENT) as home:
+        adapter = MemoryAdapter(home, "golden")
+        session = home.agent("golden").session
+
+        def append(step: Mapping[str, Any]) -> None:
+            names = {LAYOUTS["default"].session_of(path.name): path for path in logs(root)}
+            with names[step["session"]].open("ab") as log:
+                log.write(step["text"].encode())
+
+        does: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+            "save": lambda step: adapter.save(step["event"], step["session"]),
+            "batch": lambda step: session(step["session"]).add_many(step["events"]),
+            "delete": lambda step: session(step["session"]).delete(step["id"]),
+            "clear": lambda step: adapter.clear(step["session"]),
+            "remove": lambda step: adapter.delete(step["session"]),
+            "append": append,
+        }
+        for step in SCRIPT["operations"]:
+            does[step["op"]](step)
+
+
+def logs(root: Path) -> list[Path]:
+    """Return the logs of the fixture's agent."""
+    return list((root / SESSIONS).glob("*.ndjson"))
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Return everything that is in the folder of the sessions."""
+    return {path.name: path.read_bytes() for path in sorted((root / SESSIONS).iterdir()) if path.is_file()}
+
+
+def test_the_same_operations_write_the_fixtures_bytes(tmp_path: Path) -> None:
+    carry_out(tmp_path)
+    assert files(tmp_path) == files(GOLDEN / "home")
+
+
+@pytest.mark.parametrize("session", sorted(EVENTS))
+def test_the_fixture_reads_back_as_its_events(tmp_path: Path, session: str) -> None:
+    copytree(GOLDEN / "home", tmp_path, dirs_exist_ok=True)
+    assert MemoryAdapter(tmp_path, "golden").load(session) == EVENTS[session]
+
+
+def test_the_fixture_lists_the_sessions_that_have_events(tmp_path: Path) -> None:
+    copytree(GOLDEN / "home", tmp_path, dirs_exist_ok=True)
+    assert {info.id for info in MemoryAdapter(tmp_path, "golden").list()} == EVENTS.keys()
