@@ -246,7 +246,8 @@ PUBLIC = {
     "Agent": {
         "new_session": "new_session", "sessions": "list_sessions", "get": "get_entry",
         "update": "update_entry",
-        "delete": "delete_entry", "purge": "purge_entry", "history": "entry_history", "link": "link_entry",
+        "delete": "delete_entry", "purge": "purge_entry", "purge_matching": "purge_matching",
+        "history": "entry_history", "link": "link_entry",
         "related": "related_entries", "recall": "recall", "context": "context",
         "entry_counts": "count_entries",
     },
@@ -263,12 +264,12 @@ PUBLIC = {
     },
 }  # fmt: skip
 WITHIN = {
-    "Home": {"agent", "close", "root"},
+    "Home": {"agent", "backup", "close", "root"},
     "Agent": {"session", "files", "vectors", "slug"},
     "Session": {"count", "agent", "id"},
-    "Notes": set(),
+    "Notes": {"others", "size", "sources"},
 }
-"""What is no call of its own: it leads to other calls, or serves the library itself."""
+"""What is no call of its own: it leads to other calls, or serves the library or who sits at the machine."""
 
 
 @pytest.mark.parametrize("name", PUBLIC)

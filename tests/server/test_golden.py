@@ -88,7 +88,7 @@ def answers(way: Way) -> list[tuple[str, Any]]:
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d\.\d{6}Z)?")
-_OF_PLACE = {"took_ms": 0, "source": "file", "modified": "T", "message": "…", "next": None}
+_OF_PLACE = {"took_ms": 0, "source": "file", "modified": "T", "message": "…", "subject": "…", "next": None}
 
 
 def settled(answer: Any, ids: list[str]) -> Any:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import HTMLResponse
+from starlette.routing import Match
 
 from recollect.home import Home
 from recollect.notes import Notes
@@ -21,6 +22,8 @@ from recollect.server.origins import LOOPBACK, Origins
 from recollect.server.routes import agents, entries, files, recall, sessions, upkeep
 from recollect.server.routes import notes as notes_routes
 from recollect.server.tokens import Tokens
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 _ABOUT = """Memory for AI agents, over HTTP. The same words, documents and codes as the command's `--json`.
 
@@ -78,10 +81,18 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
     if notes is not None:
         app.include_router(notes_routes.router, prefix="/v1")
     app.include_router(sign_in.router)
+    # Pages take whatever is left, and an unknown address of the API is not theirs.
+    app.add_api_route("/v1/{path:path}", _unknown, methods=METHODS, include_in_schema=False)
     if web is None:
         app.get("/", include_in_schema=False)(_front)
     else:
         web(app)
+
+
+async def _unknown(request: Request) -> Response:
+    """Refuse an address that no route has, or that has one for other methods only."""
+    matches = (route.matches(request.scope)[0] for route in request.app.routes)
+    raise HTTPException(405 if Match.PARTIAL in matches else 404)
 
 
 async def _front() -> Response:

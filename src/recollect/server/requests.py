@@ -189,6 +189,16 @@ class Deduplication(Body):
     type: NoteType | None = None
 
 
+class Purging(Body):
+    """Which entries to remove every byte of."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "hunter2", "dry_run": True}]})
+
+    text: str = Field(min_length=1, description="What they hold, in any case.")
+    session: str | None = Field(default=None, description="Only those of this session.")
+    dry_run: bool = Field(default=False, description="List them, and remove nothing.")
+
+
 class Indexing(Body):
     """How to bring the indexes up to date."""
 

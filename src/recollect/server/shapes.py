@@ -68,6 +68,20 @@ class Purged(Shape):
     purged: Literal[True]
 
 
+class PurgedEntry(Shape):
+    """Where an entry was."""
+
+    session: str
+    id: str
+
+
+class PurgedEntries(Shape):
+    """What is gone for good, or would be."""
+
+    dry_run: bool
+    entries: list[PurgedEntry]
+
+
 class Agents(Shape):
     """The slugs of agents, sorted."""
 

@@ -27,7 +27,7 @@ from recollect.server.parts import (
     answer,
     responds,
 )
-from recollect.server.requests import Change, Keys, Link, NewEntries, NewEntry
+from recollect.server.requests import Change, Keys, Link, NewEntries, NewEntry, Purging
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
@@ -147,6 +147,14 @@ def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -
     """Remove every byte of an entry, history and index included. This cannot be undone."""
     memory.purge(entry, holder)
     return answer({"id": entry, "purged": True})
+
+
+@router.post("/purge", **responds(shapes.PurgedEntries))
+def purge_matching(memory: Writing, body: Purging) -> Response:
+    """Remove every byte of each entry that holds a text, deleted and archived ones included, or list them."""
+    found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
+    entries = [{"session": session, "id": entry} for session, entry in found]
+    return answer({"dry_run": body.dry_run, "entries": entries})
 
 
 @router.get("/entries/{entry}/history", **responds(shapes.Versions))
