@@ -98,7 +98,7 @@ def vectors(home: Home) -> None:
 
 READS = {"entries", "newest", "other session", "recall", "get", "other agent", "read", "list", "similar"}
 WRITES = {"add", "update", "purge", "compact", "write", "append", "remove", "purge agent"}
-OF_LOGS = {"entries", "newest", "get", "add", "update", "purge", "compact", "doctor"}
+OF_LOGS = {"entries", "newest", "get", "add", "update", "purge", "compact"}
 INDEX = f".index/a/v{SCHEMA}"
 DENIED, PENDING = "AccessDeniedError", "PurgePendingError"
 
@@ -108,7 +108,7 @@ REFUSALS = [
     (
         "agents/a",
         0o000,
-        (READS | WRITES | {"sync", "doctor"}) - {"other agent", "similar", "purge agent"},
+        (READS | WRITES | {"sync"}) - {"other agent", "similar", "purge agent"},
         set(),
     ),
     ("agents/a/memory/sessions", 0o555, {"purge", "compact", "remove"}, set()),
@@ -116,7 +116,7 @@ REFUSALS = [
     ("agents/a/memory/sessions/s.ndjson", 0o444, {"add", "update"}, set()),
     ("agents/a/memory/sessions/s.lock", 0o000, {"add", "update", "purge", "compact"}, set()),
     ("agents/a/files", 0o000, {"read", "list", "write", "append"}, set()),
-    ("agents/a/files", 0o555, {"write"}, set()),
+    ("agents/a/files", 0o555, {"write", "append"}, set()),
     ("agents/a/files/x.md", 0o000, {"read", "append"}, set()),
     (".index", 0o000, set(), {"purge", "remove", "purge agent"}),
     (".index", 0o555, set(), {"purge agent"}),

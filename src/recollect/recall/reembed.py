@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from recollect.embed import check_embedder, embed_texts
 from recollect.embed.base import Embedder
-from recollect.errors import EmbedderUnavailableError
+from recollect.errors import EmbedderUnavailableError, StoreError
 from recollect.model import Scope
 from recollect.recall.meaning import AUTO, Choice, best, chosen
 from recollect.recall.vectors import AT_ONCE
@@ -52,15 +52,25 @@ def _wanted(choice: Choice) -> Embedder:
     return choice.embedder
 
 
+def _keep(store: Store, embedder: Embedder, agent: str, keys: Sequence[int]) -> int:
+    entries = list(store.load(agent, keys).values())
+    vectors = embed_texts(embedder, [entry.text for entry in entries]) if entries else ()
+    return store.keep_vectors(agent, embedder.id, list(zip(entries, vectors, strict=True)))
+
+
 def _embed(store: Store, embedder: Embedder, agents: list[str], progress: Progress | None) -> int:
     pending = [(agent, store.pending(embedder.id, Scope(agent))) for agent in agents]
     total, done, made = sum(len(keys) for _, keys in pending), 0, 0
     for agent, keys in pending:
         for begin in range(0, len(keys), AT_ONCE):
-            entries = list(store.load(agent, keys[begin : begin + AT_ONCE]).values())
-            vectors = embed_texts(embedder, [entry.text for entry in entries]) if entries else ()
-            made += store.keep_vectors(agent, embedder.id, list(zip(entries, vectors, strict=True)))
-            done += len(keys[begin : begin + AT_ONCE])
+            some = keys[begin : begin + AT_ONCE]
+            try:
+                made += _keep(store, embedder, agent, some)
+            except StoreError:
+                if agent in store.agents():
+                    raise
+                break  # The agent was purged meanwhile.
+            done += len(some)
             if progress:
                 progress(done, total)
     return made

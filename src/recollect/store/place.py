@@ -40,9 +40,24 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
         partial(_modes, root, layout),
         partial(_leftovers, root, layout),
     )
-    findings = [finding for look in looks for finding in look()]
+    findings: list[Finding] = []
+    for look in looks:
+        try:
+            findings += look()
+        except PermissionError as error:
+            findings.append(_refused(error))
     good = "a local folder that nobody else can read, with nothing left over"
     return findings or [Finding("ok", str(root), good if root.exists() else "nothing is kept here yet")]
+
+
+def _refused(error: PermissionError) -> Finding:
+    return Finding(
+        "error",
+        str(error.filename),
+        "the system does not let us look at it",
+        "mend its owner and mode",
+        "what lies there is neither looked after nor found",
+    )
 
 
 def mend_home(root: Path, layout: Layout) -> list[Finding]:
