@@ -155,6 +155,8 @@ class _Search:
     def _candidates(self, most: int, more: int) -> _Found:
         """Return what the lists find, with the scores that they come to."""
         alone, each = (more * max(count, 4 * most) for count in (CANDIDATES_ALONE, CANDIDATES))
+        if not self._terms:
+            each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
         words = self._store.search(self._terms, self._scope, alone) if self._terms else ()
         whole = len(words) < alone
         speakers = self._speakers(words)
