@@ -94,7 +94,7 @@ def _add_ratio(seed: int) -> float:
 
 def bulk_rate() -> float:
     """Entries a second through add_many, 1,000 at a time."""
-    with folder() as root, recollect.open(root) as home:
+    with folder() as root, recollect.open(root, embedder="none") as home:
         session = home.agent("bench").session("s")
         texts = sentences(1)
         items = [{"type": "message", "data": {"role": "user", "content": next(texts)}} for _ in range(10_000)]
@@ -104,7 +104,7 @@ def bulk_rate() -> float:
 
 def recall_by_words() -> float:
     """Milliseconds of a recall among 10,000 entries in 100 sessions, eight words a question."""
-    with folder() as root, recollect.open(root) as home:
+    with folder() as root, recollect.open(root, embedder="none") as home:
         agent = home.agent("bench")
         texts = sentences(2)
         for number in range(100):
@@ -118,13 +118,13 @@ def recall_by_words() -> float:
 def opening() -> float:
     """Seconds to open a home of 10,000 sessions in a new process and list them."""
     with folder() as root:
-        with recollect.open(root, durability="os") as home:
+        with recollect.open(root, durability="os", embedder="none") as home:
             agent = home.agent("bench")
             for number in range(10_000):
                 agent.session(f"session-{number}").add("note", text="one")
         script = (
             "import sys, time, recollect; began = time.perf_counter();"
-            "agent = recollect.open(sys.argv[1]).agent('bench'); agent.recall('one');"
+            "agent = recollect.open(sys.argv[1], embedder='none').agent('bench'); agent.recall('one');"
             "count = len(agent.sessions());"
             "print(time.perf_counter() - began); assert count == 10_000"
         )

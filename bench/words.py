@@ -42,9 +42,9 @@ def main() -> None:
     for size in sizes:
         with folder() as root:
             texts = sentences(1)
-            with recollect.open(root, durability="os") as home:
+            with recollect.open(root, durability="os", embedder="none") as home:
                 fill(home.agent("bench"), size, texts)
-            with recollect.open(root, durability="os") as home:
+            with recollect.open(root, durability="os", embedder="none") as home:
                 report(home.agent("bench"), size, texts)
 
 
