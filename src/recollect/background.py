@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import weakref
 from collections.abc import Callable
 
 from recollect.errors import RecollectError
+from recollect.forking import reset_in_child
 
 logger = logging.getLogger("recollect.background")
 
@@ -26,7 +25,7 @@ class Background:
     def __init__(self, work: Callable[[str], bool]) -> None:
         self._work = work
         self.reset()
-        _all.add(self)
+        reset_in_child(self)
 
     def reset(self) -> None:
         """Forget all work, and the thread, which a fork does not take along."""
@@ -69,15 +68,3 @@ class Background:
                     pass
             except RecollectError as error:
                 logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
-
-
-_all: weakref.WeakSet[Background] = weakref.WeakSet()
-
-
-def _reset_all() -> None:
-    for background in list(_all):
-        background.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_all)

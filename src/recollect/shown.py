@@ -70,4 +70,5 @@ def counted(count: int, word: str) -> str:
     """
     if count == 1:
         return f"1 {word}"
-    return f"{count:,} {word[:-1]}ies" if word.endswith("y") else f"{count:,} {word}s"
+    is_changed = word.endswith("y") and word[-2] not in "aeiou"
+    return f"{count:,} {word[:-1]}ies" if is_changed else f"{count:,} {word}s"

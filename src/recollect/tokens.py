@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from recollect.forking import hold_over_forks
 
 if TYPE_CHECKING:
     import apsw  # noqa: TID251  See below.
@@ -62,9 +63,7 @@ def spread(text: str) -> str:
 
 _guard = threading.Lock()
 
-if hasattr(os, "register_at_fork"):
-    # Nobody may hold it when a process forks: nobody would give it back in the child.
-    os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_guard.release)
+hold_over_forks(_guard)
 
 
 @lru_cache(maxsize=50_000)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Agent, Notes
+from recollect.shown import clipped, counted, size
 from recollect.web import Quoting, charts
 from recollect.web.site import address
 from recollect.web.views import entry_views, words_of
-from recollect.web.words import ago, clipped, counted, shown, size
+from recollect.web.words import ago, shown
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 

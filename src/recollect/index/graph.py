@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from recollect.confine import Folder, sync_file, write_all
 from recollect.errors import RecollectError
+from recollect.forking import hold_over_forks
 from recollect.index.generation import Generation
 from recollect.index.selection import Range
 
@@ -103,11 +104,7 @@ def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
 
 _importing = threading.RLock()
 """Held while the library is imported: a fork in the middle would leave the child waiting for ever."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
-    )
+hold_over_forks(_importing)
 
 
 def _empty(stride: int) -> Index:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import EmbedderUnavailableError, SpaceMismatchError
+from recollect.forking import reset_in_child
 from recollect.model import Finding
 from recollect.store.base import Store
 from recollect.vector import Space
@@ -45,7 +45,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.reset()
-        _turns.add(self)
+        reset_in_child(self)
 
     def reset(self) -> None:
         """Take the turn from whoever has it."""
@@ -79,18 +79,6 @@ class Turns:
         finally:
             if mine:
                 lock.release()
-
-
-_turns: weakref.WeakSet[Turns] = weakref.WeakSet()
-
-
-def _reset_all() -> None:
-    for turns in list(_turns):
-        turns.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_all)
 
 
 class Meaning:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from recollect.agent import Agent
 from recollect.errors import RecollectError
+from recollect.forking import reset_in_child
 
 logger = logging.getLogger("recollect.session_memory")
 
@@ -28,7 +27,7 @@ class AccessCounts:
         self._agent = agent
         self._written = now
         self.reset()
-        _all.add(self)
+        reset_in_child(self)
 
     def reset(self) -> None:
         """Begin with none."""
@@ -72,15 +71,3 @@ class AccessCounts:
             was_free = True
         self.add({session: counts})
         return was_free
-
-
-_all: weakref.WeakSet[AccessCounts] = weakref.WeakSet()
-
-
-def _reset_all() -> None:
-    for counts in list(_all):
-        counts.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_all)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from recollect.errors import RecollectError, StoreError
+from recollect.forking import reset_in_child
 from recollect.store.agent_logs import AgentLogs
 
 MOST_OPEN = 64
@@ -33,7 +32,7 @@ class OpenAgents:
     def __init__(self, make: Callable[[str, bool], AgentLogs]) -> None:
         self._make = make
         self.reset()
-        _all.add(self)
+        reset_in_child(self)
 
     def reset(self) -> None:
         """Forget all agents without closing them: what a parent process opened is not a child's to close."""
@@ -124,15 +123,3 @@ def _files_allowed() -> int | None:
         return None
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if allowed < 0 else allowed
-
-
-_all: weakref.WeakSet[OpenAgents] = weakref.WeakSet()
-
-
-def _reset_all() -> None:
-    for agents in list(_all):
-        agents.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_all)

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from recollect.decay import FADED, FADING
-from recollect.web.words import size
+from recollect.shown import size
 
 Options = dict[str, Any]
 

@@ -10,8 +10,9 @@ from recollect.decay import worth_of
 from recollect.line import format_time
 from recollect.model import Entry, Hit, Hits, SessionInfo, Version
 from recollect.notes import MemoryEntry
+from recollect.shown import clipped, counted, size
 from recollect.web.site import Place
-from recollect.web.words import LONGEST, ago, clipped, counted, moment, shown, size
+from recollect.web.words import LONGEST, ago, moment, shown
 
 View = dict[str, Any]
 
@@ -56,7 +57,7 @@ def _entry_view(entry: Entry, now: datetime, *, whole: bool) -> View:
         "tone": tone_of(entry.type),
         "who": shown(who[:1].upper() + who[1:]),
         "side": _SIDES.get(role, "nobody") if isinstance(role, str) else "nobody",
-        "text": shown(text if whole else clipped(text)),
+        "text": shown(text if whole else clipped(text, LONGEST)),
         "clipped": not whole and len(text) > LONGEST,
         "iso": format_time(entry.ts),
         "moment": moment(entry.ts),
@@ -104,7 +105,7 @@ def version_views(versions: Sequence[Version]) -> list[View]:
         {
             "moment": moment(version.written),
             "what": _change(number, version),
-            "text": shown(clipped(words_of(version))),
+            "text": shown(clipped(words_of(version), LONGEST)),
         }
         for number, version in enumerate(versions)
     ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from recollect.shown import counted
+
 LONGEST = 4_000
 """Characters of an entry that a page shows before somebody asks for the rest."""
-_KIBI = 1024
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
@@ -24,11 +25,6 @@ def shown(text: str) -> str:
         'red\\x1b[31m'
     """
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
-
-
-def clipped(text: str, length: int = LONGEST) -> str:
-    """Return the beginning of a text, with three dots where more follows."""
-    return text if len(text) <= length else text[: length - 1].rstrip(" \n.,;:") + "…"
 
 
 def moment(value: datetime) -> str:
@@ -48,30 +44,3 @@ def ago(value: datetime, now: datetime) -> str:
         if seconds >= length:
             return f"{counted(int(seconds // length), unit)} ago"
     return "just now"
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in the unit that suits it.
-
-    Example:
-        >>> size(58_450)
-        '57.1 KiB'
-    """
-    amount = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if amount < _KIBI:
-            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= _KIBI
-    return f"{amount:.1f} GiB"
-
-
-def counted(count: int, word: str) -> str:
-    """Return a number with its noun, in the plural where it needs one.
-
-    Example:
-        >>> counted(1, "file"), counted(3, "entry")
-        ('1 file', '3 entries')
-    """
-    if count == 1:
-        return f"1 {word}"
-    return f"{count:,} {word[:-1]}ies" if word.endswith("y") and word != "day" else f"{count:,} {word}s"

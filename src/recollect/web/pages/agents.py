@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
+from recollect.shown import counted
 from recollect.web.components import LinkList
 from recollect.web.frame import frame
 from recollect.web.live import Live
 from recollect.web.parts import asked, attempt, box, button, empty, field
 from recollect.web.site import Place, address
-from recollect.web.words import counted
 
 _MOST = 200
 _LEAD = "Each agent has memory of its own. No page shows anything of two agents."

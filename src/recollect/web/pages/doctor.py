@@ -7,11 +7,12 @@ from dataclasses import asdict
 from nicegui import ui
 
 from recollect.model import Finding
+from recollect.shown import counted
 from recollect.web.components import FindingList
 from recollect.web.frame import frame
 from recollect.web.parts import EXPECTED, aside, box, button, empty, failure, say
 from recollect.web.site import Place
-from recollect.web.words import counted, shown
+from recollect.web.words import shown
 
 _WORST_FIRST = ("error", "warning", "ok")
 

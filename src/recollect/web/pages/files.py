@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nicegui import ui
 
 from recollect.errors import MemoryFileNotFoundError
+from recollect.shown import clipped, counted, size
 from recollect.web.components import LinkList
 from recollect.web.frame import frame
 from recollect.web.live import Live
@@ -26,7 +27,7 @@ from recollect.web.parts import (
     tell,
 )
 from recollect.web.site import Place
-from recollect.web.words import clipped, counted, shown, size
+from recollect.web.words import shown
 
 _MOST = 500
 _LONGEST = 1_000_000

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from recollect.bullets import sameness
 from recollect.notes import TYPES, MemoryEntry, Notes
+from recollect.shown import clipped
 from recollect.web.components import NoteList
 from recollect.web.frame import frame
 from recollect.web.live import Live
@@ -16,7 +17,7 @@ from recollect.web.parts import aside, attempt, box, button, empty, field, say, 
 from recollect.web.selector import Selector
 from recollect.web.site import Place
 from recollect.web.views import note_views
-from recollect.web.words import clipped, shown
+from recollect.web.words import shown
 
 _UNDO_SECONDS = 12
 _LEAD = "What people want remembered. Every note is a bullet in a file that you can edit yourself."

@@ -15,11 +15,12 @@ from recollect.decay import FADED, worth_of
 from recollect.layout import Layout
 from recollect.line import read_time
 from recollect.model import Hits, SessionInfo
+from recollect.shown import counted, size
 from recollect.web import charts
 from recollect.web.frame import frame
 from recollect.web.parts import EXPECTED, aside, box, button, failure, say
 from recollect.web.site import Place
-from recollect.web.words import counted, shown, size
+from recollect.web.words import shown
 
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500

@@ -10,12 +10,13 @@ from nicegui import ui
 
 from recollect.model import Hits
 from recollect.recall.meaning import UNWANTED
+from recollect.shown import counted
 from recollect.web.components import HitList
 from recollect.web.frame import frame
 from recollect.web.parts import EXPECTED, aside, box, button, empty, failure, field, say
 from recollect.web.site import Place
 from recollect.web.views import hit_views
-from recollect.web.words import counted, shown
+from recollect.web.words import shown
 
 _LEAD = "Ask a question or give some words. Each hit says why it was found."
 _TEXTS = (

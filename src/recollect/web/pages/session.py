@@ -10,13 +10,14 @@ from typing import Any
 from nicegui import ui
 
 from recollect.model import Entry, SessionInfo
+from recollect.shown import counted, size
 from recollect.web.components import EntryList
 from recollect.web.frame import frame
 from recollect.web.live import Live
 from recollect.web.parts import aside, attempt, box, button, empty, link, say
 from recollect.web.site import Place
 from recollect.web.views import entry_views, version_views
-from recollect.web.words import counted, moment, shown, size
+from recollect.web.words import moment, shown
 
 _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)

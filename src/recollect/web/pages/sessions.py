@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from nicegui import ui
 
 from recollect.model import SessionInfo
+from recollect.shown import counted, size
 from recollect.web.components import SessionList
 from recollect.web.frame import frame
 from recollect.web.live import Live
 from recollect.web.parts import aside, asked, attempt, box, button, confirmed, empty, field, say, tell
 from recollect.web.site import Place
 from recollect.web.views import session_view
-from recollect.web.words import counted, shown, size
+from recollect.web.words import shown
 
 _PAGE = 50
 _FIRST_ORDER = {"id": False, "modified": True, "size": True}
