@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import recollect
 from recollect.cli import sample
+from recollect.errors import EmbedderUnavailableError
 from recollect.home import Home
 from recollect.model import Context, Hits
 from recollect.notes import PROJECT_FILE, Notes, SaveResult
@@ -67,6 +69,8 @@ def make(root: Path, place: str) -> Shown:
         agent = home.agent(AGENT)
         entries = sum(len(agent.session(name).add_many(sample.turns(name))) for name in sample.SESSIONS)
         agent.files.write(sample.FILE, sample.file_text())
+        with suppress(EmbedderUnavailableError):  # Without one, the questions go by words.
+            home.embed()
         return Shown(
             place,
             root,
