@@ -12,13 +12,19 @@ NPM := npm --prefix $(VOLTAGENT) --no-audit --no-fund
 VOLTAGENT_INSTALLED := $(VOLTAGENT)/node_modules/.package-lock.json
 FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py))) bench/peers/run.py
 
-.PHONY: help run test test-voltagent faults check check-voltagent without-npm docs lock bench clean
+# What is fuzzed, and for how many seconds at least: the readers of logs, notes, queries, session names and paths.
+FUZZED ?= $(addprefix tests/,test_scan.py test_line.py test_log_model.py test_notes.py test_bullets.py \
+	test_outline.py recall/test_query.py index/test_words.py test_layout.py test_confine.py test_files.py)
+SECONDS ?= 120
+
+.PHONY: help run test test-voltagent faults fuzz check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
 	@echo "make test    run the tests (PYTEST=\"-x tests/test_log.py\" chooses)"
 	@echo "make faults  break it in every way, at length"
+	@echo "make fuzz    throw made-up logs, notes, queries, names and paths at their readers (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
@@ -60,6 +66,13 @@ docs: $(INSTALLED)
 
 faults: $(INSTALLED)
 	RECOLLECT_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
+	@$(MAKE) --no-print-directory fuzz
+
+# Each round begins at another place by chance; what failed once is kept in .hypothesis and tried first.
+fuzz: $(INSTALLED)
+	@end=$$(($$(date +%s) + $(SECONDS))); while \
+		HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -m hypothesis $(FUZZED) -n auto --timeout 900 || exit 1; \
+		[ $$(date +%s) -lt $$end ]; do :; done
 
 bench: $(INSTALLED)
 	@for figure in $(FIGURES); do echo "== $$figure"; $(BIN)/python $$figure || exit 1; done

@@ -11,7 +11,7 @@ os.environ["RECOLLECT_EMBEDDER"] = "none"
 
 # No deadlines: a test that fails because the machine was busy says nothing about the code.
 settings.register_profile("quick", deadline=None, max_examples=50)
-settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.register_profile("fuzz", deadline=None, max_examples=2000)  # One round of ``make fuzz``.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
