@@ -52,7 +52,7 @@ def test_a_sound_home_has_one_good_finding_an_agent(home: Home) -> None:
 @pytest.mark.parametrize(
     ("damage", "level", "message"),
     [
-        ("no line\n[]\n", "error", "2 unreadable line(s), skipped"),
+        ("no line\n[]\n", "error", "2 unreadable line(s), skipped: line 2 (byte "),
         (
             '{"id":"x","type":"note","batch":[1,3]}\n',
             "warning",
@@ -65,6 +65,18 @@ def test_a_sound_home_has_one_good_finding_an_agent(home: Home) -> None:
 def test_what_is_wrong_with_a_log_is_named(home: Home, damage: str, level: str, message: str) -> None:
     append(home, damage)
     assert any(each[0] == level and each[2].startswith(message) for each in found(home))
+
+
+def test_unreadable_lines_are_named_as_editors_count_them(home: Home) -> None:
+    lines = [b"{}", b"", b"no line", b"x" * 17_000_000, b"\xff\n\0", b"{}", *[b"no"] * 4]
+    log = home.root / SESSIONS / "s.ndjson"
+    log.write_bytes(b"\n".join([*lines, b""]))
+    [(_, subject, message)] = [each for each in found(home) if each[0] == "error"]
+    assert subject == "a/s"
+    assert message == (
+        "8 unreadable line(s), skipped: line 3 (byte 4), line 4 (byte 12), line 5 (byte 17,000,013), "
+        "line 6 (byte 17,000,015), line 8 (byte 17,000,020) and 3 more"
+    )
 
 
 def test_whatever_is_wrong_says_what_it_costs_and_what_to_do(home: Home) -> None:
@@ -96,7 +108,9 @@ def test_damage_in_an_archive_is_counted_too(home: Home) -> None:
     home.agent("a").session("s").compact()
     with (home.root / SESSIONS / ".archive/s.ndjson").open("a") as log:
         log.write("no line\n")
-    assert found(home) == [("error", "a/s (archive)", "1 unreadable line(s), skipped")]
+    [(level, subject, message)] = found(home)
+    assert (level, subject) == ("error", "a/s (archive)")
+    assert message.startswith("1 unreadable line(s), skipped: line 3 (byte ")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from recollect.errors import CorruptLogError
 from recollect.fold import Fold
@@ -23,6 +25,9 @@ NEWEST = 1 << 20
 
 _MOST_SECRETS = 20
 """Entries with secrets that are named one by one; of the others only how many there are is told."""
+_MOST_PLACES = 5
+"""Unreadable lines of a log that are named one by one."""
+_CHUNK = 1 << 20
 _FIX = "recollect doctor --fix"
 _REBUILD = "recollect index --rebuild"
 _SLOWER = "recall may miss entries, or find them by words that are no longer theirs"
@@ -73,17 +78,44 @@ def _unwatched(lines: Iterable[Line], _size: int) -> Iterable[Line]:
 def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
     fold = Fold()
     stat = log.stat()
+    unreadable: list[int] = []
     with log.reading() as fd:
         if fd is None or stat is None:
             return fold, []
         scan = Scan(fd, unfinished=True)
-        fold.take(watch(scan, stat.size))
-    return fold, [*_counted(subject, fold, scan)]
+        fold.take(_noting(unreadable, watch(scan, stat.size)))
+        return fold, [*_counted(subject, fold, scan, partial(_places, fd, unreadable))]
 
 
-def _counted(subject: str, fold: Fold, scan: Scan) -> Iterator[Finding]:
+def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:
+    """Let lines pass, and note where those stand that are unreadable."""
+    for line in lines:
+        if line.record is None:
+            offsets.append(line.offset)
+        yield line
+
+
+def _places(fd: int, offsets: Sequence[int]) -> str:
+    """Say where the first of some lines stand, as editors count lines, and at which byte."""
+    named = offsets[:_MOST_PLACES]
+    places = [f"line {number:,} (byte {at:,})" for number, at in zip(_numbers(fd, named), named, strict=True)]
+    more = len(offsets) - len(named)
+    return ", ".join(places) + (f" and {more:,} more" if more else "")
+
+
+def _numbers(fd: int, offsets: Iterable[int]) -> Iterator[int]:
+    """Yield which line of a file begins at each of some offsets, which come in order."""
+    number, at = 1, 0
+    for offset in offsets:
+        while at < offset and (chunk := os.pread(fd, min(_CHUNK, offset - at), at)):
+            number += chunk.count(b"\n")
+            at += len(chunk)
+        yield number
+
+
+def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) -> Iterator[Finding]:
     if fold.unreadable:
-        message = f"{fold.unreadable} unreadable line(s), skipped"
+        message = f"{fold.unreadable} unreadable line(s), skipped: {places()}"
         remedy = f"mend the lines in a text editor, or take them out: {_FIX}"
         yield Finding(
             "error", subject, message, remedy, "what they said is not remembered; all other lines are"
@@ -94,7 +126,7 @@ def _counted(subject: str, fold: Fold, scan: Scan) -> Iterator[Finding]:
         yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
         message = "the last line has no newline; the next write ends it"
-        cost = "what it said is not remembered" if scan.unread else "nothing"
+        cost = "what it said is not remembered" if scan.unread else "it is not recalled before that"
         yield Finding("warning", subject, message, _FIX, cost)
     if fold.ignored:
         message = f"{fold.ignored} patch(es) without an entry, ignored"
