@@ -110,7 +110,7 @@ class LogModel(RuleBasedStateMachine):
         count = 1 + round(part * (length - 1))
         self.session.cut(count)
         self.finished = False
-        if count > 1 or len(group) > 1:
+        if count > 1:
             self.groups.pop()
             self.texts = {text: owner for text, owner in self.texts.items() if not self.is_in(group, text)}
 
@@ -130,15 +130,10 @@ class LogModel(RuleBasedStateMachine):
         assert self.session.records() == list(self.entries().values())
 
     @invariant()
-    def the_tail_is_the_end_of_it(self) -> None:
-        tail = [record["id"] for record in self.session.log.tail(2)]
-        assert tail == list(self.entries())[-2:]
-
-    @invariant()
     def no_version_is_lost(self) -> None:
         on_disk = self.on_disk()
         assert not [text for text in self.texts if text not in on_disk]
 
 
-LogModel.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+LogModel.TestCase.settings = settings(stateful_step_count=30)
 test_a_log_does_what_a_dictionary_does_through_every_damage = LogModel.TestCase

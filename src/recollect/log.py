@@ -19,9 +19,7 @@ from recollect.fold import Fold
 from recollect.layout import ARCHIVE, TEMPORARY
 from recollect.line import MAX_LINE
 from recollect.lock import TIMEOUT, Lock
-from recollect.model import Record
 from recollect.scan import Scan, behind_last_newline, torn_batch, whole
-from recollect.tail import tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +125,6 @@ class Log:
         """Return all live entries, in the order of their places."""
         with self.reading() as fd:
             return Fold() if fd is None else Fold().take(Scan(fd, unfinished=True))
-
-    def tail(self, count: int) -> list[Record]:
-        """Return the last ``count`` lines that created entries, in file order, as they were written."""
-        with self.reading() as fd:
-            return [] if fd is None else tail(fd, count)
 
     def truncate(self, size: int = 0) -> None:
         """Cut the log to its first ``size`` bytes, if there is one."""

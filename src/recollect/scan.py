@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -89,18 +89,18 @@ class Scan:
         yield from self._last(run)
 
     def _last(self, run: Run) -> Iterator[Line]:
-        if run.torn:
-            self._hide(run)
-        else:
-            yield from self._close(run)
-            self.settled = self._end
         record = whole(self.rest) if self._unfinished else None
-        if record is not None:
-            settled = self.settled
-            yield self._named(Line(self._end, without_bom(self.rest), len(self.rest), record))
-            self.settled = settled
-        elif not run.torn:
+        last, batch = Line(self._end, without_bom(self.rest), len(self.rest), record), batch_of(record)
+        settled = self.settled if run.torn else self._end
+        joins = record is not None and bool(run.lines) and run.takes(last, batch)
+        if joins:
+            run.add(last, batch)
+        yield from self._close(run)
+        if record is not None and not joins:
+            yield self._named(last)
+        elif record is None and not run.torn:
             self.unread = self.rest.strip()
+        self.settled = settled
 
     def _hide(self, run: Run) -> None:
         self.torn += len(run.lines)
@@ -146,12 +146,6 @@ def derived_id(raw: bytes) -> str:
 _DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
 
 
-def digest_of(entry_id: str) -> str | None:
-    """Return the digest that a derived id is made of, None if it is another kind of id."""
-    found = _DERIVED.fullmatch(entry_id)
-    return found and found[1]
-
-
 def give_id(line: Line, seen: Counter[str]) -> None:
     """Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken.
 
@@ -169,18 +163,15 @@ def give_id(line: Line, seen: Counter[str]) -> None:
         line.derived = True
 
 
-def split(
-    fd: int, start: int, stop: int | None = None, wanted: Callable[[bytes], object] | None = None
-) -> Generator[Line, None, tuple[int, bytes]]:
+def split(fd: int, start: int) -> Generator[Line, None, tuple[int, bytes]]:
     """Yield the lines from ``start`` on that have their newline; return where they end and what follows.
 
     Blank lines are left out. A line that is too long is given without its bytes.
-    With ``wanted``, other lines than those it finds something in are left out unparsed.
     """
     offset = at = start
     pending = bytearray()
     dropped = 0
-    while chunk := os.pread(fd, _CHUNK if stop is None else min(_CHUNK, stop - at), at):
+    while chunk := os.pread(fd, _CHUNK, at):
         at += len(chunk)
         begin = 0
         while (end := chunk.find(b"\n", begin)) >= 0:
@@ -189,7 +180,7 @@ def split(
                 raw = bytes(pending) + raw
                 pending.clear()
             length = dropped + len(raw) + 1
-            if (wanted is None or wanted(raw)) and (line := _line(offset, raw, length)):
+            if line := _line(offset, raw, length):
                 yield line
             offset += length
             begin, dropped = end + 1, 0
@@ -220,9 +211,13 @@ def batch_of(record: Record | None) -> tuple[int, int] | None:
 
 
 def whole(rest: bytes) -> Record | None:
-    """Return the object of an unfinished last line that only lacks its newline and is no part of a batch."""
+    """Return the object of an unfinished last line that only lacks its newline.
+
+    None for one that begins a batch, or goes on with it: the rest of it was never written.
+    """
     record = parse(rest)
-    return record if batch_of(record) is None else None
+    place, length = batch_of(record) or (0, 0)
+    return record if place == length else None
 
 
 @dataclass(slots=True)
@@ -289,22 +284,6 @@ def torn_batch(fd: int, end: int) -> int | None:
         if place == 1:
             return line.offset
     return None
-
-
-def is_torn(fd: int, line: Line) -> bool:
-    """Tell whether a line is part of a torn batch, wherever in the log."""
-    batch = batch_of(line.record)
-    if batch is None:
-        return False
-    run = Run([line], *batch)
-    end = line.offset + line.length
-    for later in split(fd, end):
-        found = batch_of(later.record)
-        if run.ended or not run.takes(later, found):
-            break
-        run.add(later, found)
-        end = later.offset + later.length
-    return run.torn and torn_batch(fd, end) is not None
 
 
 def behind_last_newline(fd: int, size: int) -> int:

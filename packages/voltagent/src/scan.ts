@@ -97,17 +97,22 @@ export class Scan {
   }
 
   #last(run: Run, give: (line: Line) => void): void {
-    this.torn = run.torn ? (run.lines[0]?.offset ?? null) : null;
-    if (this.torn === null) {
-      this.#close(run, give);
-      this.settled = this.end;
-    }
+    const settled = run.torn ? this.settled : this.end;
     const record = whole(this.rest);
-    if (record !== null) {
-      const settled = this.settled;
-      give({ offset: this.end, raw: withoutBom(this.rest), length: this.rest.length, record });
-      this.settled = settled;
+    const [last, batch] = [
+      { offset: this.end, raw: withoutBom(this.rest), length: this.rest.length, record },
+      batchOf(record),
+    ];
+    const joins = record !== null && run.lines.length > 0 && run.takes(last, batch);
+    if (joins) {
+      run.add(last, batch);
     }
+    this.torn = run.torn ? (run.lines[0]?.offset ?? null) : null;
+    this.#close(run, give);
+    if (record !== null && !joins) {
+      give(last);
+    }
+    this.settled = settled;
   }
 
   #close(run: Run, give: (line: Line) => void): void {
@@ -193,10 +198,11 @@ function lineOf(offset: number, raw: Buffer | null, length: number): Line | null
   return record === null && stripped(bare).length === 0 ? null : { offset, raw: bare, length, record };
 }
 
-/** Return the object of an unfinished last line that only lacks its newline and is no part of a batch. */
+/** Return the object of an unfinished last line that only lacks its newline, null for one within a batch. */
 export function whole(rest: Buffer): Item | null {
   const record = parse(rest);
-  return batchOf(record) === null ? record : null;
+  const [place, length] = batchOf(record) ?? [0, 0];
+  return place === length ? record : null;
 }
 
 function derivedId(raw: Buffer): string {

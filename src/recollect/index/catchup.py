@@ -171,25 +171,25 @@ class Index:
             building.erase(database)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
-        """Return those of the ids that a session has, None if the index is not at this state of its log."""
+        """Return those of the ids that a session has, None if the index does not hold all of this log."""
         with self._mending() as database:
             known, there = entries.present(database, session, ids)
-            if known is None or known.stat != stat:
+            if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None
             return there
 
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
-        """Return where an entry of a session stands, None if the index is not at this state of its log."""
+        """Return where an entry of a session stands, None if the index does not hold all of this log."""
         with self._mending() as database:
             known = entries.known_of(database, session)
-            if known is None or known.stat != stat:
-                return None
-            return entries.find(database, entry_id, session)
+            return entries.find(database, entry_id, session) if known and known.holds(stat) else None
 
     def holders(self, entry_id: str) -> list[str]:
-        """Return the sessions that have an entry with an id."""
+        """Return the sessions that may have an entry with an id, those too that are not all in the index."""
         with self._mending() as database:
-            return [row.session for row in entries.find(database, entry_id)]
+            unfinished = database.rows("SELECT name FROM session WHERE offset!=size")
+            rows = entries.find(database, entry_id)
+            return list(dict.fromkeys([*(row.session for row in rows), *(name for (name,) in unfinished)]))
 
     def linked(self, entry_id: str) -> list[Row]:
         """Return where the entries stand that link to an id."""
@@ -208,7 +208,7 @@ class Index:
         """
         with self._mending() as database:
             known = entries.known_of(database, session)
-            if known is None or known.stat != stat or known.offset != stat.size:
+            if known is None or not known.holds(stat):
                 return None
             return entries.newest(database, known.sid, limit, types)
 

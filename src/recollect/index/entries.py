@@ -75,6 +75,10 @@ class Known:
     compacted: int
     """The log's length after its last compaction, 0 if there was none."""
 
+    def holds(self, stat: Stat) -> bool:
+        """Tell whether the index has all of a log in this state: its last line may be unfinished."""
+        return self.stat == stat and self.offset == stat.size
+
 
 @dataclass(frozen=True, slots=True)
 class Room:

@@ -41,6 +41,10 @@ _TRIES = 5
 logger = logging.getLogger("recollect.store")
 
 
+class UnfinishedError(UnavailableError):
+    """A log does not end with a newline, so only reading it tells what its end says."""
+
+
 class AgentLogs:
     """The sessions folder of one agent, its logs, and the index that follows them.
 
@@ -333,15 +337,23 @@ class AgentLogs:
             return {}
 
     def find(self, entry_id: str, session: str) -> Folded | None:
-        """Return a live entry of a session as its log is now; UnavailableError if the index cannot tell."""
-        log = self.log(session)
+        """Return a live entry of a session as its log is now.
+
+        Raises:
+            UnfinishedError: The log's last line is not finished, so the index does not hold all of it.
+            UnavailableError: The index cannot tell.
+        """
+        log, caught_up = self.log(session), None
         for _ in range(_TRIES):
             stat = log.stat()
             if stat is None:
                 return None
             rows = self.asking(lambda index, stat=stat: index.lookup(session, stat, entry_id))  # type: ignore[misc]
+            if rows is None and stat == caught_up:
+                raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
             if rows is None:
                 self.asking(lambda index: index.catch_up(session, log))
+                caught_up = stat
             elif not rows:
                 return None
             elif loaded := self.load(rows):

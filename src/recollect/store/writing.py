@@ -12,7 +12,7 @@ from recollect.index import UnavailableError
 from recollect.line import RESERVED, apply, check_size, create, dump, text_of
 from recollect.log import Log, Stat
 from recollect.model import Record
-from recollect.store.agent_logs import AgentLogs
+from recollect.store.agent_logs import AgentLogs, UnfinishedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ class Known:
             try:
                 return self._logs.find(entry_id, self._session)
             except UnavailableError as error:
-                self._logs.lag(error)
+                if not isinstance(error, UnfinishedError):
+                    self._logs.lag(error)
                 self._fold = self._log.fold()
         return self._fold.entries.get(entry_id)
 
