@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -200,3 +201,31 @@ def test_an_agent_whose_purge_was_killed_is_purged_by_the_next_open(home: Home) 
     with recollect.open(home.root) as again:
         assert again.agents() == []
         assert files_with(home.root, PIECE, ID) == set()
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("layout", ["cache", "bmad"])
+@pytest.mark.parametrize("renames", [1, 2, 3])
+def test_a_purge_killed_between_the_folders_of_an_agent_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, renames: int
+) -> None:
+    rename, done = Path.rename, iter(range(renames))
+
+    def rename_or_die(path: Path, target: Path) -> Path:
+        if next(done, None) is None:
+            raise KilledError
+        return rename(path, target)
+
+    with recollect.open(tmp_path, layout=layout, embedder="none") as home:
+        fill(home.agent("default"), 3)
+        home.agent("default").files.write(f"{WORD}.md", WORD)
+        with monkeypatch.context() as patch, suppress(KilledError):
+            patch.setattr(Path, "rename", rename_or_die)
+            home.purge_agent("default")
+    with recollect.open(tmp_path, layout=layout, embedder="none") as again:
+        assert again.agents() == []
+        assert files_with(tmp_path, PIECE, ID) == set()
+        assert [path.name for path in tmp_path.rglob("*") if WORD in path.name or "purge" in path.name] == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+import stat
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -25,7 +26,8 @@ from recollect.store.purging import PurgeMarks, erase_entries, erase_session, me
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
 
-_DYING = re.compile(r"\.purge\.(.+)\.\d+")
+_DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
+"""What a folder of an agent that is purged is called, with the number of the next one that is to follow."""
 
 logger = logging.getLogger("recollect.store")
 
@@ -157,10 +159,7 @@ class Eraser:
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk."""
-        for folder in self._layout.agent_folders(self._root, agent):
-            with suppress(FileNotFoundError):
-                folder.rename(folder.with_name(f".purge.{folder.name}.{time.time_ns()}"))
-                _sync(folder.parent)
+        _put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:
             self._remove_index(agent)
@@ -174,21 +173,42 @@ class Eraser:
 
     def finish_agents(self) -> set[str]:
         """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
-        left: set[str] = set()
-        for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
-            for folder in _dying(parent):
-                dying = _DYING.fullmatch(folder.name)
-                if dying and folder.is_dir() and not folder.is_symlink():
-                    try:
-                        self._remove_index(self._agent_of(dying[1]))
-                        _remove_tree(folder)
-                        _sync(parent)
-                    except OSError as error:
-                        left.add(self._agent_of(dying[1]))
-                        logger.warning(
-                            "a purge of agent %s is still to be finished: %s", dying[1], type(error).__name__
-                        )
+        left = self._put_rest_away()
+        for folder in self._dying_folders():
+            dying = _DYING.fullmatch(folder.name)
+            if dying and not dying[2]:
+                try:
+                    self._remove_index(self._agent_of(dying[1]))
+                    _remove_tree(folder)
+                    _sync(folder.parent)
+                except OSError as error:
+                    left.add(self._agent_of(dying[1]))
+                    _warn(dying[1], error)
         return left
+
+    def _put_rest_away(self) -> set[str]:
+        """Go on where a process was killed that had put but the first folder of an agent out of sight."""
+        left: set[str] = set()
+        for folder in self._dying_folders():
+            dying = _DYING.fullmatch(folder.name)
+            if dying and dying[2]:
+                agent = self._agent_of(dying[1])
+                rest = self._layout.agent_folders(self._root, agent)
+                try:
+                    _put_away([other for other in rest if _number(other) == int(dying[2])])
+                    _rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
+                except OSError as error:
+                    left.add(agent)
+                    _warn(dying[1], error)
+        return left
+
+    def _dying_folders(self) -> list[Path]:
+        """Return what purges of agents have put out of sight, where the system lets us look."""
+        found: list[Path] = []
+        for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
+            with suppress(OSError):
+                found += parent.glob(".purge.*") if parent.is_dir() else []
+        return [folder for folder in found if _number(folder) is not None]
 
     def _agent_of(self, folder_name: str) -> str:
         return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
@@ -199,12 +219,35 @@ class Eraser:
             _remove_tree(folder)
 
 
-def _dying(parent: Path) -> list[Path]:
-    """Return what purges have put out of sight; nothing where the system does not let us look."""
-    try:
-        return list(parent.glob(".purge.*")) if parent.is_dir() else []
-    except OSError:
-        return []
+def _put_away(folders: Sequence[Path]) -> None:
+    """Rename the folders of one agent. The name of the first tells the other until that is renamed, too.
+
+    Only then is anything removed, so that no new folder has got the number of an old one.
+    """
+    there = [folder for folder in folders if _number(folder) is not None]
+    names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in there]
+    marked = [*(name.with_name(f"{name.name}-{_number(there[-1])}") for name in names[:-1]), *names[-1:]]
+    for folder, name in [*zip(there, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
+        _rename(folder, name)
+
+
+def _number(folder: Path) -> int | None:
+    """Return by which number the system knows a folder; None if it is none, or a link to one."""
+    with suppress(OSError):
+        status = folder.lstat()
+        return status.st_ino if stat.S_ISDIR(status.st_mode) else None
+    return None
+
+
+def _rename(folder: Path, other: Path) -> None:
+    """Rename a folder for good, unless another process did."""
+    with suppress(FileNotFoundError):
+        folder.rename(other)
+        _sync(folder.parent)
+
+
+def _warn(name: str, error: OSError) -> None:
+    logger.warning("a purge of agent %s is still to be finished: %s", name, type(error).__name__)
 
 
 def _remove_tree(folder: Path) -> None:
