@@ -19,7 +19,9 @@ import recollect
 from recollect import Home, MemoryService, SessionMemory
 from recollect.index import database, generation, held
 from recollect.index.graph import Growing
+from recollect.model import Scope
 from recollect.store import erasing
+from recollect.vector import unit
 
 SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.
 STEM = "xkwälnut"
@@ -261,7 +263,8 @@ def test_a_graph_whose_maker_is_killed_after_the_purge_leaves_no_file(
         raise KilledError
 
     monkeypatch.setattr(Growing, "save", purge_save_and_stop)
-    similar(home)
+    # The store itself wakes nobody, so it is this thread that makes the graph.
+    home._store.similar(unit(VECTOR), f"given:{DIM}", Scope("a", ("s",)), 5, 20)  # noqa: SLF001
     with pytest.raises(KilledError):
         home.sync()
     assert traces(home) == set()

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 
@@ -279,6 +280,27 @@ def test_a_generation_cut_short_under_an_open_home_is_made_again(home: Home) -> 
     fill(home)
     expected = near(home)
     os.truncate(files(home, "*.int8")[0], 5000)
+    assert near(home) == expected
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -3e38, 7.0])
+@pytest.mark.parametrize("rows", [20, ROWS])
+def test_a_vector_in_which_a_bit_flipped_is_read_from_its_line_again(
+    home: Home, number: float, rows: int
+) -> None:
+    fill(home, vectors()[:rows])
+    expected = near(home)
+    home.close()
+    with apsw.Connection(str(next(home.root.glob(".index/a/*/index.db")))) as connection:
+        rows_of: Any = connection.execute("SELECT vid, f32 FROM vector").fetchall()
+        for vid, raw in rows_of:
+            damaged = np.frombuffer(raw, "<f4").copy()
+            damaged[3] = number
+            connection.execute("UPDATE vector SET f32=? WHERE vid=?", (damaged.tobytes(), vid))
+    for _ in range(2):  # The first question finds the damage, and keys stand for other entries after that.
+        keys = [candidate.key for candidate in store_of(home).search(["7"], Scope("a"), 5)]
+        cosines = list(store_of(home).cosines(vectors()[7], SPACE, "a", keys).values())
+    assert cosines == [pytest.approx(1.0)]
     assert near(home) == expected
 
 

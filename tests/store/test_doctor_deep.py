@@ -109,7 +109,7 @@ def test_a_row_without_a_line_is_found(home: Home) -> None:
         ),
         (
             "UPDATE vector SET f32=zeroblob(32) WHERE vid=1",
-            "the index: 1 vector(s) that are not of unit length",
+            "the index: a vector is not of unit length",
         ),
     ],
 )

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
@@ -28,12 +28,7 @@ from recollect.model import Scope
 from recollect.scan import Scan
 from recollect.vector import decode
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 _COLUMNS = "id, place, at, length, ts, type, priority, pinned, tags, links, text"
-_TOLERANCE = 1e-3
-"""How far from 1 the length of a vector may be; rounding makes far less of a difference."""
 
 
 @contextmanager
@@ -92,24 +87,13 @@ def _vectors(database: Database) -> list[str]:
     (wrong,) = database.row(sql) or (0,)
     if wrong:
         return [f"{wrong:,} vector(s) of no entry, or of another length than their space"]
-    spaces = database.rows("SELECT number, dim FROM space")
-    crooked = sum(_crooked(database, number, dim) for number, dim in spaces)
-    return [f"{crooked:,} vector(s) that are not of unit length"] if crooked else []
-
-
-def _crooked(database: Database, space: int, dim: int) -> int:
-    import numpy as np
-
-    blocks = vectors.stream(database, space, dim, Scope(""))
-    # NaN compares as false, so the question is which are right.
-    return sum(int((~(np.abs(_lengths(block.matrix) - 1) < _TOLERANCE)).sum()) for block in blocks)
-
-
-def _lengths(matrix: Any) -> NDArray[Any]:
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        return np.asarray(np.linalg.norm(matrix.astype(np.float64), axis=1))
+    for number, dim in database.rows("SELECT number, dim FROM space"):
+        try:
+            for _ in vectors.stream(database, number, dim, Scope("")):
+                pass
+        except apsw.CorruptError as error:
+            return [str(error)]
+    return []
 
 
 @dataclass(frozen=True, slots=True)

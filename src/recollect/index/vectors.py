@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_TOLERANCE = 1e-3
+"""How far from 1 the square of a vector's length may be; rounding makes far less of a difference."""
+
 BLOCK = 4096
 """Vectors that are read at a time."""
 
@@ -199,7 +202,13 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     length = (len(raw[0]) // 4 if dim is None else dim) * 4
     if not length or any(not isinstance(one, bytes) or len(one) != length for one in raw):
         raise apsw.CorruptError("a vector is damaged")
-    return np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
+    matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
+    with np.errstate(all="ignore"):
+        squares = np.einsum("ij,ij->i", matrix, matrix)
+    # NaN compares as false, so the question is which are right.
+    if not (np.abs(squares - 1) < _TOLERANCE).all():
+        raise apsw.CorruptError("a vector is not of unit length")
+    return matrix
 
 
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
