@@ -220,3 +220,41 @@ print(json.dumps([status, len(session.entries()), [f.message for f in home.docto
 @pytest.mark.parametrize("attempt", range(max(2, ROUNDS // 20)))
 def test_a_fork_while_threads_write_and_embed_loses_nothing(tmp_path: Path, attempt: int) -> None:
     assert run("-c", FORK, str(tmp_path)) == [0, 60 + 100 + 20 + 40, []], attempt
+
+
+FORK_AMID_A_WRITE = """
+import os, sys, json, threading, time
+import recollect
+home = recollect.open(sys.argv[1], embedder="none")
+agent, session = home.agent("a"), home.agent("a").session("s")
+session.add("note", text="walnut", id="first")
+agent.recall("walnut")
+database = home._store._agents._open["a"].index._database
+begun, told = threading.Event(), []
+
+def write():
+    with database.writing():
+        begun.set()
+        time.sleep(0.2)
+
+threading.Thread(target=write).start()
+begun.wait()
+reading, writing = os.pipe()
+child = os.fork()
+name = "parent" if child else "child"
+session.add("note", text="walnut", id=name)
+hits = agent.recall("walnut")
+if not child:
+    os.write(writing, json.dumps([hits.stale, len(hits) >= 2]).encode())
+    home.close()
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+session.add("note", text="walnut", id="last")
+told = json.loads(os.read(reading, 99))
+levels = {finding.level for finding in home.doctor(deep=True)}
+print(json.dumps([status, told, len(agent.recall("walnut")), sorted(levels)]))
+"""
+
+
+def test_a_child_forked_amid_a_write_to_the_index_does_not_wait_for_it(tmp_path: Path) -> None:
+    assert run("-c", FORK_AMID_A_WRITE, str(tmp_path)) == [0, [False, True], 4, ["ok"]]

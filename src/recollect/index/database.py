@@ -9,12 +9,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from recollect.forking import hold_over_forks, reset_in_child
 from recollect.tokens import TOKENIZER
 
 SCHEMA = 3
@@ -121,13 +122,26 @@ class UnavailableError(Exception):
 
 
 class Database:
-    """One connection, shared between threads under ``guard``; every use holds the guard."""
+    """One connection, shared between threads under ``guard``; every use holds the guard.
+
+    A fork waits until nothing goes on here, and the child closes what it got of the connection. SQLite
+    keeps the locks of a process in its memory: a child that has those of its parent would wait for ever.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.guard = threading.RLock()
-        self.connection = self._open()
+        hold_over_forks(self.guard)
+        with self.guard:
+            self.connection = self._open()
+            reset_in_child(self)
         self.inode = self._inode()
+
+    def reset(self) -> None:
+        """Close a parent's connection in its child, and leave the journal to the parent."""
+        with suppress(apsw.ConnectionClosedError):
+            self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self.connection.close(force=True)
 
     def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> None:
         """Run one statement for its effect."""
