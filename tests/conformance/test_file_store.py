@@ -1,12 +1,14 @@
 """The file store keeps the contract of a store, in each layout."""
 
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recollect.layout import DEFAULT_AGENT, LAYOUTS
+from recollect.store.base import Store
 from recollect.store.files import FileStore
 from recollect.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
 
@@ -36,6 +38,28 @@ def test_a_layout_without_room_for_a_second_agent_says_so() -> None:
     alone = LAYOUTS.keys() - SEVERAL_AGENTS
     with pytest.raises(ValueError, match=f"one agent, '{DEFAULT_AGENT}'"):
         LAYOUTS[alone.pop()].check_agent("other")
+
+
+class Watched:
+    """A store that notes which of its methods are called."""
+
+    def __init__(self, store: FileStore, called: set[str]) -> None:
+        self._store, self._called = store, called
+
+    def __getattr__(self, name: str) -> Any:
+        self._called.add(name)
+        return getattr(self._store, name)
+
+
+def test_the_suite_calls_every_method_of_a_store(tmp_path: Path) -> None:
+    numbers, called = count(), set[str]()
+
+    def watched() -> AbstractContextManager[Any]:
+        store = FileStore(tmp_path / str(next(numbers)), LAYOUTS["cache"])
+        return closing(Watched(store, called))
+
+    check_store(watched)
+    assert {name for each in Store.__mro__ for name in vars(each) if name[0] != "_"} - called == set()
 
 
 def test_one_call_runs_every_check_of_the_suite(tmp_path: Path) -> None:

@@ -23,13 +23,17 @@ from recollect.testing.erasing import (
     check_purge_of_an_agent,
 )
 from recollect.testing.finding import (
+    check_backup,
     check_counts_and_links,
     check_history,
+    check_keys,
+    check_matching_and_pinned,
     check_neighbours,
     check_rebuild_and_doctor,
     check_search,
     check_search_follows_changes,
     check_search_in_scope,
+    check_search_in_the_past,
     check_time_travel_and_archive,
 )
 from recollect.testing.making import Check, Factory
@@ -37,6 +41,7 @@ from recollect.testing.vectors import (
     check_drop_and_counts,
     check_made_vectors,
     check_similar,
+    check_spaces,
     check_upkeep,
     check_vectors_follow_changes,
 )
@@ -47,6 +52,7 @@ from recollect.testing.writing import (
     check_delete,
     check_files,
     check_missing_things,
+    check_names,
     check_order_and_limits,
     check_put_makes_or_replaces,
     check_puts_and_patches,
@@ -64,6 +70,7 @@ __all__ = [
     "check_append_and_entries",
     "check_append_is_all_or_nothing",
     "check_append_of_a_known_id",
+    "check_backup",
     "check_clear_and_remove",
     "check_counts_and_links",
     "check_delete",
@@ -71,8 +78,11 @@ __all__ = [
     "check_files",
     "check_history",
     "check_isolation",
+    "check_keys",
     "check_made_vectors",
+    "check_matching_and_pinned",
     "check_missing_things",
+    "check_names",
     "check_neighbours",
     "check_order_and_limits",
     "check_purge",
@@ -83,8 +93,10 @@ __all__ = [
     "check_search",
     "check_search_follows_changes",
     "check_search_in_scope",
+    "check_search_in_the_past",
     "check_sessions",
     "check_similar",
+    "check_spaces",
     "check_store",
     "check_threads",
     "check_time_travel_and_archive",
@@ -119,6 +131,12 @@ CHECKS: tuple[Check, ...] = (
     check_made_vectors,
     check_upkeep,
     check_drop_and_counts,
+    check_names,
+    check_search_in_the_past,
+    check_matching_and_pinned,
+    check_keys,
+    check_spaces,
+    check_backup,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from recollect.model import Scope
 from recollect.testing.clock import START
-from recollect.testing.making import AGENT, Factory, ids_of, load, record, same, search, time_at, tombstone
+from recollect.testing.making import (
+    AGENT,
+    Factory,
+    ids_of,
+    load,
+    raises,
+    record,
+    same,
+    search,
+    time_at,
+    tombstone,
+)
 
 
 def check_search(factory: Factory) -> None:
@@ -104,6 +117,69 @@ def check_time_travel_and_archive(factory: Factory) -> None:
             [entry.as_dict() for entry in kept],
             "the same as records",
         )
+
+
+def check_search_in_the_past(factory: Factory) -> None:
+    """What entries said at a time is searched like what they say today, in all sessions or some."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
+        store.append(AGENT, "s2", [record("c", "walnut"), record("d", "walnut", minute=5)])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "hazel"}})
+        store.amend(AGENT, "s2", tombstone("c"))
+        for sessions, expected in ((None, ["a", "c"]), (["s1"], ["a"]), ([], [])):
+            past = store.past(AGENT, sessions, START + timedelta(minutes=1))
+            keys = [found.key for found in past.search(["walnut"], Scope(AGENT), 9)]
+            texts = {entry.id: entry.text for entry in past.load(AGENT, keys).values()}
+            same(texts, dict.fromkeys(expected, "walnut"), f"what was there of sessions {sessions}")
+        same(sorted(search(store, ["walnut"])), ["d"], "what is there today")
+
+
+def check_matching_and_pinned(factory: Factory) -> None:
+    """A text is found in every version that is kept, so that all of it can be purged; pins are listed."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "xWALNUTx"), record("b", "pecan"), record("c", "walnut")])
+        store.append(AGENT, "s2", [record("d", "pecan", tags=["walnut"], pinned=True)])
+        store.append(AGENT, "s2", [record("e", "pecan", minute=-1, pinned=True)])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "pecan"}})
+        store.amend(AGENT, "s1", tombstone("c"))
+        for _ in range(2):
+            found = [("s1", "a"), ("s1", "c"), ("s2", "d")]
+            same(store.matching(AGENT, "walnut", None), found, "changed, deleted and live entries")
+            same(store.matching(AGENT, "WalNut", "s2"), found[2:], "in one session, in any case")
+            store.compact(AGENT, "s1")
+        same(ids_of(store.pinned(AGENT)), ["e", "d"], "pinned entries by time")
+        store.purge(AGENT, "s1", ["a", "c"])
+        same(store.matching(AGENT, "walnut", "s1"), [], "nothing is left of it")
+
+
+def check_keys(factory: Factory) -> None:
+    """Keys lead to how entries begin, and the numbering tells when they stand for others."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut " * 20), record("b", "pecan", minute=3)])
+        numbering = store.numbering(AGENT)
+        [key] = [found.key for found in store.search(["walnut"], Scope(AGENT), 5)]
+        [(text, made)] = store.heads(AGENT, [key]).values()
+        same((text[:64], made), (("walnut " * 20)[:64], START), "how it begins, and when it was made")
+        store.append(AGENT, "s2", [record("c", "hazel")])
+        same(store.numbering(AGENT), numbering, "an entry more leaves the keys of others alone")
+        store.rebuild(None)
+        if store.numbering(AGENT) == numbering:
+            same(load(store, AGENT, [key]), ["a"], "a key under the same numbering")
+
+
+def check_backup(factory: Factory) -> None:
+    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
+    with factory() as store, TemporaryDirectory() as name:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        store.amend(AGENT, "s1", tombstone("a"))
+        store.files(AGENT).write("note.md", "x")
+        told: list[tuple[int, int]] = []
+        folder = Path(name, "copy")
+        info = store.backup(folder, lambda done, of: told.append((done, of)))
+        same((info.agents, info.sessions, info.entries, info.files), (1, 1, 1, 1), "what was copied")
+        same((info.findings, folder.is_dir(), bool(told)), ((), True, True), "a sound copy")
+        raises(ValueError, lambda: store.backup(folder, None))
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the store is as it was")
 
 
 def check_rebuild_and_doctor(factory: Factory) -> None:

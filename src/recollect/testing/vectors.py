@@ -76,6 +76,25 @@ def check_made_vectors(factory: Factory) -> None:
         same(load(store, AGENT, store.pending(_SPACE, scope)), ["c"], "still to be made")
 
 
+def check_spaces(factory: Factory) -> None:
+    """A store knows its home's space, compares by keys, and throws the vectors of a space away on request."""
+    with factory() as store:
+        same(store.home_space(), None, "a new store has no space")
+        store.set_home_space(Space(_SPACE, 2))
+        same(store.home_space(), Space(_SPACE, 2), "the space that was set")
+        store.append(AGENT, "s1", [_record("a", [1, 0]), _record("b", [0, 1]), record("c", "walnut")])
+        [entry] = store.load(AGENT, store.pending("made", Scope(AGENT, ("s1",)))[2:]).values()
+        same(store.keep_vectors(AGENT, "made", [(entry, unit([1, 0]))]), 1, "one is kept")
+        keys = [found.key for found in store.similar(unit([1, 0]), _SPACE, Scope(AGENT), 9)]
+        near = store.cosines(unit([1, 0]), _SPACE, AGENT, keys)
+        same([round(near[key], 6) for key in keys], [1.0, 0.0], "how near they are")
+        same(store.cosines(unit([1, 0]), "made", AGENT, keys), {}, "no vectors of that space")
+        same(
+            (store.forget_vectors(AGENT, "made"), store.forget_vectors(AGENT, "made")), (1, 0), "thrown away"
+        )
+        same((_near(store), store.spaces(AGENT)), (["a", "b"], [Space(_SPACE, 2)]), "the others are there")
+
+
 def check_drop_and_counts(factory: Factory) -> None:
     """A dropped session is gone with all it had, and begins anew; counts are of live entries."""
     with factory() as store:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import threading
 
-from recollect.errors import AgentNotFoundError, EntryExistsError, EntryNotFoundError
+from recollect.errors import (
+    AgentNotFoundError,
+    EntryExistsError,
+    EntryNotFoundError,
+    InvalidAgentIdError,
+    InvalidSessionIdError,
+)
 from recollect.store.base import Store
 from recollect.testing.making import AGENT, Factory, ids_of, raises, record, same, search, time_at, tombstone
 
@@ -151,6 +157,21 @@ def check_sessions(factory: Factory) -> None:
             "one a session",
         )
         same([entry.text for entry in store.find(AGENT, "a", "../s3")], ["in ../s3"], "find in one session")
+
+
+def check_names(factory: Factory) -> None:
+    """What is no slug or session id is refused, and one session is told of as the list tells of it."""
+    with factory() as store:
+        same((store.check_agent(AGENT), store.check_session("S 2/ä")), (AGENT, "S 2/ä"), "good names")
+        for bad in ("", "../x", "a b", "x."):
+            raises(InvalidAgentIdError, lambda bad=bad: store.check_agent(bad))  # type: ignore[misc]
+        for bad in ("", "\ud800", "x" * 1000):
+            raises(InvalidSessionIdError, lambda bad=bad: store.check_session(bad))  # type: ignore[misc]
+        same(store.agents(), [], "asking made nothing")
+        store.append(AGENT, "s1", [record("a", "one")])
+        same(
+            (store.session(AGENT, "none"), [store.session(AGENT, "s1")]), (None, store.sessions(AGENT)), "one"
+        )
 
 
 def check_files(factory: Factory) -> None:
