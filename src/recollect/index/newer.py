@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recollect.index.database import Database
 from recollect.index.selection import Wanted, mask
-from recollect.index.vectors import BLOCK, Block, best, matrix_of
+from recollect.index.vectors import BLOCK, Block, best, matrix_of, times
 from recollect.vector import Matrix, Vector
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ class Newer:
         if not len(rows):
             return None
         if len(rows) * _SPARSE < self.count:
-            scores = self._matrix[rows] @ vector
+            scores = times(self._matrix[rows], vector)
         else:
-            scores = (self._matrix[: self.count] @ vector)[rows]
+            scores = times(self._matrix[: self.count], vector)[rows]
         chosen = rows[best(scores, limit, margin)]
         return Block(self._columns[1, chosen], self._matrix[chosen])
 
@@ -116,7 +116,7 @@ class Newer:
         import numpy as np
 
         rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
-        products = np.clip(self._matrix[rows] @ vector, -1, 1)
+        products = np.clip(times(self._matrix[rows], vector), -1, 1)
         return dict(zip(self._columns[1, rows].tolist(), products.tolist(), strict=True))
 
 

@@ -170,7 +170,7 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
     if not rows:
         return {}
     found, raw = zip(*rows, strict=True)
-    products = matrix_of(raw, len(vector)) @ vector
+    products = times(matrix_of(raw, len(vector)), vector)
     return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
 
 
@@ -211,6 +211,18 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     return matrix
 
 
+def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    """Return the products of rows with a vector.
+
+    Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
+    leaves that out, and yet flags what came of it. The numbers themselves were looked at when they were read.
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return np.asarray(matrix @ vector)
+
+
 def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
     """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
     found: list[tuple[int, float]] = []
@@ -224,8 +236,8 @@ def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]
     """Return the best of a block, with scores that do not depend on which others are in the block."""
     import numpy as np
 
-    rows = best(block.matrix @ vector, limit, _ROUNDING)
-    exact = block.matrix[rows].astype(np.float64) @ vector.astype(np.float64)
+    rows = best(times(block.matrix, vector), limit, _ROUNDING)
+    exact = times(block.matrix[rows].astype(np.float64), vector.astype(np.float64))
     # Rounding may take the product of unit vectors a little beyond what a cosine can be.
     scores = np.clip(exact, -1.0, 1.0).astype(np.float32)
     return list(zip(block.eids[rows].tolist(), scores.tolist(), strict=True))
