@@ -95,7 +95,7 @@ def check_file(status: os.stat_result, name: str) -> None:
         raise PathEscapeError(f"{name!r} is a link, FIFO, socket or device; only regular files are opened")
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes | memoryview) -> None:
     """Write ``data`` with one call; what a short write left over follows, or the error that stopped it.
 
     Raises:

@@ -2,8 +2,10 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from tests.faults.killing import context
 from tests.faults.writing import AGENT, add, append_as_a_stranger, append_line, read, run
 
 import recollect
@@ -60,6 +62,25 @@ def test_a_program_that_only_locks_and_appends_writes_alongside(
     with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
         numbers = numbers_by_writer(home, "s")
     assert numbers == {writer: list(range(adds)) for writer in (*range(writers // 2), 100, 101)}
+
+
+def test_what_a_stranger_wrote_a_second_ago_is_recalled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
+    monkeypatch.setattr("recollect.store.agent_logs.time", clock)
+    with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
+        home.agent(AGENT).session("s").add("note", {"content": "first"})
+        for number in range(3):
+            assert home.agent(AGENT).recall(f"walnut{number}") == []
+            stranger = context.Process(
+                target=append_line, args=(tmp_path, "s", f"f{number}", {"content": f"walnut{number}"})
+            )
+            stranger.start()
+            stranger.join()
+            passed += 1.0
+            assert home.agent(AGENT).recall(f"walnut{number}")[0].entry.id == f"f{number}"
 
 
 def test_what_a_foreign_program_appends_is_seen_at_once_and_soon_recalled(tmp_path: Path) -> None:

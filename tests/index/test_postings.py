@@ -91,6 +91,15 @@ def test_a_table_with_words_of_unknown_rows_is_damaged() -> None:
         followed(database).of(database, "walnut")
 
 
+@pytest.mark.parametrize("block", ["NULL", "7", "'text'"])
+def test_totals_that_are_no_bytes_are_damage(block: str) -> None:
+    database = table("walnut")
+    database.connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+    database.execute(f"UPDATE words_data SET block={block} WHERE id=1")  # noqa: S608  Damage of our own.
+    with pytest.raises(apsw.CorruptError):
+        totals(database)
+
+
 def test_totals_are_those_of_all_texts() -> None:
     assert totals(table("one two", "", "w " * 300)) == (3, 302)
     assert totals(Database(None)) == (0, 0)

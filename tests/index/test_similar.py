@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pkgutil
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -281,6 +282,47 @@ def test_a_generation_cut_short_under_an_open_home_is_made_again(home: Home) -> 
     expected = near(home)
     os.truncate(files(home, "*.int8")[0], 5000)
     assert near(home) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "pattern"),
+    [
+        ("recollect.index.base.Base._query", "*.int8"),
+        ("recollect.index.base._products", "*.int8"),
+        ("recollect.index.graph._empty", "*.hnsw"),
+        ("recollect.index.generation.sums_of", "*.int8"),
+    ],
+)
+def test_a_file_cut_short_amid_a_question_ends_no_process(home: Home, place: str, pattern: str) -> None:
+    fill(home)
+    ask(home, hnsw_from=20)
+    home.sync()
+    expected = near(home)
+    home.close()
+    arguments = (home.root, place, pattern, expected)
+    process = multiprocessing.get_context("spawn").Process(target=_ask_while_cut, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def _ask_while_cut(root: Path, place: str, pattern: str, expected: list[int]) -> None:
+    held.NEWER = 32
+    module, _, name = place.rpartition(".")
+    owner: Any = pkgutil.resolve_name(module)
+    act = getattr(owner, name)
+
+    def cut_and_go_on(*arguments: Any) -> Any:
+        for path in files(opened, pattern):
+            os.truncate(path, 5000)
+        return act(*arguments)
+
+    with recollect.open(root, durability="os", embedder="none") as opened:
+        setattr(owner, name, cut_and_go_on)
+        assert [near(opened, hnsw_from=20), near(opened)] == [expected] * 2
+        assert all(path.stat().st_size == 5000 for path in files(opened, pattern))
+        setattr(owner, name, act)
+        assert near(opened) == expected
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -3e38, 7.0])

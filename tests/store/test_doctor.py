@@ -49,6 +49,14 @@ def test_a_sound_home_has_one_good_finding_an_agent(home: Home) -> None:
     ]
 
 
+def test_what_was_looked_at_is_said_also_where_something_is_wrong(home: Home) -> None:
+    append(home, "no line\n")
+    (home.root / SESSIONS).chmod(0o755)
+    looked = {each.subject: each.message for each in home.doctor() if each.level == "ok"}
+    assert looked["a"].startswith("1 entries; looked at every line of logs and archives, purges, the index")
+    assert looked[str(home.root)].startswith("looked at its file system, sync services")
+
+
 @pytest.mark.parametrize(
     ("damage", "level", "message"),
     [
@@ -150,8 +158,8 @@ def test_an_agent_that_cannot_be_opened_hides_no_other(home: Home, tmp_path: Pat
 
 def test_a_secret_is_named_by_its_entry_and_kind_and_never_shown(home: Home) -> None:
     home.agent("a").session("s").add("note", {"content": f"use {TOKEN}"}, id="leak")
-    (warning,) = [each for each in home.doctor() if "secret" in each.message]
-    assert (warning.level, warning.subject) == ("warning", "a/s")
+    (warning,) = [each for each in home.doctor() if each.level == "warning"]
+    assert warning.subject == "a/s"
     assert warning.message == "entry leak holds what looks like a secret: GitHub token"
     assert warning.remedy == "recollect purge leak --session s --agent a"
     assert TOKEN not in str(home.doctor(deep=True))

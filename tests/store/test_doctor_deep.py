@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from tests.memories import Letters
 
 import recollect
 from recollect import Home
@@ -108,7 +109,7 @@ def test_a_row_without_a_line_is_found(home: Home) -> None:
             "the index: 1 vector(s) of no entry, or of another",
         ),
         (
-            "UPDATE vector SET f32=zeroblob(32) WHERE vid=1",
+            "UPDATE vector SET f32=(SELECT CAST(substr(f32, 1, 28) || x'00004040' AS BLOB)) WHERE vid=1",
             "the index: a vector is not of unit length",
         ),
     ],
@@ -118,6 +119,14 @@ def test_damage_inside_the_index_is_named_and_mended(home: Home, statement: str,
     assert any(each.level == "error" and each.message.startswith(message) for each in wrong(home))
     assert wrong(home, fix=True) == []
     assert len(home.agent("a").recall("walnut", limit=50)) == 39
+
+
+def test_a_text_that_is_nothing_to_the_embedder_is_no_damage(tmp_path: Path) -> None:
+    with recollect.open(tmp_path, durability="os", embedder=Letters(4)) as home:
+        home.agent("a").session("s").add_many({"text": text} for text in ("xyz", "abba"))
+        assert home.embed() == 2
+        assert wrong(home) == []
+        assert {hit.entry.text for hit in home.agent("a").recall("abba")} == {"xyz", "abba"}
 
 
 def test_a_given_vector_that_is_not_its_line_s_is_found(home: Home) -> None:

@@ -31,10 +31,9 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 
 def found(home: Home) -> list[tuple[str, str]]:
-    """Level and message of what is wrong with the place."""
-    return [
-        (each.level, each.message) for each in place.examine_home(home.root, recollect.Layout(*TEMPLATES))
-    ]
+    """Level and message of what is wrong with the place, or that nothing is."""
+    looked, *wrong = place.examine_home(home.root, recollect.Layout(*TEMPLATES))
+    return [(each.level, each.message) for each in wrong or (looked,)]
 
 
 TEMPLATES = ("agents/{agent}/memory/sessions", "agents/{agent}/files")

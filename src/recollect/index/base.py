@@ -42,6 +42,11 @@ class Base:
         rows = np.flatnonzero(np.isin(self.generation.vids, vids))
         self._dead = np.union1d(self._dead, rows)
 
+    @property
+    def dead(self) -> NDArray[np.intp]:
+        """The rows that have gone."""
+        return self._dead
+
     def removed(self) -> int:
         """Return how many rows have gone."""
         return len(self._dead)
@@ -91,8 +96,10 @@ class Base:
         if masked is not None and np.count_nonzero(masked) * _SPARSE < end - begin:
             masked[live] = False
             rows = np.flatnonzero(masked) + begin
-            return rows, _products(query, self.generation.rows[rows], self.generation.scales[rows])
-        scores = _products(query, self.generation.rows[begin:end], self.generation.scales[begin:end])
+            there = self.generation.between(begin, end)[rows - begin]
+            return rows, _products(query, there, self.generation.scales[rows])
+        there = self.generation.between(begin, end)
+        scores = _products(query, there, self.generation.scales[begin:end])
         scores[live] = -np.inf
         if masked is not None:
             scores[~masked] = -np.inf

@@ -8,16 +8,17 @@ came in between, so that what was purged while a file was made does not come bac
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.confine import Folder
 from recollect.errors import LockTimeoutError, RecollectError
 from recollect.index.database import Database, UnavailableError
-from recollect.index.generation import Generation, Header, create, load, quantized, seal, sums_of
+from recollect.index.generation import Generation, Header, create, load, quantized, seal, sums_of, zero
 from recollect.index.vectors import BLOCK, matrix_of
 from recollect.layout import LOCK, TEMPORARY
 from recollect.lock import Lock
@@ -77,15 +78,13 @@ def value(database: Database, key: str) -> Any:
     return None if row is None else row[0]
 
 
-def open_generation(
-    database: Database, folder: Folder, space: int, *, writable: bool = False
-) -> Generation | None:
+def open_generation(database: Database, folder: Folder, space: int) -> Generation | None:
     """Return the generation of a space, None if it is missing or damaged."""
     row = database.row("SELECT number, checksum FROM generation WHERE space=?", (space,))
     if row is None:
         return None
     name = name_of(space, row[0])
-    return load(folder, name, value(database, "identity"), row[1], writable=writable)
+    return load(folder, name, value(database, "identity"), row[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +122,10 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     name = name_of(number, begun.generation + 1)
     types = json.dumps(columns.names).encode()
     header = Header(begun.identity, number, space.dim, len(columns.eids), begun.upto, len(types))
-    generation = create(folder, name + TEMPORARY, header)
+    generation = create(header)
     columns.write(generation, types)
     _fill(database, generation, columns)
-    checksum = seal(generation, replace(header, columns=generation.checksum()))
+    checksum = _saved(folder, name + TEMPORARY, generation)
     with database.mending(), database.writing():
         now = _begun(database, number)
         if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
@@ -142,6 +141,18 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     with database.mending():
         tidy(database, folder)
     return True
+
+
+def _saved(folder: Folder, name: str, generation: Generation) -> int:
+    """Write a generation to a file of its own, synced; return the checksum by which it is known."""
+    fd = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        return seal(generation, fd)
+    except RecollectError:
+        folder.unlink(name)
+        raise
+    finally:
+        os.close(fd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,17 +243,11 @@ def erase(database: Database) -> None:
 
 
 def _erase(database: Database, folder: Folder, space: int) -> None:
-    import numpy as np
-
-    generation = open_generation(database, folder, space, writable=True)
-    if generation is None:
-        database.execute("DELETE FROM generation WHERE space=?", (space,))
-        return
+    sql = "SELECT number, checksum FROM generation WHERE space=?"
+    number, checksum = database.row(sql, (space,)) or (0, 0)
     gone = [vid for (vid,) in database.rows("SELECT vid FROM gone WHERE space=?", (space,))]
-    rows = np.flatnonzero(np.isin(generation.vids, np.array(gone, np.int64)))
-    if len(rows):
-        generation.erase(rows)
-        generation.sync()
+    if not zero(folder, name_of(space, number), value(database, "identity"), checksum, gone):
+        database.execute("DELETE FROM generation WHERE space=?", (space,))
 
 
 def tidy(database: Database, folder: Folder) -> None:

@@ -6,7 +6,6 @@ begins it anew: who asked only wanted to know.
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from recollect.index import building, entries, graph, vectors
 from recollect.index.catchup import Index
 from recollect.index.database import BUSY, UNUSABLE, Database, UnavailableError
 from recollect.index.entries import Known, Row
+from recollect.index.generation import read_into
 from recollect.layout import LOCK
 from recollect.log import Log, checksum, stat_of
 from recollect.model import Scope
@@ -208,10 +208,8 @@ def _matches(folder: Folder, name: str, expected: int) -> bool:
     except (FileNotFoundError, RecollectError):
         return False
     try:
-        if not os.fstat(fd).st_size:
-            return False
-        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
-            return graph._checksum(mapped) == expected  # noqa: SLF001  As ``_looking``.
+        raw = bytearray(os.fstat(fd).st_size)
+        return bool(raw) and read_into(fd, memoryview(raw), 0) and graph.checksum_of(raw) == expected
     finally:
         os.close(fd)
 

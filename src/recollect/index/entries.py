@@ -342,11 +342,14 @@ def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, int]]
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
     """Return rows with others at most ``reach`` places away in their session, and how far away these are."""
+    # Looked at once more, for in a damaged file the table may have other numbers than its index.
     sql = (
-        "SELECT x.eid, e.eid, abs(e.number-x.number) FROM json_each(?) c JOIN entry x ON x.eid=c.value "
-        "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid"
+        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance "
+        "FROM json_each(?) c JOIN entry x ON x.eid=c.value "
+        "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
+        "WHERE distance BETWEEN 1 AND ?"
     )
-    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach))
+    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
     return [(eid, other, distance) for eid, other, distance in rows]
 
 

@@ -1,8 +1,9 @@
 """A generation: one file that holds the vectors of a space in int8, sorted so that a scope is a few ranges.
 
 It is derived from SQLite, which keeps the vectors in float32 and has the last word on whatever is found
-here. All processes map the same file. It is written whole and never grows; only a purge writes to it again,
-zeros. All numbers are little-endian; each part begins at a multiple of 64 bytes:
+here. It is written whole and never grows; only a purge writes to it again, zeros. It is read and never
+mapped: a file that is mapped, and that somebody cuts short, ends the process that looks at it. All numbers
+are little-endian; each part begins at a multiple of 64 bytes:
 
     header   4096 bytes, JSON with spaces after it: what ``Header`` has
     vids     int64   the numbers of the vectors
@@ -22,11 +23,13 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import weakref
 import zlib
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from recollect.confine import Folder
+from recollect.confine import Folder, border, sync_file, write_all
 from recollect.errors import RecollectError
 
 if TYPE_CHECKING:
@@ -36,8 +39,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = 4096
 _ALIGNED = 64
-_AT_ONCE = 1 << 16
-"""Rows that are checked at a time."""
+_AT_ONCE = 1 << 11
+"""Rows that are read and checked at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,18 @@ class Header:
         return json.dumps(asdict(self)).encode().ljust(HEADER)
 
 
-class Generation:
-    """A generation that is mapped. Its arrays are views of the file."""
+class ChangedError(OSError):
+    """The file of a generation is no longer what it was when it was opened."""
 
-    def __init__(self, mapped: mmap.mmap, header: Header) -> None:
+
+class Generation:
+    """A generation in memory. Of one in a file, rows are read and checked when they are first asked for."""
+
+    def __init__(self, memory: mmap.mmap, header: Header, fd: int | None = None) -> None:
+        import numpy as np
 
         self.header = header
-        count, self._mapped, self._offset = header.rows, mapped, HEADER
+        count, self._memory, self._offset = header.rows, memory, HEADER
         self.vids: NDArray[np.int64] = self._part("<i8", count)
         self.times: NDArray[np.int64] = self._part("<i8", count)
         self.sids: NDArray[np.int32] = self._part("<i4", count)
@@ -82,17 +90,45 @@ class Generation:
         self.type_names: NDArray[np.uint8] = self._part("u1", header.types)
         self._columns = self._offset
         self.sums: NDArray[np.uint64] = self._part("<u8", count)
+        self._scales = self._offset
         self.scales: NDArray[np.float32] = self._part("<f4", count)
+        self._begin = self._offset
         self.rows: NDArray[np.int8] = self._part("i1", count * header.stride).reshape(count, header.stride)
         self.steps = 0.0
         """The largest scale: no cosine is wrong by more than a few of these."""
+        self._fd = fd
+        self._missing = np.full(-(-count // _AT_ONCE), fd is not None)
+        """Which blocks of rows are still to be read."""
+        if fd is not None:
+            weakref.finalize(self, os.close, fd)
 
     def _part(self, dtype: str, count: int) -> Any:
         import numpy as np
 
-        part = np.frombuffer(self._mapped, dtype, count, self._offset)
+        part = np.frombuffer(self._memory, dtype, count, self._offset)
         self._offset = _aligned(self._offset + part.nbytes)
         return part
+
+    def between(self, begin: int, end: int) -> NDArray[np.int8]:
+        """Return the rows from one number up to another.
+
+        Raises:
+            ChangedError: They are not what they were when the file was opened.
+        """
+        first, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
+        for block in (self._missing[first:last].nonzero()[0] + first).tolist():
+            at = slice(block * _AT_ONCE, min((block + 1) * _AT_ONCE, self.header.rows))
+            if not self._is_read(at, self.rows[at]):
+                raise ChangedError("the file of a generation has changed")
+            self._missing[block] = False
+        return self.rows[begin:end]
+
+    def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
+        """Read rows; tell whether they are there and as they were written, or erased."""
+        there = self._fd is not None and read_into(
+            self._fd, rows.reshape(-1).data.cast("B"), self._begin + at.start * self.header.stride
+        )
+        return there and bool((sums_of(rows, self.scales[at]) == self.sums[at]).all())
 
     def names(self) -> list[str]:
         """Return the types that entries have."""
@@ -100,34 +136,31 @@ class Generation:
 
     def checksum(self) -> int:
         """Return the checksum of all columns that never change."""
-        return zlib.crc32(memoryview(self._mapped)[HEADER : self._columns])
+        return zlib.crc32(memoryview(self._memory)[HEADER : self._columns])
 
-    def is_sound(self) -> bool:
-        """Tell whether every byte is as it was written, or erased."""
-        return self.header.columns == self.checksum() and all(
-            bool((sums_of(self.rows[at : at + _AT_ONCE], self.scales[at : at + _AT_ONCE]) == sums).all())
-            for at in range(0, self.header.rows, _AT_ONCE)
-            for sums in (self.sums[at : at + _AT_ONCE],)
-        )
+    def has_columns(self) -> bool:
+        """Read all but the rows; tell whether the columns are as they were written."""
+        there = self._fd is not None and read_into(self._fd, memoryview(self._memory)[: self._begin], 0)
+        return there and self.header.columns == self.checksum()
 
-    def is_whole(self) -> bool:
-        """Tell whether the file is as long as when it was mapped: reading on would end the process."""
-        return self._mapped.size() == len(self._mapped)
+    def has_rows(self) -> bool:
+        """Tell whether every row in the file is as it was written, or erased; they are not kept."""
+        import numpy as np
 
-    def erase(self, rows: NDArray[np.intp]) -> None:
-        """Put zeros in the place of rows. The file must be mapped for writing."""
-        self.rows[rows] = 0
-        self.scales[rows] = 0
-        self.sums[rows] = 0
+        count, held = self.header.rows, np.empty((_AT_ONCE, self.header.stride), np.int8)
+        parts = (slice(at, min(at + _AT_ONCE, count)) for at in range(0, count, _AT_ONCE))
+        return all(self._is_read(at, held[: at.stop - at.start]) for at in parts)
 
-    def sync(self) -> None:
-        """Return once the file is on the disk."""
-        self._mapped.flush()
-
-    def let_go(self) -> None:
-        """Let the system take the memory of pages back that were only read for a check."""
-        if hasattr(self._mapped, "madvise"):
-            self._mapped.madvise(mmap.MADV_DONTNEED)
+    def erase(self, rows: Iterable[int]) -> None:
+        """Erase rows in the file, synced."""
+        if self._fd is None:
+            return
+        parts = ((self._begin, self.header.stride), (self._scales, 4), (self._columns, 8))
+        with border("a file"):
+            for row in rows:
+                for begin, size in parts:
+                    os.pwrite(self._fd, bytes(size), begin + row * size)
+        sync_file(self._fd)
 
 
 def size_of(header: Header) -> int:
@@ -160,59 +193,62 @@ def sums_of(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.u
     return np.asarray(words + bits, np.uint64)
 
 
-def create(folder: Folder | None, name: str, header: Header) -> Generation:
-    """Make a generation of zeros, to be filled; without a folder it is in memory only."""
-    if folder is None:
-        return Generation(mmap.mmap(-1, size_of(header)), header)
-    fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-    try:
-        try:
-            _reserve(fd, size_of(header))
-        except OSError:
-            folder.unlink(name)
-            raise
-        return Generation(mmap.mmap(fd, 0), header)
-    finally:
-        os.close(fd)
+def create(header: Header) -> Generation:
+    """Make a generation of zeros, to be filled."""
+    return Generation(mmap.mmap(-1, size_of(header)), header)
 
 
-def _reserve(fd: int, size: int) -> None:
-    """Give a file its length and room on the disk: writing to a map without would end the process."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(fd, 0, size)
-    else:
-        os.ftruncate(fd, size)
-
-
-def seal(generation: Generation, header: Header) -> int:
-    """Write the header of a generation that is filled, and sync it; return the header's checksum."""
-    raw = header.raw()
-    generation._mapped[:HEADER] = raw  # noqa: SLF001
-    generation.sync()
+def seal(generation: Generation, fd: int) -> int:
+    """Write a generation that is filled to an empty file, synced; return its header's checksum."""
+    raw = replace(generation.header, columns=generation.checksum()).raw()
+    generation._memory[:HEADER] = raw  # noqa: SLF001
+    with memoryview(generation._memory) as view:  # noqa: SLF001
+        write_all(fd, view)
+    sync_file(fd)
     return zlib.crc32(raw)
 
 
-def load(
-    folder: Folder, name: str, identity: str, checksum: int, *, writable: bool = False
-) -> Generation | None:
+def load(folder: Folder, name: str, identity: str, checksum: int) -> Generation | None:
     """Return the generation in a file; None if it is missing, damaged, or not the one that is meant."""
-    try:
-        fd = folder.open(name, os.O_RDWR if writable else os.O_RDONLY)
-    except (FileNotFoundError, RecollectError):
-        return None
-    try:
-        header = _header(os.read(fd, HEADER), identity, checksum)
-        if header is None or os.fstat(fd).st_size != size_of(header):
-            return None
-        access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-        generation = Generation(mmap.mmap(fd, 0, access=access), header)
-    finally:
-        os.close(fd)
-    if not writable and not generation.is_sound():
+    generation = _opened(folder, name, os.O_RDONLY, identity, checksum)
+    if generation is None or not generation.has_columns() or not generation.has_rows():
         return None
     generation.steps = float(generation.scales.max(initial=0))
-    generation.let_go()
     return generation
+
+
+def zero(folder: Folder, name: str, identity: str, checksum: int, gone: Sequence[int]) -> bool:
+    """Put zeros in the place of vectors that have gone, synced; False if the file is not to be trusted."""
+    import numpy as np
+
+    generation = _opened(folder, name, os.O_RDWR, identity, checksum)
+    if generation is None or not generation.has_columns():
+        return False
+    rows = np.flatnonzero(np.isin(generation.vids, np.array(gone, np.int64)))
+    generation.erase(rows.tolist())
+    return True
+
+
+def _opened(folder: Folder, name: str, flags: int, identity: str, checksum: int) -> Generation | None:
+    try:
+        fd = folder.open(name, flags)
+    except (FileNotFoundError, RecollectError):
+        return None
+    header = _header(os.pread(fd, HEADER, 0), identity, checksum)
+    if header is None or os.fstat(fd).st_size != size_of(header):
+        os.close(fd)
+        return None
+    return Generation(mmap.mmap(-1, size_of(header)), header, fd)
+
+
+def read_into(fd: int, buffer: memoryview, at: int) -> bool:
+    """Fill a buffer with what a file has at a place; False if the file ends before."""
+    while buffer:
+        count = os.preadv(fd, [buffer], at)
+        if not count:
+            return False
+        buffer, at = buffer[count:], at + count
+    return True
 
 
 def _header(raw: bytes, identity: str, checksum: int) -> Header | None:

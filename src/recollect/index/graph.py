@@ -6,7 +6,6 @@ of; no native code reads a file that was not compared with it.
 
 from __future__ import annotations
 
-import mmap
 import os
 import threading
 import zlib
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from recollect.confine import Folder, sync_file, write_all
 from recollect.errors import RecollectError
 from recollect.forking import hold_over_forks
-from recollect.index.generation import Generation
+from recollect.index.generation import Generation, read_into
 from recollect.index.selection import Range
 
 if TYPE_CHECKING:
@@ -49,8 +48,9 @@ class Graph:
 class Growing:
     """A graph in the making: ``step`` until it says that all rows are in."""
 
-    def __init__(self, generation: Generation, rows: Range) -> None:
+    def __init__(self, generation: Generation, rows: Range, dead: NDArray[np.intp]) -> None:
         self._generation = generation
+        self._dead = dead
         self._done, self._end = rows
         self._index = _empty(generation.header.stride)
 
@@ -59,18 +59,18 @@ class Growing:
         import numpy as np
 
         end = min(self._done + _STEP, self._end)
-        rows = np.arange(self._done, end)
-        rows = rows[self._generation.scales[rows] != 0]
-        self._index.add(rows.astype(np.uint64), self._generation.rows[rows], threads=_threads())
+        live = np.setdiff1d(np.arange(self._done, end), self._dead, assume_unique=True)
+        rows = self._generation.between(self._done, end)[live - self._done]
+        self._index.add(live.astype(np.uint64), rows, threads=_threads())
         self._done = end
         return end == self._end
 
     def save(self, fd: int) -> int:
         """Write the graph to an empty file, synced, and return the file's checksum."""
-        write_all(fd, self._index.save() or b"")
+        raw = bytes(self._index.save() or b"")
+        write_all(fd, raw)
         sync_file(fd)
-        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
-            return _checksum(mapped)
+        return checksum_of(raw)
 
 
 def is_large(folder: Folder, name: str) -> bool:
@@ -88,18 +88,16 @@ def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
     except (FileNotFoundError, RecollectError):
         return None
     try:
-        if not os.fstat(fd).st_size:
-            return None
-        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as mapped:
-            if _checksum(mapped) != checksum:
-                return None
-            index = _empty(stride)
-            # A copy, for what happens to the file later must not reach native code.
-            with memoryview(mapped) as view:
-                index.load(view)
-            return Graph(index)
+        # A copy, for what happens to the file later must not reach native code.
+        raw = bytearray(os.fstat(fd).st_size)
+        is_read = read_into(fd, memoryview(raw), 0)
     finally:
         os.close(fd)
+    if not raw or not is_read or checksum_of(raw) != checksum:
+        return None
+    index = _empty(stride)
+    index.load(memoryview(raw))
+    return Graph(index)
 
 
 _importing = threading.RLock()
@@ -127,12 +125,11 @@ def _threads() -> int:
     return max(1, (os.cpu_count() or 1) - 1)
 
 
-def _checksum(mapped: mmap.mmap) -> int:
+def checksum_of(raw: bytes | bytearray) -> int:
     """Return a checksum that takes no longer than reading: each page's words are added up."""
     import numpy as np
 
-    whole = len(mapped) // _PAGE * _PAGE
-    pages = np.frombuffer(mapped, "<u8", whole // 8).reshape(-1, _PAGE // 8)
+    whole = len(raw) // _PAGE * _PAGE
+    pages = np.frombuffer(raw, "<u8", whole // 8).reshape(-1, _PAGE // 8)
     sums = pages.sum(axis=1, dtype=np.uint64).tobytes()
-    del pages
-    return zlib.crc32(mapped[whole:], zlib.crc32(sums))
+    return zlib.crc32(raw[whole:], zlib.crc32(sums))

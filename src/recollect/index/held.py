@@ -58,16 +58,19 @@ class Held:
         """Take in what changed, if anything did."""
         # The one tells of what other connections wrote, the other of what this one did.
         stamp = self._connection.data_version(), self._connection.total_changes()
-        is_whole = self.base is None or self.base.generation.is_whole()
-        if stamp == self._stamp and is_whole:
+        if stamp == self._stamp:
             return
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )
-        if self._stamp is None or published != self._published or not is_whole:
+        if self._stamp is None or published != self._published:
             self._begin(database, published)
         self._read(database)
         self._stamp = stamp
+
+    def distrust(self) -> None:
+        """Open the generation again before anything else is asked: its file has changed."""
+        self._stamp = None
 
     def _begin(self, database: Database, published: tuple[int, ...] | None) -> None:
         """Open the generation and forget all else."""

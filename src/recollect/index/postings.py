@@ -165,7 +165,10 @@ def numbers_of(listed: str) -> NDArray[np.int64]:
 def totals(database: Database) -> tuple[int, int]:
     """Return how many rows the full-text table has, and how many words all of them together."""
     found = database.row("SELECT block FROM words_data WHERE id=1")
-    rows, size, *_ = [*numbers_in(found[0] if found else b""), 0, 0]
+    block = found[0] if found else b""
+    if not isinstance(block, bytes):
+        raise apsw.CorruptError("what the table of words says of itself is damaged")
+    rows, size, *_ = [*numbers_in(block), 0, 0]
     return rows, size
 
 

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Sequence
 
 from recollect.index import building, vectors
 from recollect.index.database import Database, UnavailableError
+from recollect.index.generation import ChangedError
 from recollect.index.held import ALL, Held
 from recollect.index.selection import Wanted, wanted
 from recollect.index.upkeep import Due, Upkeep
 from recollect.model import Scope
 from recollect.vector import Space, Vector
 
+_TRIES = 3
+"""How often a generation is made or opened for one question, before every vector is read instead."""
 _ROUNDING = 1e-5
 """By how much the float32 cosine of a vector that is held in memory may be wrong."""
 
@@ -49,19 +52,23 @@ class Similar:
         self, vector: Vector, space: Space, scope: Scope, limit: int, hnsw_from: int | None
     ) -> Nearest:
         """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
-        while True:
+        for _ in range(_TRIES):
             with self._database.mending():
                 held = self.held(space)
                 if held is None:
                     return Nearest()
                 if not held.is_due:
-                    return _Question(self._database, held, vector, scope, limit).answer(
-                        hnsw_from, self.upkeep
-                    )
+                    question = _Question(self._database, held, vector, scope, limit)
+                    try:
+                        return question.answer(hnsw_from, self.upkeep)
+                    except ChangedError:
+                        held.distrust()
+                        continue
             if not self._made(held):
-                with self._database.mending() as database:
-                    blocks = vectors.stream(database, held.number, len(vector), scope)
-                    return Nearest(vectors.nearest(blocks, vector, limit))
+                break
+        with self._database.mending() as database:
+            blocks = vectors.stream(database, vectors.number_of(database, space) or 0, len(vector), scope)
+            return Nearest(vectors.nearest(blocks, vector, limit))
 
     def close(self) -> None:
         """Leave unfinished what is being made, and let go of all files."""

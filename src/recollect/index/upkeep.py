@@ -107,7 +107,7 @@ class Upkeep:
             building.build(self._database, folder, held.number, held.space)
             self._alone.close()
         else:
-            growing = Growing(held.base.generation, held.range_of(due.sid))
+            growing = Growing(held.base.generation, held.range_of(due.sid), held.base.dead)
             self._work = _Work(due, held, folder, held.published, purges, growing)
         return True
 

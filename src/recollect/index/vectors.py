@@ -205,8 +205,8 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
     with np.errstate(all="ignore"):
         squares = np.einsum("ij,ij->i", matrix, matrix)
-    # NaN compares as false, so the question is which are right.
-    if not (np.abs(squares - 1) < _TOLERANCE).all():
+    # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
+    if not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
         raise apsw.CorruptError("a vector is not of unit length")
     return matrix
 

@@ -40,7 +40,7 @@ def examine(
     deep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Finding]:
-    """Return what is wrong with an agent, or that all is well. ``progress`` is told bytes of logs."""
+    """Return what was looked at of an agent, and what is wrong. ``progress`` is told bytes of logs."""
     findings = [*_folder(logs, layout), *_archives(logs), *_marks(logs), *_index(logs, deep=deep)]
     entries = 0
     search = SecretSearch(logs.agent, deep=deep)
@@ -55,9 +55,9 @@ def examine(
                 _log("", original, archived)  # Its damage is why it is there.
         progress(status.st_size)
     findings += search.findings()
-    if not any(finding.level != "ok" for finding in findings):
-        findings.append(Finding("ok", logs.agent, _all_is_well(entries, deep=deep)))
-    return findings
+    is_well = all(finding.level == "ok" for finding in findings)
+    looked = _all_is_well(entries, deep=deep) if is_well else _looked_at(entries, deep=deep)
+    return [Finding("ok", logs.agent, looked), *findings]
 
 
 def _all_is_well(entries: int, *, deep: bool) -> str:
@@ -65,6 +65,13 @@ def _all_is_well(entries: int, *, deep: bool) -> str:
     if deep:
         return f"{begin} and as the logs say, no secret anywhere"
     return f"{begin}, no secret in the newest {NEWEST >> 20} MiB of each log"
+
+
+def _looked_at(entries: int, *, deep: bool) -> str:
+    begin = f"{entries:,} entries; looked at every line of logs and archives, purges, the index"
+    if deep:
+        return f"{begin} in every row and vector, and for secrets in all lines"
+    return f"{begin}, and for secrets in the newest {NEWEST >> 20} MiB of each log"
 
 
 Watch = Callable[[Iterable[Line], int], Iterable[Line]]

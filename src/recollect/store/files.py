@@ -41,8 +41,8 @@ from recollect.vector import Space, Vector
 
 T = TypeVar("T")
 
-FRESH = 0.8
-"""Seconds within which a search sees what a foreign program appended."""
+FRESH = 0.5
+"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
 
 
 class FileStore:

@@ -47,7 +47,10 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
         except PermissionError as error:
             findings.append(_refused(error))
     good = "a local folder that nobody else can read, with nothing left over"
-    return findings or [Finding("ok", str(root), good if root.exists() else "nothing is kept here yet")]
+    looked = "looked at its file system, sync services, links, modes and what was left over"
+    if not findings:
+        looked = good if root.exists() else "nothing is kept here yet"
+    return [Finding("ok", str(root), looked), *findings]
 
 
 def _refused(error: PermissionError) -> Finding:
