@@ -183,3 +183,47 @@ def test_notes_that_cannot_be_read_are_told_and_lose_no_message(chat: Chat) -> N
 
     chat.run(steps)
     assert chat.said() == ["user: Hi"]
+
+
+MARKDOWN = """\
+# Plan
+
+Use **PostgreSQL**, because:
+
+1. row locks
+2. `jsonb`
+
+```sql
+SELECT 1;
+```
+
+| name | age |
+|---|---|
+| Ada | 36 |
+
+See [the docs](https://example.org/x) and <b>this</b>, or ![it](http://example.org/y).
+[end]: https://example.org/z
+"""
+
+
+def test_an_answer_of_a_model_is_shown_as_markdown(chat: Chat, server: ModelServer) -> None:
+    server.replies = [MARKDOWN]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Which database?")
+        assert all(words in terminal.text for words in ("1. row locks", "SELECT 1", "36"))
+        assert not any(mark in terminal.text for mark in ("**", "```", "|---|"))
+
+    chat.run(steps, size=(100, 60))
+
+
+def test_nothing_in_an_answer_can_be_clicked_or_hides_an_address(chat: Chat, server: ModelServer) -> None:
+    server.replies = [MARKDOWN]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Which database?")
+        for words in ("[the docs](https://example.org/x)", "<b>this</b>", "![it](http://example.org/y)"):
+            assert words in terminal.text
+        assert "[end]: https://example.org/z" in terminal.text
+
+    chat.run(steps, size=(100, 60))

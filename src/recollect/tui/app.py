@@ -29,7 +29,7 @@ from recollect.tui.memory import Memory
 from recollect.tui.page import Page
 from recollect.tui.selector import Selector
 from recollect.tui.sessions import Sessions
-from recollect.tui.transcript import Said, Transcript
+from recollect.tui.transcript import Answer, Said, Transcript, answer_of
 
 DARK, LIGHT = "textual-dark", "textual-light"
 _WELCOME = """\
@@ -69,6 +69,7 @@ class ChatApp(App[str]):
         self._choice = choice
         self._input = InputManager(notes)
         self._answering: Worker[None] | None = None
+        self._growing: Said | Answer | None = None
 
     def compose(self) -> ComposeResult:
         """Put the screen together."""
@@ -153,24 +154,32 @@ class ChatApp(App[str]):
 
     @work(thread=True)
     def _show_answer(self, deltas: Iterator[Delta]) -> None:
-        said: Said | None = None
         try:
             for delta in deltas:
-                said = self.call_from_thread(self._show, delta, said)
+                self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
         except RecollectError as error:
             self.call_from_thread(self._say, "error", str(error))
+        finally:
+            self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
 
-    def _show(self, delta: Delta, said: Said | None) -> Said | None:
-        """Show a piece of an answer, at the end of the text so far; return that text."""
+    async def _show(self, delta: Delta) -> None:
+        """Show a piece of an answer, at the end of its text so far."""
         if delta.kind == "text":
-            said = said or self._say("assistant", "")
-            said.grow(delta.text)
-            return said
+            if self._growing is None:
+                self._growing = answer_of(self.conversation.model.name)
+                await self.query_one(Transcript).mount(self._growing)
+            await self._growing.grow(delta.text)
+            return
+        await self._end_text()
         self._say(delta.kind, wording.tool(delta.text) if delta.kind == "tool" else delta.text)
-        return None
 
-    def _say(self, kind: str, text: str) -> Said:
-        return self.query_one(Transcript).say(kind, text)
+    async def _end_text(self) -> None:
+        if self._growing is not None:
+            await self._growing.end()
+            self._growing = None
+
+    def _say(self, kind: str, text: str) -> None:
+        self.query_one(Transcript).say(kind, text)
 
     def action_stop(self) -> None:
         """Give up the answer that is coming, and keep what came."""

@@ -1,0 +1,72 @@
+"""Answers grow on the screen as they come."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.tui.terminal import words_on
+from textual.app import App
+
+from recollect.tui.transcript import Answer, Said, answer_of
+
+MARKDOWN = """\
+# Plan
+
+Use **PostgreSQL**, and *not* `SQLite`,
+because of its locks:
+
+1. rows
+   - of one table
+   - of two
+2. pages
+
+> It was said
+> in March.
+
+Title
+=====
+
+```python
+def f() -> int:
+    return 1
+
+```
+
+| name | age |
+|------|-----|
+| Ada  | 36  |
+| Bo   | 7   |
+
+---
+The end, ~~nearly~~.
+"""
+
+
+def shown(pieces: list[str]) -> str:
+    """Return the words on a screen after an answer has come in pieces."""
+
+    async def whole() -> str:
+        app = App[None]()
+        async with app.run_test(size=(80, 60)) as pilot:
+            answer = Answer()
+            await app.mount(answer)
+            for piece in pieces:
+                await answer.grow(piece)
+            await answer.end()
+            await pilot.pause()
+            return words_on(app.export_screenshot(simplify=True))
+
+    return asyncio.run(whole())
+
+
+@pytest.mark.parametrize("length", [1, 4, 9])
+def test_an_answer_in_small_pieces_looks_like_the_whole(length: int) -> None:
+    pieces = [MARKDOWN[at : at + length] for at in range(0, len(MARKDOWN), length)]
+    assert shown(pieces) == shown([MARKDOWN])
+
+
+def test_only_what_a_model_says_is_markdown() -> None:
+    assert isinstance(answer_of("openai:m"), Answer)
+    assert isinstance(answer_of("offline"), Said)
+    assert isinstance(answer_of(None), Said)
