@@ -83,7 +83,7 @@ class Chat:
 
         async def whole() -> str | None:
             app = self.app()
-            async with app.run_test(size=size) as pilot:
+            async with app.run_test(size=size, notifications=True) as pilot:
                 await pilot.pause()
                 await steps(Terminal(app, pilot))
             return app.return_value

@@ -44,6 +44,48 @@ def test_an_answer_is_shown_while_it_comes_and_escape_stops_it(chat: Chat, serve
     assert chat.session.entries()[-1].data["cut"] == "stopped"
 
 
+def test_control_c_stops_an_answer_and_leaves_the_chat_running(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("Hello.")
+        await terminal.press("ctrl+c")
+        await terminal.settle()
+        assert "Stopped. What came is kept" in terminal.text
+
+    assert chat.run(steps) is None
+    assert chat.said() == ["user: Hi", "assistant: Hello. "]
+
+
+def test_control_c_without_an_answer_says_how_to_leave(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("ctrl+c")
+        await terminal.until("Ctrl+Q leaves; all is kept.")
+
+    chat.run(steps)
+
+
+def test_control_c_copies_what_is_selected(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press(*"walnut", "shift+home", "ctrl+c")
+        assert terminal.app.clipboard == "walnut"
+
+    chat.run(steps)
+
+
+def test_a_new_conversation_says_what_to_do_next(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        assert "# Use pnpm, not npm saves a note" in terminal.text
+        await terminal.say("Hi")
+
+    async def again(terminal: Terminal) -> None:
+        assert "saves a note" not in terminal.text
+
+    chat.run(steps)
+    chat.run(again)
+
+
 def test_a_message_waits_in_its_field_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:
     server.held.clear()
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from tests.tui.terminal import words_on
 from textual.app import App
 
+from recollect.tui import app as chat
 from recollect.tui.transcript import Answer, Said, answer_of
 
+STYLE = Path(chat.__file__).with_name("app.tcss")
 MARKDOWN = """\
 # Plan
 
@@ -47,7 +50,7 @@ def shown(pieces: list[str]) -> str:
     """Return the words on a screen after an answer has come in pieces."""
 
     async def whole() -> str:
-        app = App[None]()
+        app = App[None](css_path=STYLE)
         async with app.run_test(size=(80, 60)) as pilot:
             answer = Answer()
             await app.mount(answer)
@@ -70,3 +73,9 @@ def test_only_what_a_model_says_is_markdown() -> None:
     assert isinstance(answer_of("openai:m"), Answer)
     assert isinstance(answer_of("offline"), Said)
     assert isinstance(answer_of(None), Said)
+
+
+def test_a_long_line_of_code_wraps_as_nobody_can_scroll_it_by_keys() -> None:
+    line = " ".join(f"word{number}" for number in range(40))
+    words = shown([f"```\n{line}\n```\n"])
+    assert all(f"word{number}" in words for number in range(40))

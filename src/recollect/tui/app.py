@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from textual import work
+from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -32,9 +33,6 @@ from recollect.tui.sessions import Sessions
 from recollect.tui.transcript import Answer, Said, Transcript, answer_of
 
 DARK, LIGHT = "textual-dark", "textual-light"
-_WELCOME = """\
-I remember what you tell me, in files that you can read. Begin a message with # to save a note; /help says \
-what else there is."""
 
 
 class ChatApp(App[str]):
@@ -53,6 +51,7 @@ class ChatApp(App[str]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer"),
+        Binding("ctrl+c", "interrupt", priority=True),
         Binding("ctrl+q", "leave", "Leave", priority=True),
         Binding("pageup", "scroll(-1)", priority=True),
         Binding("pagedown", "scroll(1)", priority=True),
@@ -81,8 +80,9 @@ class ChatApp(App[str]):
     def on_mount(self) -> None:
         """Show what was said in this session."""
         self.begin(self.conversation)
-        self._say("notice", _WELCOME)
-        self._say("notice", f"Model: {self._choice.model.name} ({self._choice.reason}).")
+        if not self.conversation.turns(1):
+            self._say("notice", wording.WELCOME)
+        self._say("notice", wording.model(self._choice))
 
     def on_unmount(self) -> None:
         """Wait for no server where the terminal is gone."""
@@ -146,11 +146,14 @@ class ChatApp(App[str]):
         self._answering = self._show_answer(deltas)
         return True
 
+    @property
+    def _is_answering(self) -> bool:
+        return self._answering is not None and not self._answering.is_finished
+
     def _is_busy(self) -> bool:
-        busy = self._answering is not None and not self._answering.is_finished
-        if busy:
+        if self._is_answering:
             self._say("notice", "An answer is still coming: wait, or press Esc to stop it.")
-        return busy
+        return self._is_answering
 
     @work(thread=True)
     def _show_answer(self, deltas: Iterator[Delta]) -> None:
@@ -183,9 +186,18 @@ class ChatApp(App[str]):
 
     def action_stop(self) -> None:
         """Give up the answer that is coming, and keep what came."""
-        if self._answering is not None and not self._answering.is_finished:
+        if self._is_answering:
             self.conversation.stop()
             self._say("notice", "Stopped. What came is kept; /retry asks again.")
+
+    def action_interrupt(self) -> None:
+        """Stop the answer that is coming, else copy what is selected, else say how to leave."""
+        if self._is_answering:
+            self.action_stop()
+        elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            raise SkipAction
+        else:
+            self.notify("Ctrl+Q leaves; all is kept.")
 
     def action_scroll(self, pages: int) -> None:
         """Scroll whatever is on top of the screen."""
@@ -205,6 +217,7 @@ class ChatApp(App[str]):
 
     def _do_sessions(self, _: str) -> None:
         def opened(session: Session | None) -> None:
+            self.conversation.sent = None  # It may hold what was cleared or deleted there.
             if session is not None:
                 self._attempt(lambda: self._continue(self.conversation.agent, session))
 
@@ -219,8 +232,13 @@ class ChatApp(App[str]):
 
     def _do_forget(self, question: str) -> None:
         page = Forgetting(self.conversation.agent, _needed(question, "/forget my old address"))
-        # What was purged must not stay on the screen either.
-        self.push_screen(page, lambda purged: self.begin(self.conversation) if purged else None)
+        self.push_screen(page, self._forgotten)
+
+    def _forgotten(self, purged: bool | None) -> None:  # noqa: FBT001  The page gives it.
+        """Let nothing that was purged stay on the screen, nor in what /context shows."""
+        if purged:
+            self.conversation.sent = None
+            self.begin(self.conversation)
 
     def _do_agent(self, slug: str) -> None:
         if slug:
