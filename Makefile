@@ -12,12 +12,13 @@ NPM := npm --prefix $(VOLTAGENT) --no-audit --no-fund
 VOLTAGENT_INSTALLED := $(VOLTAGENT)/node_modules/.package-lock.json
 FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py))) bench/peers/run.py
 
-.PHONY: help run test test-voltagent faults check check-voltagent without-npm docs lock bench clean
+.PHONY: help run test test-voltagent snapshots faults check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
 	@echo "make test    run the tests (PYTEST=\"-x tests/test_log.py\" chooses)"
+	@echo "make snapshots  take the pictures of the chat anew, for the tests and the README"
 	@echo "make faults  break it in every way, at length"
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make docs    serve the documentation while you write"
@@ -37,6 +38,10 @@ test: $(INSTALLED)
 
 test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python $(NPM) test
+
+snapshots: $(INSTALLED)
+	$(BIN)/python -m recollect.tui.picture docs/chat.svg
+	RECOLLECT_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -74,7 +74,7 @@ class ChatApp(App[str]):
         """Put the screen together."""
         yield Static("", id="place")
         yield Transcript(id="transcript")
-        yield Composer(id="composer", tab_behavior="focus", show_line_numbers=False)
+        yield Composer(id="composer", tab_behavior="focus", highlight_cursor_line=False)
         yield Static(Content("Enter send · # note · /help · Esc stop · Ctrl+Q leave"), classes="keys")
 
     def on_mount(self) -> None:

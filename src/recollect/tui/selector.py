@@ -32,7 +32,8 @@ class Selector(ModalScreen[SaveResult | None]):
         """Put the selector together."""
         with Vertical(classes="dialog"):
             yield Static(Content("Remember this note"))
-            yield TextArea(self._manager.selector.message, id="note", tab_behavior="focus")
+            text = self._manager.selector.message
+            yield TextArea(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
             yield OptionList(
                 Option("Project: AGENTS.md, for all who work here", "project"),
                 Option("User: your own notes, in all projects", "user"),
