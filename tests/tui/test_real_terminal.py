@@ -4,58 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.tui.tmux import Tmux
 from typer.testing import CliRunner
 
 from recollect.cli.chat import app
 
 PROGRAM = "from recollect.cli.chat import app; app()"
-
-
-class Tmux:
-    """A terminal of 60 columns and 24 lines on a server of its own."""
-
-    def __init__(self, socket: Path) -> None:
-        self._words = ["tmux", "-S", str(socket), "-f", "/dev/null"]
-
-    def __call__(self, *words: str) -> str:
-        done = subprocess.run([*self._words, *words], capture_output=True, text=True, check=True, timeout=30)
-        return done.stdout
-
-    def start(self, folder: Path, *words: str, **variables: str) -> None:
-        given = [f"{name}={value}" for name, value in variables.items()]
-        command = shlex.join(["env", *given, sys.executable, "-c", PROGRAM, *words])
-        self("new-session", "-d", "-x", "60", "-y", "24", "-c", str(folder), f"{command}; echo left; cat")
-
-    def until(self, words: str) -> str:
-        """Wait until words stand on the screen, and return the screen."""
-        for _ in range(600):
-            screen = self("capture-pane", "-p")
-            if words in " ".join(screen.split()):
-                return screen
-            time.sleep(0.05)
-        raise AssertionError(f"{words!r} never came:\n{screen}")
-
-    def type(self, text: str) -> None:
-        self("send-keys", "-l", text)
-        self.until(text[-20:])
-        self("send-keys", "Enter")
-
-
-@pytest.fixture
-def tmux(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tmux]:
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
-    terminal = Tmux(tmp_path_factory.mktemp("t") / "s")
-    yield terminal
-    terminal("kill-server")
 
 
 @pytest.fixture
@@ -64,7 +24,9 @@ def start(tmux: Tmux, tmp_path: Path) -> Callable[..., None]:
 
     def started(**variables: str) -> None:
         paths = {"PYTHONPATH": os.pathsep.join(sys.path), "RECOLLECT_HOME": str(tmp_path / "home")}
-        tmux.start(tmp_path, **paths, RECOLLECT_USER_MEMORY=str(tmp_path / "user.md"), **variables)
+        paths |= {"RECOLLECT_USER_MEMORY": str(tmp_path / "user.md")}
+        command = shlex.join([sys.executable, "-c", PROGRAM])
+        tmux.open(tmp_path, f"{command}; echo left; cat", paths | variables)
         tmux.until("Enter send")
 
     return started
