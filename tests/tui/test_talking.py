@@ -8,6 +8,8 @@ import pytest
 from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
 
+from recollect.chat import choose
+
 
 def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:
     server.replies = ["PostgreSQL it is."]
@@ -128,6 +130,52 @@ def test_a_refusal_is_shown_and_retry_asks_again(
         await terminal.say("Hi")
         assert words in terminal.text
         server.status = 200
+        await terminal.say("/retry")
+        assert "Hello." in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi", "assistant: Hello. "]
+
+
+def test_a_server_that_is_gone_is_told_and_loses_no_message(chat: Chat) -> None:
+    pytest.importorskip("openai")
+    chat.choice = choose("http://127.0.0.1:1/v1?model=m")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "cannot be reached" in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi"]
+
+
+def test_a_server_that_keeps_silent_is_given_up_and_can_be_asked_again(
+    chat: Chat, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.chat.openai_model.SILENCE", 0.2)
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "kept silent" in terminal.text
+        server.held.set()
+        await terminal.say("/retry")
+        assert terminal.text.count("Hello.") == 2
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi", "assistant: Hello. ", "assistant: Hello. "]
+
+
+@pytest.mark.parametrize("nonsense", [b"<html>Login</html>", b"data: {broken\n\n"])
+def test_what_is_no_answer_is_told_and_can_be_asked_for_again(
+    chat: Chat, server: ModelServer, nonsense: bytes
+) -> None:
+    server.nonsense = nonsense
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "did not finish" in terminal.text
+        server.nonsense = b""
         await terminal.say("/retry")
         assert "Hello." in terminal.text
 
