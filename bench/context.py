@@ -11,7 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import recollect
@@ -93,16 +93,13 @@ class Recorder:
 
 def shared(one: bytes, other: bytes) -> float:
     """Return which share of a prompt is what the one before began with."""
-    same = next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(other)
-    )
-    return same / len(other)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in same) / len(other)
 
 
 def show_prefix(agent: Agent, folder: Path, notes_added: int) -> None:
-    (folder / "AGENTS.md").write_text(
-        "## Memories\n\n" + "".join(f"- {text(n)}\n" for n in range(60)), "utf-8"
-    )
+    bullets = "".join(f"- {text(number)}\n" for number in range(60))
+    (folder / "AGENTS.md").write_text(f"## Memories\n\n{bullets}", "utf-8")
     notes, model = Notes(folder, folder / "user.md"), Recorder()
     talk = Conversation(agent, notes, model)
     for turn in range(TURNS):
@@ -110,10 +107,8 @@ def show_prefix(agent: Agent, folder: Path, notes_added: int) -> None:
             notes.add(f"a new note, number {turn}", "Project")
         list(talk.send(f"house {turn} walnut"))
     shares = [shared(one, other) for one, other in pairwise(model.prompts)]
-    mean, least = statistics.mean(shares), min(shares)
-    print(
-        f"same prefix over {TURNS} turns, {notes_added} notes added: {mean:.1%} of the bytes, least {least:.1%}"
-    )
+    said = f"{statistics.mean(shares):.1%} of the bytes, at least {min(shares):.1%}"
+    print(f"the same prefix as before, {TURNS} turns, {notes_added} notes added: {said}")
 
 
 def main() -> None:
