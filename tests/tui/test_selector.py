@@ -106,6 +106,17 @@ def test_a_file_that_cannot_be_written_leaves_the_other_choice(chat: Chat) -> No
     assert contents(chat, "User") == ["Use pnpm"]
 
 
+def test_a_file_that_is_too_long_for_other_agents_is_told(chat: Chat) -> None:
+    chat.notes.add("x" * 33_000, "Project")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        await terminal.press("enter")
+        assert "AGENTS.md is 32.3 KiB; some agents, such as Codex, stop reading at 32.0 KiB" in terminal.text
+
+    chat.run(steps, size=(150, 24))
+
+
 def test_hash_alone_is_an_ordinary_message(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.say("#")

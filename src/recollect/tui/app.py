@@ -17,7 +17,7 @@ from recollect.agent import Agent
 from recollect.chat import Choice, Conversation, Delta
 from recollect.errors import RecollectError
 from recollect.home import Home
-from recollect.notes import Notes, SaveResult
+from recollect.notes import PROJECT, Notes, SaveResult
 from recollect.services.input_manager import InputManager
 from recollect.session import Session
 from recollect.shown import one_line
@@ -137,6 +137,14 @@ class ChatApp(App[str]):
             self.query_one(Composer).restore(text)
             return
         self._say("notice", wording.saved(result))
+        if result.entry.type == PROJECT:
+            self._attempt(self._warned_of_length)
+
+    def _warned_of_length(self) -> bool:
+        words = self._notes.warning()
+        if words:
+            self._say("error", f"{words}. Delete notes in /memory that nobody needs.")
+        return bool(words)
 
     def _send(self, text: str) -> bool:
         if self._is_busy():
