@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.chat.model_server import running
 from tests.tui.tmux import Tmux
 from typer.testing import CliRunner
 
@@ -56,6 +58,58 @@ def test_the_editor_gets_the_terminal_and_gives_it_back(
     tmux.until("written before")
     tmux("send-keys", "C-o")
     tmux.until("written after")
+
+
+def test_a_chat_that_is_killed_in_mid_answer_has_lost_nothing_it_acknowledged(
+    tmux: Tmux, start: Callable[..., None]
+) -> None:
+    pytest.importorskip("openai")
+    with running() as server:
+        start(LANG="C.UTF-8", RECOLLECT_CHAT_MODEL=f"{server.url}/v1?model=m")
+        tmux.type("The first question")
+        tmux.until("> The first question Hello.")
+        server.held.clear()
+        tmux.type("# Use pnpm")
+        tmux.until("Remember this note")
+        tmux("send-keys", "Enter")
+        tmux.until("Saved as a Project note")
+        tmux.type("The second question")
+        tmux.until("> The second question Hello.")
+        os.killpg(int(tmux("list-panes", "-F", "#{pane_pid}")), signal.SIGKILL)
+        server.held.set()
+        start(LANG="C.UTF-8", RECOLLECT_CHAT_MODEL=f"{server.url}/v1?model=m")
+        tmux.type("/sessions")
+        tmux.until("user: The second question")
+        tmux("send-keys", "Down", "Enter")
+        tmux.until("> The first question Hello. > The second question")
+        tmux.type("/retry")
+        tmux.until("> The second question")
+        tmux.until("Hello. ╭")
+    assert "Use pnpm" in server.prompts[-1]
+
+
+def test_two_chats_in_two_terminals_know_of_one_another(
+    tmux: Tmux, start: Callable[..., None], tmp_path: Path
+) -> None:
+    start(LANG="C.UTF-8")
+    other = Tmux(tmp_path / "other")
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "RECOLLECT_HOME": str(tmp_path / "home")}
+    paths |= {"RECOLLECT_USER_MEMORY": str(tmp_path / "user.md"), "LANG": "C.UTF-8"}
+    other.open(tmp_path, shlex.join([sys.executable, "-c", PROGRAM]), paths)
+    try:
+        other.until("Enter send")
+        tmux.type("The walnut door is blue.")
+        tmux.until("Your message is kept.")
+        tmux.type("# Oil it twice")
+        tmux.until("Remember this note")
+        tmux("send-keys", "Enter")
+        tmux.until("Saved as a Project note")
+        other.type("Which colour has the walnut door?")
+        other.until("“user: The walnut door is blue.”")
+        other.type("/memory")
+        other.until("Oil it twice")
+    finally:
+        other("kill-server")
 
 
 def test_without_a_terminal_the_chat_says_what_to_use(tmp_path: Path) -> None:
