@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,9 @@ def test_a_long_line_of_code_wraps_as_nobody_can_scroll_it_by_keys() -> None:
     line = " ".join(f"word{number}" for number in range(40))
     words = shown([f"```\n{line}\n```\n"])
     assert all(f"word{number}" in words for number in range(40))
+
+
+@pytest.mark.parametrize("text", ["&#27;[31m", "&#x202e;abc", "&#0155;", "\x1b[31m", "&Tab;", "a\\&#7;b"])
+def test_no_spelling_of_a_control_character_reaches_the_terminal(text: str) -> None:
+    for where in ("{}", "`{}`", "# {}", "- {}", "|a|\n|-|\n|{}|", "```\n{}\n```", "```{}\nx\n```"):
+        assert not {"Cc", "Cf"} & {unicodedata.category(letter) for letter in shown([where.format(text)])}

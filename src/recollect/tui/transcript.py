@@ -70,9 +70,10 @@ def answer_of(model: object, text: str = "") -> Said | Answer:
 
 
 def _parser() -> MarkdownIt:
-    """Return a parser that leaves links, pictures and HTML as they are written."""
+    """Return a parser that leaves links, pictures, HTML and numbers of characters as they are written."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    return parser.disable(["link", "image", "autolink", "reference", "html_block", "html_inline"])
+    links = ["link", "image", "autolink", "reference"]
+    return parser.disable([*links, "html_block", "html_inline", "entity"])
 
 
 class Transcript(VerticalScroll):
