@@ -88,6 +88,22 @@ def test_a_new_conversation_says_what_to_do_next(chat: Chat) -> None:
     chat.run(again)
 
 
+def test_a_page_may_be_read_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("An answer is coming … · Esc stop")
+        await terminal.enter("/help")
+        server.held.set()
+        await terminal.settle()
+        await terminal.press("escape")
+        assert "Hello." in terminal.text
+        assert "An answer is coming" not in terminal.text
+
+    chat.run(steps)
+
+
 def test_a_message_waits_in_its_field_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:
     server.held.clear()
 

@@ -32,6 +32,8 @@ from recollect.tui.selector import Selector
 from recollect.tui.sessions import Sessions
 from recollect.tui.transcript import Answer, Said, Transcript, answer_of
 
+_KEYS = "Enter send · # note · /help · Ctrl+Q leave"
+_KEYS_MEANWHILE = "An answer is coming … · Esc stop · Ctrl+Q leave"
 DARK, LIGHT = "textual-dark", "textual-light"
 
 
@@ -75,7 +77,7 @@ class ChatApp(App[str]):
         yield Static("", id="place")
         yield Transcript(id="transcript")
         yield Composer(id="composer", tab_behavior="focus", highlight_cursor_line=False)
-        yield Static(Content("Enter send · # note · /help · Esc stop · Ctrl+Q leave"), classes="keys")
+        yield Static(Content(_KEYS), id="keys", classes="keys")
 
     def on_mount(self) -> None:
         """Show what was said in this session."""
@@ -157,6 +159,10 @@ class ChatApp(App[str]):
     @property
     def _is_answering(self) -> bool:
         return self._answering is not None and not self._answering.is_finished
+
+    def on_worker_state_changed(self) -> None:
+        """Say below what may be done while an answer is coming."""
+        self.query_one("#keys", Static).update(Content(_KEYS_MEANWHILE if self._is_answering else _KEYS))
 
     def _is_busy(self) -> bool:
         if self._is_answering:
