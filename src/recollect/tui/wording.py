@@ -83,7 +83,8 @@ def hits(found: Hits) -> str:
 
 def _hit(place: int, hit: Hit) -> str:
     why = one_line(str(hit.why))
-    return f"{place}. {harmless(clipped(hit.entry.text))}\n   {_origin(hit.entry)}\n   {why}"
+    text = harmless(clipped(hit.entry.text)).replace("\n", "\n   ")
+    return f"{place}. {text}\n   {_origin(hit.entry)}\n   {why}"
 
 
 def _origin(found: Entry) -> str:
