@@ -7,6 +7,8 @@ import asyncio
 import pytest
 from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
+from textual import events
+from textual.widgets import Input, TextArea
 
 from recollect.chat import choose
 
@@ -86,6 +88,21 @@ def test_a_new_conversation_says_what_to_do_next(chat: Chat) -> None:
 
     chat.run(steps)
     chat.run(again)
+
+
+@pytest.mark.parametrize(("line", "keys"), [("", []), ("# x", ["shift+tab"]), ("/memory", [])])
+def test_pasted_control_characters_reach_no_field(chat: Chat, line: str, keys: list[str]) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter(line)
+        await terminal.press(*keys)
+        terminal.app.post_message(events.Paste("a\x1b[31m\x9bred\x07\tb"))
+        await terminal.until("a[31mred")
+        field = terminal.app.focused
+        assert isinstance(field, Input | TextArea)
+        text = field.value if isinstance(field, Input) else field.text
+        assert "a[31mred\tb" in text
+
+    chat.run(steps)
 
 
 def test_a_page_may_be_read_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:

@@ -16,6 +16,7 @@ from recollect.errors import RecollectError
 from recollect.notes import SaveResult
 from recollect.services.input_manager import InputManager
 from recollect.shown import harmless
+from recollect.tui.composer import Note
 
 
 class Selector(ModalScreen[SaveResult | None]):
@@ -33,7 +34,7 @@ class Selector(ModalScreen[SaveResult | None]):
         with Vertical(classes="dialog"):
             yield Static(Content("Remember this note"))
             text = self._manager.selector.message
-            yield TextArea(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
+            yield Note(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
             yield OptionList(
                 Option("Project: AGENTS.md, for all who work here", "project"),
                 Option("User: your own notes, in all projects", "user"),
