@@ -17,12 +17,13 @@ FUZZED ?= $(addprefix tests/,test_scan.py test_line.py test_log_model.py test_no
 	test_outline.py recall/test_query.py index/test_words.py test_layout.py test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run test test-voltagent faults fuzz check check-voltagent without-npm docs lock bench clean
+.PHONY: help run test test-voltagent snapshots faults fuzz check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
 	@echo "make test    run the tests (PYTEST=\"-x tests/test_log.py\" chooses)"
+	@echo "make snapshots  take the pictures of the chat anew, for the tests and the README"
 	@echo "make faults  break it in every way, at length"
 	@echo "make fuzz    throw made-up logs, notes, queries, names and paths at their readers (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
@@ -43,6 +44,10 @@ test: $(INSTALLED)
 
 test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python $(NPM) test
+
+snapshots: $(INSTALLED)
+	$(BIN)/python -m recollect.tui.picture docs/chat.svg
+	RECOLLECT_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -10,13 +10,17 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import recollect
 from recollect import Agent, Notes
+from recollect.chat import Conversation
+from recollect.chat.exchange import Request
 
 RUNS = 40
+TURNS = 50
 SESSIONS = 200
 A_SESSION = 50
 WORDS = [
@@ -72,6 +76,41 @@ def with_notes(agent: Agent, folder: Path, size: int, name: str) -> None:
     print(f"a note added to these {name} and the context with it: {took:.0f} ms")
 
 
+class Recorder:
+    """A model that keeps the prompts it gets."""
+
+    name = "recorder"
+    uses_tools = False
+
+    def __init__(self) -> None:
+        self.prompts: list[bytes] = []
+
+    def answer(self, request: Request) -> Iterator[str]:
+        """Keep the prompt and say yes."""
+        self.prompts.append(request.prompt.text.encode())
+        yield "Yes."
+
+
+def shared(one: bytes, other: bytes) -> float:
+    """Return which share of a prompt is what the one before began with."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in same) / len(other)
+
+
+def show_prefix(agent: Agent, folder: Path, notes_added: int) -> None:
+    bullets = "".join(f"- {text(number)}\n" for number in range(60))
+    (folder / "AGENTS.md").write_text(f"## Memories\n\n{bullets}", "utf-8")
+    notes, model = Notes(folder, folder / "user.md"), Recorder()
+    talk = Conversation(agent, notes, model)
+    for turn in range(TURNS):
+        if notes_added and turn % (TURNS // notes_added) == 1:
+            notes.add(f"a new note, number {turn}", "Project")
+        list(talk.send(f"house {turn} walnut"))
+    shares = [shared(one, other) for one, other in pairwise(model.prompts)]
+    said = f"{statistics.mean(shares):.1%} of the bytes, at least {min(shares):.1%}"
+    print(f"the same prefix as before, {TURNS} turns, {notes_added} notes added: {said}")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         os.environ["XDG_STATE_HOME"] = str(Path(name) / "state")
@@ -80,6 +119,8 @@ def main() -> None:
             fill(agent)
             show("recall alone", lambda n: agent.recall(f"house {n} walnut", limit=8))
             show("a context of 10,000 entries in 200 sessions", lambda n: agent.context(f"house {n} walnut"))
+            show_prefix(agent, Path(name), 0)
+            show_prefix(agent, Path(name), 5)
             with_notes(agent, Path(name), 1_000_000, "1 MB")
             with_notes(agent, Path(name), 5_000_000, "5 MB")
 

@@ -64,3 +64,9 @@ def test_every_word_of_a_file_is_in_a_passage_or_a_heading(text: str) -> None:
     found = "\n".join(one.text for one in passages(text))
     lines = [line for line in text.split("\n") if "#" not in line and "`" not in line]
     assert all(word in found for line in lines for word in line.replace("-", " ").split())
+
+
+def test_of_many_passages_with_equal_scores_the_last_ones_follow_the_better() -> None:
+    found = passages("- a red oak\n" * 3 + "- an oak\n" * 2000).about("red oak")
+    numbers = [one.number for one in found]
+    assert numbers == [2, 1, 0, *range(2002, 2002 - 497, -1)]

@@ -18,7 +18,7 @@ from recollect.arguments import (
     where_of,
 )
 from recollect.context import Counter, Wanted, build
-from recollect.context.standing import Standing
+from recollect.context.standing import standing
 from recollect.errors import AmbiguousIdError, EntryNotFoundError
 from recollect.line import instant
 from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
@@ -48,7 +48,6 @@ class Agent:
         self.slug = slug
         self._shared = shared
         self._store = shared.store
-        self._standing = Standing(shared.store, slug)
 
     @property
     def files(self) -> Files:
@@ -309,11 +308,10 @@ class Agent:
         sent = names_of(window, "window") or ()
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
         recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
-        sessions = self.sessions()
-        newest = [entry for info in sessions[:1] for entry in self._newest(info.id)]
+        newest = [entry for info in self.sessions()[:1] for entry in self._newest(info.id)]
         wanted = Wanted(
             pinned=self._store.pinned(self.slug),
-            standing=self._standing.entries(sessions, self._shared.clock()),
+            standing=standing(self._store, self.slug, self._shared.clock()),
             recalled=[hit.entry for hit in recalled],
             newest=newest,
             notes=notes.sources() if notes is not None else (),

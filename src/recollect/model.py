@@ -17,6 +17,9 @@ Record = dict[str, Any]
 """One JSON object of a log, folded or not: the keys of a log line and their values."""
 
 
+STANDING = ("preference", "decision")
+"""Types whose entries stand in every context, whatever is asked."""
+
 BYTES_PER_TOKEN = 3
 """A conservative estimate: tokenizers make fewer tokens of a text than a third of its bytes in UTF-8."""
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from recollect.bullets import Bullet, Bullets
 from recollect.errors import NotTextError, RecollectError
 from recollect.notes_file import NotesFile
-from recollect.notes_others import OtherFile, others_in
+from recollect.notes_others import READ_LIMIT, OtherFile, others_in
 from recollect.notes_prompt import Source, prompt_of
+from recollect.shown import size
 
 PROJECT, USER = TYPES = ("Project", "User")
 PROJECT_FILE = "AGENTS.md"
@@ -224,6 +225,18 @@ class Notes:
         """
         _check_type(type)
         return len(self._files[type].read())
+
+    def warning(self) -> str:
+        """Return what to know of the length of ``AGENTS.md``; empty while known agents read all of it.
+
+        Raises:
+            IsAFolderError, AccessDeniedError, StoreError: The file cannot be read.
+        """
+        length = self.size(PROJECT)
+        if length <= READ_LIMIT:
+            return ""
+        limit = size(READ_LIMIT)
+        return f"{PROJECT_FILE} is {size(length)}; some agents, such as Codex, stop reading at {limit}"
 
     def _deduplicated(self, kind: str) -> list[MemoryEntry]:
         def change(raw: bytes) -> tuple[bytes | None, list[MemoryEntry]]:

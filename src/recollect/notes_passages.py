@@ -132,9 +132,11 @@ def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
     there = np.flatnonzero(scores)
     if len(there) > _MOST:
-        least = np.partition(scores[there], -_MOST)[-_MOST]
-        there = there[scores[there] >= least]
-    return there[np.lexsort((-there, -scores[there]))][:_MOST]
+        # Many scores are equal: sorting them is much quicker than partitioning, and few of them are needed.
+        least = np.sort(scores[there])[-_MOST]
+        above = np.flatnonzero(scores > least)
+        there = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])
+    return there[np.lexsort((-there, -scores[there]))]
 
 
 def _words(text: str) -> Iterable[str]:

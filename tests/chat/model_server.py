@@ -5,13 +5,15 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 Reply = str | tuple[str, dict[str, Any]]
 """What a request is answered with: some text, or a tool with its arguments."""
+Reader = Callable[[str], str]
+"""Makes an answer of the system prompt, as a model would that has read it."""
 
 
 @dataclass
@@ -21,7 +23,7 @@ class ModelServer:
     url: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[Reply | Reader] = field(default_factory=list)
     """The answers in their order; the last one goes on being given."""
     status: int = 200
     cut: bool = False
@@ -29,12 +31,15 @@ class ModelServer:
     held: threading.Event = field(default_factory=threading.Event)
     """While this is not set, the stream waits before its end."""
     finish: str = "stop"
+    nonsense: bytes = b""
+    """What is sent instead of an answer."""
 
     def __post_init__(self) -> None:
         self.held.set()
 
     def next_reply(self) -> Reply:
-        return self.replies.pop(0) if len(self.replies) > 1 else (self.replies or ["Hello."])[0]
+        reply = self.replies.pop(0) if len(self.replies) > 1 else (self.replies or ["Hello."])[0]
+        return reply(self.prompts[-1]) if callable(reply) else reply
 
     @property
     def prompts(self) -> list[str]:
@@ -86,6 +91,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if state.cut:
             self.send_header("Content-Length", "1000000")
         self.end_headers()
+        if state.nonsense:
+            self.wfile.write(state.nonsense)
+            return
         events = _openai(reply, state.finish) if self.path.endswith("completions") else _anthropic(reply)
         for event in events:
             if event is None:

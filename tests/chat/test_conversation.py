@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,44 @@ def test_the_user_notes_are_there_from_any_folder(
     other.mkdir()
     say(Conversation(talk.agent, Notes(other), talk.model), "Hi")
     assert "My name is Alice" in server.prompts[0]
+
+
+def test_every_round_of_tools_holds_both_notes_files(
+    talk: Conversation, notes: Notes, server: ModelServer, say: Said
+) -> None:
+    notes.add("My name is Alice", "User")
+    server.replies = [("save", {"text": "Use pnpm", "where": "project"}), ("list_files", {}), "Done."]
+    say(talk, "Save that we use pnpm")
+    assert ["Use pnpm" in prompt for prompt in server.prompts] == [False, True, True]
+    assert all("My name is Alice" in prompt for prompt in server.prompts)
+
+
+def shares(prompts: list[str]) -> list[float]:
+    """Return which share of each prompt's bytes is what the one before began with."""
+    found = []
+    for one, other in pairwise(prompt.encode() for prompt in prompts):
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+        found.append(sum(1 for _ in same) / len(other))
+    return found
+
+
+def test_over_fifty_turns_most_bytes_of_each_prompt_are_those_of_the_one_before(
+    talk: Conversation, notes: Notes, server: ModelServer, say: Said
+) -> None:
+    for number in range(40):
+        notes.add(f"Rule {number}: what belongs to part {number} stays in part {number}", "Project")
+    talk.agent.session("old").add_many({"type": "fact", "text": f"part {n} is blue"} for n in range(50))
+    talk.agent.session("old").add("decision", text="We take PostgreSQL", pinned=True)
+    for number in range(50):
+        say(talk, f"Which colour has part {number}?")
+    stable = talk.sent.stable if talk.sent else ""
+    assert all(prompt.startswith(stable) for prompt in server.prompts)
+    assert min(shares(server.prompts)) > 0.6
+    notes.add("Part 7 is red", "Project")
+    say(talk, "Which colour has part 7?")
+    say(talk, "Which colour has part 8?")
+    assert not server.prompts[-1].startswith(stable)
+    assert shares(server.prompts)[-1] > 0.6
 
 
 def test_what_other_sessions_said_is_in_the_prompt(
@@ -152,6 +191,29 @@ def test_a_server_that_keeps_silent_is_given_up(
     told = say(talk, "Hi")
     assert "kept silent" in told
     server.held.set()
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"<html>Login</html>",
+        b"data: {broken\n\n",
+        b"data: [1]\n\n",
+        b'data: {"choices": 3}\n\n',
+        b'event: message_start\ndata: {"type": "message_start"\n\n',
+        b"data: \xff\xfe\n\n",
+        b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, "delta": 3}\n\n',
+        b"\x00" * 100,
+    ],
+)
+def test_what_is_no_answer_is_told_and_may_be_asked_for_again(
+    talk: Conversation, server: ModelServer, say: Said, nonsense: bytes
+) -> None:
+    server.nonsense = nonsense
+    assert "/retry" in say(talk, "Hi")
+    assert contents(talk) == [("user", "Hi")]
+    server.nonsense = b""
+    assert [delta.text for delta in talk.retry()] == ["Hello. "]
 
 
 def test_an_answer_that_breaks_off_is_kept_with_a_mark(

@@ -35,6 +35,11 @@ def test_what_is_not_remembered_is_not_made_up(talk: Conversation, say: Said) ->
     assert say(talk, "Who won?") == "(offline, no model) I remember nothing about that."
 
 
+def test_what_is_no_question_is_said_to_be_kept(talk: Conversation, say: Said) -> None:
+    assert say(talk, "My cat is called Miso.").startswith("(offline, no model) Your message is kept. ")
+    assert "“user: My cat is called Miso.”" in say(talk, "Who is the cat?")
+
+
 def test_neither_questions_nor_own_answers_are_quoted(talk: Conversation, say: Said) -> None:
     talk.agent.session("old").add("fact", {"content": "the database is PostgreSQL"})
     first = say(talk, "Which database?")

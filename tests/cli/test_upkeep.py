@@ -72,6 +72,18 @@ def test_doctor_mends_when_asked_and_is_content_afterwards(cli: Command) -> None
     assert len(list((cli.sessions() / ".archive").glob("main.ndjson.*.original"))) == 1
 
 
+@pytest.mark.parametrize(("size", "words"), [(33_000, "stop reading at 32.0 KiB"), (None, "folder")])
+def test_doctor_warns_of_notes_that_agents_do_not_read(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int | None, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "AGENTS.md"
+    file.mkdir() if size is None else file.write_text("x" * size)
+    document = cli.json("doctor")
+    [finding] = [found for found in document["findings"] if found["subject"] == "AGENTS.md"]
+    assert (finding["level"], document["healthy"], words in finding["message"]) == ("warning", True, True)
+
+
 def test_doctor_says_what_damage_costs_and_what_mends_it(cli: Command) -> None:
     damage(cli)
     result = cli("doctor")

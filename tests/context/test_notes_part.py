@@ -159,3 +159,21 @@ def test_one_file_in_both_places_is_read_as_what_each_is(tmp_path: Path) -> None
         ("User", "no note"),
         ("User", "Use pnpm"),
     ]
+
+
+@pytest.fixture(scope="module")
+def five_megabytes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
+    folder = tmp_path_factory.mktemp("large")
+    write(folder, *(f"house number {number} has {number % 977} doors of oak" for number in range(125_000)))
+    assert (folder / "AGENTS.md").stat().st_size > 5_000_000
+    return Notes(folder, folder / "user.md")
+
+
+@pytest.mark.parametrize("budget", [0, 50, 400, 2000, 16_000])
+def test_five_megabytes_of_notes_keep_to_the_budget_and_bring_what_is_asked_for(
+    agent: Agent, five_megabytes: Notes, budget: int
+) -> None:
+    context = agent.context("house number 4711", budget=budget, notes=five_megabytes)
+    assert context.tokens <= budget
+    assert len(context.text.encode()) <= budget * 3
+    assert budget < 400 or "house number 4711 has" in context.text

@@ -1,11 +1,14 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
-from recollect import Agent, Home, Session
+from recollect import Agent, Entry, Home, Session
 from recollect.context.standing import MOST
+from recollect.index.database import IS_STANDING, Database
+from recollect.store.files import FileStore
 from recollect.testing import ManualClock
 
 
@@ -99,3 +102,42 @@ def test_preferences_keep_to_their_share_and_the_newest_stay(agent: Agent) -> No
     assert part.tokens <= 1000 // 5
     assert part.entries[-1].id == "39"
     assert any(left.kind == "standing" and left.source == "s/0" for left in context.left_out)
+
+
+def test_those_that_ended_take_no_place_of_others(agent: Agent, clock: ManualClock) -> None:
+    session = agent.session("s")
+    session.add("decision", text="We take walnut", id="old")
+    ended = {"valid_to": clock()}
+    session.add_many({"type": "decision", "text": f"{n}", **ended} for n in range(3 * MOST))
+    clock.advance(1)
+    assert standing(agent) == ["old"]
+
+
+def test_those_of_one_moment_stand_by_session_and_then_by_place(agent: Agent) -> None:
+    for session in ("two", "one"):
+        for number in (1, 2):
+            agent.session(session).add("decision", text=f"{session} {number}", id=f"{session}-{number}")
+    assert standing(agent) == ["one-1", "one-2", "two-1", "two-2"]
+
+
+def test_what_stands_is_asked_of_the_index_and_of_no_session(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        agent.session(f"s{number}").add("decision", text=f"decision {number}")
+    asked: list[str] = []
+    entries = FileStore.entries
+
+    def counted(store: FileStore, agent: str, session: str, *rest: Any) -> list[Entry]:
+        asked.append(session)
+        return entries(store, agent, session, *rest)
+
+    monkeypatch.setattr(FileStore, "entries", counted)
+    assert len(standing(agent)) == 20
+    assert len(asked) == 1  # The newest session's turns, for the end of the context.
+
+
+def test_an_index_of_their_own_finds_what_stands() -> None:
+    sql = f"EXPLAIN QUERY PLAN SELECT eid FROM entry e WHERE e.{IS_STANDING} ORDER BY e.ts DESC"  # noqa: S608
+    plan = Database(None).rows(sql)
+    assert "entry_standing" in str(plan)

@@ -267,7 +267,7 @@ WITHIN = {
     "Home": {"agent", "backup", "close", "root"},
     "Agent": {"session", "files", "vectors", "slug"},
     "Session": {"count", "agent", "id"},
-    "Notes": {"others", "size", "sources"},
+    "Notes": {"others", "size", "sources", "warning"},
 }
 """What is no call of its own: it leads to other calls, or serves the library or who sits at the machine."""
 

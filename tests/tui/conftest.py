@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ import recollect
 if TYPE_CHECKING:
     from tests.chat.model_server import ModelServer
     from tests.tui.terminal import Chat
+    from tests.tui.tmux import Tmux
 
 if not find_spec("textual"):
     collect_ignore_glob = ["test_*.py"]
@@ -40,3 +42,14 @@ def server(chat: Chat) -> Iterator[ModelServer]:
     with running() as state:
         chat.choice = choose(f"{state.url}/v1?model=m")
         yield state
+
+
+@pytest.fixture
+def tmux(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tmux]:
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    from tests.tui.tmux import Tmux
+
+    terminal = Tmux(tmp_path_factory.mktemp("t") / "s")
+    yield terminal
+    terminal("kill-server")

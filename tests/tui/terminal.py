@@ -14,8 +14,12 @@ from textual.pilot import Pilot
 from recollect import Home, Notes
 from recollect.chat import Choice, choose
 from recollect.tui.app import ChatApp
+from recollect.tui.picture import without_fonts
 
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', re.DOTALL)
+
+_STEADY = 20
+"""Looks, a twentieth of a second apart, after which a screen that stays the same is taken as it is."""
 
 
 def words_on(svg: str) -> str:
@@ -54,6 +58,20 @@ class Terminal:
     def text(self) -> str:
         return words_on(self.app.export_screenshot(simplify=True))
 
+    async def picture(self, wanted: str | None = None) -> str:
+        """Return the screen as SVG once it is as wanted, or has stayed the same for a while."""
+        last, seen = "", 0
+        await self._pilot.pause()
+        while seen < _STEADY and (svg := self._drawn()) != wanted:
+            last, seen = svg, seen + 1 if svg == last else 0
+            await self._pilot.pause(0.05)
+        return svg
+
+    def _drawn(self) -> str:
+        """Return the screen with the same names each time."""
+        svg = without_fonts(self.app.export_screenshot(simplify=True))
+        return re.sub(r"terminal-\d+", "terminal", svg)
+
     async def until(self, words: str) -> None:
         """Wait until words stand on the screen."""
         async with asyncio.timeout(20):
@@ -83,7 +101,7 @@ class Chat:
 
         async def whole() -> str | None:
             app = self.app()
-            async with app.run_test(size=size) as pilot:
+            async with app.run_test(size=size, notifications=True) as pilot:
                 await pilot.pause()
                 await steps(Terminal(app, pilot))
             return app.return_value

@@ -180,3 +180,45 @@ def test_what_was_purged_is_gone_from_the_screen(chat: Chat) -> None:
         assert "tulip" not in terminal.text
 
     chat.run(steps)
+
+
+def test_what_was_purged_is_gone_from_the_prompt_that_context_shows(chat: Chat, server: ModelServer) -> None:
+    chat.agent.session("old").add("fact", {"content": "the code is tulip"})
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("What is the code?")
+        assert "tulip" in server.prompts[0]
+        await terminal.enter("/forget the code is")
+        await terminal.press("enter", "y", "escape")
+        await terminal.enter("/context")
+        assert "The system prompt" in terminal.text
+        assert "tulip" not in terminal.text
+
+    chat.run(steps, size=(100, 60))
+    assert not chat.agent.recall("tulip")
+
+
+def test_what_was_purged_cannot_be_brought_back_by_undo(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press(*"tulip")
+        await terminal.say("")
+        await terminal.enter("/forget tulip")
+        await terminal.press("enter", "y", "escape", "ctrl+z", "ctrl+z", "ctrl+z")
+        assert "tulip" not in terminal.text
+
+    chat.run(steps)
+
+
+def test_what_was_cleared_is_gone_from_the_prompt_that_context_shows(chat: Chat, server: ModelServer) -> None:
+    chat.agent.session("old").add("fact", {"content": "the code is tulip"})
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("What is the code?")
+        await terminal.enter("/sessions")
+        await terminal.press("down", "c", "y", "escape")
+        await terminal.enter("/context")
+        assert "The system prompt" in terminal.text
+        assert "tulip" not in terminal.text
+
+    chat.run(steps, size=(100, 60))
+    assert server.asked

@@ -4,58 +4,20 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.chat.model_server import running
+from tests.tui.tmux import Tmux
 from typer.testing import CliRunner
 
 from recollect.cli.chat import app
 
 PROGRAM = "from recollect.cli.chat import app; app()"
-
-
-class Tmux:
-    """A terminal of 60 columns and 24 lines on a server of its own."""
-
-    def __init__(self, socket: Path) -> None:
-        self._words = ["tmux", "-S", str(socket), "-f", "/dev/null"]
-
-    def __call__(self, *words: str) -> str:
-        done = subprocess.run([*self._words, *words], capture_output=True, text=True, check=True, timeout=30)
-        return done.stdout
-
-    def start(self, folder: Path, *words: str, **variables: str) -> None:
-        given = [f"{name}={value}" for name, value in variables.items()]
-        command = shlex.join(["env", *given, sys.executable, "-c", PROGRAM, *words])
-        self("new-session", "-d", "-x", "60", "-y", "24", "-c", str(folder), f"{command}; echo left; cat")
-
-    def until(self, words: str) -> str:
-        """Wait until words stand on the screen, and return the screen."""
-        for _ in range(600):
-            screen = self("capture-pane", "-p")
-            if words in " ".join(screen.split()):
-                return screen
-            time.sleep(0.05)
-        raise AssertionError(f"{words!r} never came:\n{screen}")
-
-    def type(self, text: str) -> None:
-        self("send-keys", "-l", text)
-        self.until(text[-20:])
-        self("send-keys", "Enter")
-
-
-@pytest.fixture
-def tmux(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tmux]:
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
-    terminal = Tmux(tmp_path_factory.mktemp("t") / "s")
-    yield terminal
-    terminal("kill-server")
 
 
 @pytest.fixture
@@ -64,7 +26,9 @@ def start(tmux: Tmux, tmp_path: Path) -> Callable[..., None]:
 
     def started(**variables: str) -> None:
         paths = {"PYTHONPATH": os.pathsep.join(sys.path), "RECOLLECT_HOME": str(tmp_path / "home")}
-        tmux.start(tmp_path, **paths, RECOLLECT_USER_MEMORY=str(tmp_path / "user.md"), **variables)
+        paths |= {"RECOLLECT_USER_MEMORY": str(tmp_path / "user.md")}
+        command = shlex.join([sys.executable, "-c", PROGRAM])
+        tmux.open(tmp_path, f"{command}; echo left; cat", paths | variables)
         tmux.until("Enter send")
 
     return started
@@ -94,6 +58,58 @@ def test_the_editor_gets_the_terminal_and_gives_it_back(
     tmux.until("written before")
     tmux("send-keys", "C-o")
     tmux.until("written after")
+
+
+def test_a_chat_that_is_killed_in_mid_answer_has_lost_nothing_it_acknowledged(
+    tmux: Tmux, start: Callable[..., None]
+) -> None:
+    pytest.importorskip("openai")
+    with running() as server:
+        start(LANG="C.UTF-8", RECOLLECT_CHAT_MODEL=f"{server.url}/v1?model=m")
+        tmux.type("The first question")
+        tmux.until("> The first question Hello.")
+        server.held.clear()
+        tmux.type("# Use pnpm")
+        tmux.until("Remember this note")
+        tmux("send-keys", "Enter")
+        tmux.until("Saved as a Project note")
+        tmux.type("The second question")
+        tmux.until("> The second question Hello.")
+        os.killpg(int(tmux("list-panes", "-F", "#{pane_pid}")), signal.SIGKILL)
+        server.held.set()
+        start(LANG="C.UTF-8", RECOLLECT_CHAT_MODEL=f"{server.url}/v1?model=m")
+        tmux.type("/sessions")
+        tmux.until("user: The second question")
+        tmux("send-keys", "Down", "Enter")
+        tmux.until("> The first question Hello. > The second question")
+        tmux.type("/retry")
+        tmux.until("> The second question")
+        tmux.until("Hello. ╭")
+    assert "Use pnpm" in server.prompts[-1]
+
+
+def test_two_chats_in_two_terminals_know_of_one_another(
+    tmux: Tmux, start: Callable[..., None], tmp_path: Path
+) -> None:
+    start(LANG="C.UTF-8")
+    other = Tmux(tmp_path / "other")
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "RECOLLECT_HOME": str(tmp_path / "home")}
+    paths |= {"RECOLLECT_USER_MEMORY": str(tmp_path / "user.md"), "LANG": "C.UTF-8"}
+    other.open(tmp_path, shlex.join([sys.executable, "-c", PROGRAM]), paths)
+    try:
+        other.until("Enter send")
+        tmux.type("The walnut door is blue.")
+        tmux.until("Your message is kept.")
+        tmux.type("# Oil it twice")
+        tmux.until("Remember this note")
+        tmux("send-keys", "Enter")
+        tmux.until("Saved as a Project note")
+        other.type("Which colour has the walnut door?")
+        other.until("“user: The walnut door is blue.”")
+        other.type("/memory")
+        other.until("Oil it twice")
+    finally:
+        other("kill-server")
 
 
 def test_without_a_terminal_the_chat_says_what_to_use(tmp_path: Path) -> None:

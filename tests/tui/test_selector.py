@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
 
+from recollect import Notes
+
 
 def contents(chat: Chat, kind: str) -> list[str]:
     return [entry.content for entry in chat.notes.entries(kind)]
@@ -104,6 +106,17 @@ def test_a_file_that_cannot_be_written_leaves_the_other_choice(chat: Chat) -> No
     assert contents(chat, "User") == ["Use pnpm"]
 
 
+def test_a_file_that_is_too_long_for_other_agents_is_told(chat: Chat) -> None:
+    chat.notes.add("x" * 33_000, "Project")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        await terminal.press("enter")
+        assert "AGENTS.md is 32.3 KiB; some agents, such as Codex, stop reading at 32.0 KiB" in terminal.text
+
+    chat.run(steps, size=(150, 24))
+
+
 def test_hash_alone_is_an_ordinary_message(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.say("#")
@@ -133,6 +146,37 @@ def test_the_model_knows_a_note_in_the_very_next_request(chat: Chat, server: Mod
     chat.run(steps)
     assert "pnpm" not in server.prompts[0]
     assert all(words in server.prompts[1] for words in ("Use pnpm", "My name is Alice"))
+
+
+def reader(prompt: str) -> str:
+    """Answer as a model would that has read its prompt."""
+    tool, name = ("pnpm" if "Use pnpm" in prompt else "npm", "Alice" if "Alice" in prompt else "you")
+    return f"{tool} it is, {name}!"
+
+
+def test_answers_use_notes_at_once_and_the_users_in_every_folder(
+    chat: Chat, server: ModelServer, tmp_path: Path
+) -> None:
+    server.replies = [("list_files", {}), reader]
+
+    async def here(terminal: Terminal) -> None:
+        await terminal.enter("# Use pnpm")
+        await terminal.press("enter")
+        await terminal.enter("# My name is Alice")
+        await terminal.press("down", "enter")
+        await terminal.say("Which package manager?")
+        assert "pnpm it is, Alice!" in terminal.text
+
+    async def elsewhere(terminal: Terminal) -> None:
+        await terminal.say("Which package manager?")
+        assert " npm it is, Alice!" in terminal.text
+
+    chat.run(here)
+    (tmp_path / "elsewhere").mkdir()
+    chat.notes, chat.session = Notes(tmp_path / "elsewhere"), chat.agent.session("other")
+    chat.run(elsewhere)
+    assert ["Use pnpm" in prompt for prompt in server.prompts] == [True, True, False]
+    assert all("My name is Alice" in prompt for prompt in server.prompts)
 
 
 def test_without_a_model_the_answer_quotes_the_note(chat: Chat, tmp_path: Path) -> None:

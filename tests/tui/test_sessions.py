@@ -25,6 +25,28 @@ def test_sessions_are_listed_with_change_and_size(chat: Chat) -> None:
     chat.run(steps)
 
 
+def test_sessions_are_known_by_their_last_words(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        assert "user: said long ago" in terminal.text
+
+    chat.run(steps)
+
+
+def test_escape_goes_on_with_the_session_as_before(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("down", "escape")
+        assert "> said now" in terminal.text
+
+    chat.run(steps)
+    assert len(ids(chat)) == 2
+
+
 def test_enter_opens_a_session_with_its_turns(chat: Chat) -> None:
     prepared(chat)
 

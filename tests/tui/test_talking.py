@@ -7,6 +7,10 @@ import asyncio
 import pytest
 from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
+from textual import events
+from textual.widgets import Input, TextArea
+
+from recollect.chat import choose
 
 
 def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:
@@ -42,6 +46,79 @@ def test_an_answer_is_shown_while_it_comes_and_escape_stops_it(chat: Chat, serve
 
     chat.run(steps)
     assert chat.session.entries()[-1].data["cut"] == "stopped"
+
+
+def test_control_c_stops_an_answer_and_leaves_the_chat_running(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("Hello.")
+        await terminal.press("ctrl+c")
+        await terminal.settle()
+        assert "Stopped. What came is kept" in terminal.text
+
+    assert chat.run(steps) is None
+    assert chat.said() == ["user: Hi", "assistant: Hello. "]
+
+
+def test_control_c_without_an_answer_says_how_to_leave(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("ctrl+c")
+        await terminal.until("Ctrl+Q leaves; all is kept.")
+
+    chat.run(steps)
+
+
+def test_control_c_copies_what_is_selected(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press(*"walnut", "shift+home", "ctrl+c")
+        assert terminal.app.clipboard == "walnut"
+
+    chat.run(steps)
+
+
+def test_a_new_conversation_says_what_to_do_next(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        assert "# Use pnpm, not npm saves a note" in terminal.text
+        await terminal.say("Hi")
+
+    async def again(terminal: Terminal) -> None:
+        assert "saves a note" not in terminal.text
+
+    chat.run(steps)
+    chat.run(again)
+
+
+@pytest.mark.parametrize(("line", "keys"), [("", []), ("# x", ["shift+tab"]), ("/memory", [])])
+def test_pasted_control_characters_reach_no_field(chat: Chat, line: str, keys: list[str]) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter(line)
+        await terminal.press(*keys)
+        terminal.app.post_message(events.Paste("a\x1b[31m\x9bred\x07\tb"))
+        await terminal.until("a[31mred")
+        field = terminal.app.focused
+        assert isinstance(field, Input | TextArea)
+        text = field.value if isinstance(field, Input) else field.text
+        assert "a[31mred\tb" in text
+
+    chat.run(steps)
+
+
+def test_a_page_may_be_read_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Hi")
+        await terminal.until("An answer is coming … · Esc stop")
+        await terminal.enter("/help")
+        server.held.set()
+        await terminal.settle()
+        await terminal.press("escape")
+        assert "Hello." in terminal.text
+        assert "An answer is coming" not in terminal.text
+
+    chat.run(steps)
 
 
 def test_a_message_waits_in_its_field_while_an_answer_comes(chat: Chat, server: ModelServer) -> None:
@@ -86,6 +163,52 @@ def test_a_refusal_is_shown_and_retry_asks_again(
         await terminal.say("Hi")
         assert words in terminal.text
         server.status = 200
+        await terminal.say("/retry")
+        assert "Hello." in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi", "assistant: Hello. "]
+
+
+def test_a_server_that_is_gone_is_told_and_loses_no_message(chat: Chat) -> None:
+    pytest.importorskip("openai")
+    chat.choice = choose("http://127.0.0.1:1/v1?model=m")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "cannot be reached" in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi"]
+
+
+def test_a_server_that_keeps_silent_is_given_up_and_can_be_asked_again(
+    chat: Chat, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.chat.openai_model.SILENCE", 0.2)
+    server.held.clear()
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "kept silent" in terminal.text
+        server.held.set()
+        await terminal.say("/retry")
+        assert terminal.text.count("Hello.") == 2
+
+    chat.run(steps)
+    assert chat.said() == ["user: Hi", "assistant: Hello. ", "assistant: Hello. "]
+
+
+@pytest.mark.parametrize("nonsense", [b"<html>Login</html>", b"data: {broken\n\n"])
+def test_what_is_no_answer_is_told_and_can_be_asked_for_again(
+    chat: Chat, server: ModelServer, nonsense: bytes
+) -> None:
+    server.nonsense = nonsense
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "did not finish" in terminal.text
+        server.nonsense = b""
         await terminal.say("/retry")
         assert "Hello." in terminal.text
 
@@ -183,3 +306,47 @@ def test_notes_that_cannot_be_read_are_told_and_lose_no_message(chat: Chat) -> N
 
     chat.run(steps)
     assert chat.said() == ["user: Hi"]
+
+
+MARKDOWN = """\
+# Plan
+
+Use **PostgreSQL**, because:
+
+1. row locks
+2. `jsonb`
+
+```sql
+SELECT 1;
+```
+
+| name | age |
+|---|---|
+| Ada | 36 |
+
+See [the docs](https://example.org/x) and <b>this</b>, or ![it](http://example.org/y).
+[end]: https://example.org/z
+"""
+
+
+def test_an_answer_of_a_model_is_shown_as_markdown(chat: Chat, server: ModelServer) -> None:
+    server.replies = [MARKDOWN]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Which database?")
+        assert all(words in terminal.text for words in ("1. row locks", "SELECT 1", "36"))
+        assert not any(mark in terminal.text for mark in ("**", "```", "|---|"))
+
+    chat.run(steps, size=(100, 60))
+
+
+def test_nothing_in_an_answer_can_be_clicked_or_hides_an_address(chat: Chat, server: ModelServer) -> None:
+    server.replies = [MARKDOWN]
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Which database?")
+        for words in ("[the docs](https://example.org/x)", "<b>this</b>", "![it](http://example.org/y)"):
+            assert words in terminal.text
+        assert "[end]: https://example.org/z" in terminal.text
+
+    chat.run(steps, size=(100, 60))

@@ -29,12 +29,12 @@ _TURNS = 60
 """Earlier turns that go with a question, at most."""
 _ROUNDS = 8
 """How often a model may ask for tools before it has to answer."""
-_INSTRUCTIONS = """\
-You are {agent}, an assistant at a terminal with a memory of your own. What you remember stands below; use it
-in your answers, and say from when it is where that matters. Save with the tool "save" what will matter in
-later sessions; look up with "recall" what does not stand below. Answer briefly.
-
-"""
+_INSTRUCTIONS = (
+    "You are {agent}, an assistant at a terminal with a memory of your own. What you remember stands below; "
+    "use it in your answers, and say from when it is where that matters. "
+    'Save with the tool "save" what will matter in later sessions; '
+    'look up with "recall" what does not stand below. Answer briefly.\n\n'
+)
 
 
 @dataclass(frozen=True, slots=True)

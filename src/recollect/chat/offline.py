@@ -31,10 +31,9 @@ class OfflineResponder:
         hits = request.tools.agent.recall(question, limit=_LOOKED_AT)
         entries = [_quoted(hit.entry) for hit in hits if _tells(hit, question)]
         quotes = notes[:_QUOTED] + entries[:_QUOTED]
-        if not quotes:
-            yield "(offline, no model) I remember nothing about that."
-            return
-        yield "(offline, no model) This is what I remember about that:"
+        kept, else_ = ("", "") if _asks(question) else ("Your message is kept. ", "else ")
+        yield f"(offline, no model) {kept}"
+        yield "This is what I remember about that:" if quotes else f"I remember nothing {else_}about that."
         for quote in quotes:
             yield f"\n\n{quote}"
 
@@ -45,8 +44,12 @@ def _tells(hit: Hit, question: str) -> bool:
     said = str(data.get("content", text)).strip()
     if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():
         return False
-    asks = data.get("role") == "user" and said.endswith("?")
+    asks = data.get("role") == "user" and _asks(said)
     return not asks and (bool(hit.why.words) or (hit.why.cosine or 0.0) >= _NEAR)
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(("?", "\uff1f"))
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> list[MemoryEntry]:

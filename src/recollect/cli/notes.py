@@ -22,9 +22,9 @@ from recollect.errors import NotTextError
 from recollect.failures import NoteNotFoundError
 from recollect.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
 from recollect.notes_import import Offer, offers, take
-from recollect.notes_others import READ_LIMIT, OtherFile
+from recollect.notes_others import OtherFile
 from recollect.services.input_manager import InputManager
-from recollect.shown import clipped, counted, harmless, one_line, size
+from recollect.shown import clipped, counted, harmless, one_line
 
 app = typer.Typer(
     name="notes",
@@ -223,9 +223,7 @@ def _summary(found: Sequence[Offer], new: Sequence[Offer]) -> str:
 
 def _warn_of_size(notes: Notes) -> None:
     """Say on standard error when other agents will not read all of AGENTS.md."""
-    length = notes.size(PROJECT)
-    if length > READ_LIMIT:
-        words = f"AGENTS.md is {size(length)}; some agents, such as Codex, stop reading at {size(READ_LIMIT)}"
+    if words := notes.warning():
         typer.echo(f"warning: {words}. Remove notes, or see: recollect notes dedupe", err=True)
 
 

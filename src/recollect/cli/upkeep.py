@@ -14,9 +14,10 @@ from recollect.cli.options import complete_sessions
 from recollect.cli.screen import progress, table
 from recollect.decay import Faded
 from recollect.documents import backup_document, finding_document
-from recollect.errors import EmbedderUnavailableError
+from recollect.errors import EmbedderUnavailableError, RecollectError
 from recollect.failures import SessionNotFoundError
 from recollect.model import Finding
+from recollect.notes import PROJECT_FILE, Notes
 from recollect.shown import counted, harmless, size
 
 if TYPE_CHECKING:
@@ -48,10 +49,20 @@ def doctor(home: "Home", deep: DeepOption = False, fix: FixOption = False) -> An
     remembered is changed. Secrets are looked for in the newest MiB of each log, with --deep in all of it.
     """
     with progress("looking") as bar:
-        findings = home.doctor(deep=deep, fix=fix, progress=_telling(bar))
+        findings = home.doctor(deep=deep, fix=fix, progress=_telling(bar)) + _of_notes()
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
     return Answer(document, _findings_view(findings), status=0 if healthy else 1)
+
+
+def _of_notes() -> list[Finding]:
+    """Return what to know of the notes of the project in this folder."""
+    try:
+        words = Notes().warning()
+    except RecollectError as error:
+        words = str(error)
+    remedy, cost = "remove notes, or recollect notes dedupe", "agents do not know all of the notes"
+    return [Finding("warning", PROJECT_FILE, words, remedy, cost)] if words else []
 
 
 def _telling(bar: "Progress") -> Callable[[int, int], None]:

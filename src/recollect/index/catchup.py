@@ -201,6 +201,11 @@ class Index:
         with self._mending() as database:
             return entries.pinned(database)
 
+    def standing(self, limit: int) -> list[Row]:
+        """Return where the newest preferences and decisions stand, the oldest first."""
+        with self._mending() as database:
+            return entries.standing(database, limit)
+
     def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
         """Return where a session's newest entries stand, by time and place, the oldest first.
 

@@ -16,15 +16,19 @@ from typing import Any
 import apsw
 
 from recollect.forking import hold_over_forks, reset_in_child
+from recollect.model import STANDING
 from recollect.tokens import TOKENIZER
 
-SCHEMA = 3
+SCHEMA = 4
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
 """Seconds to wait for another process that writes to the index."""
 
 _TOKENIZER = " ".join(TOKENIZER)
+
+IS_STANDING = f"type IN {STANDING}"
+"""The same words wherever such entries are asked for, so that SQLite takes the index made for them."""
 
 # Naming all spaces lets SQLite use the one index that vectors have.
 _WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space) AND"
@@ -49,6 +53,7 @@ CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE UNIQUE INDEX entry_number ON entry(sid, number);
 CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
 CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
+CREATE INDEX entry_standing ON entry(ts) WHERE {IS_STANDING};
 CREATE TABLE space(number INTEGER PRIMARY KEY, id TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(id, dim));
 CREATE TABLE vector(
     vid INTEGER PRIMARY KEY AUTOINCREMENT,

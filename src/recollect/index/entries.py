@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.fold import Folded
 from recollect.index import words
-from recollect.index.database import Database, row_sum
+from recollect.index.database import IS_STANDING, Database, row_sum
 from recollect.line import create, dump_read, head_of, id_of, microseconds, parse, read_time, text_of
 from recollect.log import Stat
 from recollect.model import Record, Scope
@@ -315,6 +315,13 @@ def linked(database: Database, entry_id: str) -> list[Row]:
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
     return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid", ())
+
+
+def standing(database: Database, limit: int) -> list[Row]:
+    """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
+    order = "e.ts DESC, s.name DESC, e.eid DESC"
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    return _rows(database, sql, (limit,))[::-1]
 
 
 def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None) -> list[Row]:

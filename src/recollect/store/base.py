@@ -226,6 +226,9 @@ class Store(Searchable, Protocol):
     def pinned(self, agent: str) -> list[Entry]:
         """Return the live entries that are pinned, by time."""
 
+    def standing(self, agent: str, limit: int) -> list[Entry]:
+        """Return the newest live preferences and decisions of all sessions, by time and then by session."""
+
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         """Return all versions of an entry, oldest first, with deletions; none if purged or never there."""
 

@@ -20,7 +20,7 @@ from recollect.layout import Layout
 from recollect.line import apply, check_size, dump, dump_read
 from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
-from recollect.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from recollect.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from recollect.store.agent_logs import AgentLogs, entry_of, info_of
 from recollect.store.base import HNSW_FROM, Candidate, Similar
 from recollect.store.erasing import Eraser
@@ -335,6 +335,14 @@ class FileStore:
     def pinned(self, agent: str) -> list[Entry]:
         found = self._where(agent, lambda index: index.pinned(), lambda record: record.get("pinned") is True)
         return sorted(found, key=lambda entry: entry.ts)
+
+    def standing(self, agent: str, limit: int) -> list[Entry]:
+        def stands(record: Record) -> bool:
+            return record["type"] in STANDING
+
+        found = self._where(agent, lambda index: index.standing(limit), stands)
+        found.sort(key=lambda entry: (entry.ts, entry.session))
+        return found[max(0, len(found) - limit) :]
 
     def _where(
         self, agent: str, question: Callable[[Index], list[Row]], holds: Callable[[Record], bool]

@@ -86,6 +86,19 @@ def check_counts_and_links(factory: Factory) -> None:
         same((ids_of(store.linked(AGENT, "b")), store.linked(AGENT, "a")), (["a"], []), "links lead back")
 
 
+def check_pinned_and_standing(factory: Factory) -> None:
+    """What is pinned, and the newest preferences and decisions, are known for all sessions, by time."""
+    with factory() as store:
+        some = [("a", "decision", 3), ("b", "note", 2), ("c", "preference", 1), ("d", "decision", 0)]
+        for at, (name, kind, minute) in enumerate(some):
+            made = record(name, f"{name}walnut", minute=minute, kind=kind, pinned=name in "ab")
+            store.append(AGENT, f"s{at % 2}", [made])
+        same(ids_of(store.pinned(AGENT)), ["b", "a"], "what is pinned")
+        same(ids_of(store.standing(AGENT, 2)), ["c", "a"], "the newest preferences and decisions")
+        store.amend(AGENT, "s0", tombstone("a"))
+        same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "one that was deleted stands no more")
+
+
 def check_history(factory: Factory) -> None:
     """Every version of an entry is kept, deletions too, also by a compaction."""
     with factory() as store:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from textual import work
+from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -16,7 +17,7 @@ from recollect.agent import Agent
 from recollect.chat import Choice, Conversation, Delta
 from recollect.errors import RecollectError
 from recollect.home import Home
-from recollect.notes import Notes, SaveResult
+from recollect.notes import PROJECT, Notes, SaveResult
 from recollect.services.input_manager import InputManager
 from recollect.session import Session
 from recollect.shown import one_line
@@ -29,12 +30,11 @@ from recollect.tui.memory import Memory
 from recollect.tui.page import Page
 from recollect.tui.selector import Selector
 from recollect.tui.sessions import Sessions
-from recollect.tui.transcript import Said, Transcript
+from recollect.tui.transcript import Answer, Said, Transcript, answer_of
 
+_KEYS = "Enter send · # note · /help · Ctrl+Q leave"
+_KEYS_MEANWHILE = "An answer is coming … · Esc stop · Ctrl+Q leave"
 DARK, LIGHT = "textual-dark", "textual-light"
-_WELCOME = """\
-I remember what you tell me, in files that you can read. Begin a message with # to save a note; /help says \
-what else there is."""
 
 
 class ChatApp(App[str]):
@@ -53,6 +53,7 @@ class ChatApp(App[str]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer"),
+        Binding("ctrl+c", "interrupt", priority=True),
         Binding("ctrl+q", "leave", "Leave", priority=True),
         Binding("pageup", "scroll(-1)", priority=True),
         Binding("pagedown", "scroll(1)", priority=True),
@@ -69,19 +70,21 @@ class ChatApp(App[str]):
         self._choice = choice
         self._input = InputManager(notes)
         self._answering: Worker[None] | None = None
+        self._growing: Said | Answer | None = None
 
     def compose(self) -> ComposeResult:
         """Put the screen together."""
         yield Static("", id="place")
         yield Transcript(id="transcript")
-        yield Composer(id="composer", tab_behavior="focus", show_line_numbers=False)
-        yield Static(Content("Enter send · # note · /help · Esc stop · Ctrl+Q leave"), classes="keys")
+        yield Composer(id="composer", tab_behavior="focus", highlight_cursor_line=False)
+        yield Static(Content(_KEYS), id="keys", classes="keys")
 
     def on_mount(self) -> None:
         """Show what was said in this session."""
         self.begin(self.conversation)
-        self._say("notice", _WELCOME)
-        self._say("notice", f"Model: {self._choice.model.name} ({self._choice.reason}).")
+        if not self.conversation.turns(1):
+            self._say("notice", wording.WELCOME)
+        self._say("notice", wording.model(self._choice))
 
     def on_unmount(self) -> None:
         """Wait for no server where the terminal is gone."""
@@ -136,6 +139,14 @@ class ChatApp(App[str]):
             self.query_one(Composer).restore(text)
             return
         self._say("notice", wording.saved(result))
+        if result.entry.type == PROJECT:
+            self._attempt(self._warned_of_length)
+
+    def _warned_of_length(self) -> bool:
+        words = self._notes.warning()
+        if words:
+            self._say("error", f"{words}. Delete notes in /memory that nobody needs.")
+        return bool(words)
 
     def _send(self, text: str) -> bool:
         if self._is_busy():
@@ -145,38 +156,62 @@ class ChatApp(App[str]):
         self._answering = self._show_answer(deltas)
         return True
 
+    @property
+    def _is_answering(self) -> bool:
+        return self._answering is not None and not self._answering.is_finished
+
+    def on_worker_state_changed(self) -> None:
+        """Say below what may be done while an answer is coming."""
+        self.query_one("#keys", Static).update(Content(_KEYS_MEANWHILE if self._is_answering else _KEYS))
+
     def _is_busy(self) -> bool:
-        busy = self._answering is not None and not self._answering.is_finished
-        if busy:
+        if self._is_answering:
             self._say("notice", "An answer is still coming: wait, or press Esc to stop it.")
-        return busy
+        return self._is_answering
 
     @work(thread=True)
     def _show_answer(self, deltas: Iterator[Delta]) -> None:
-        said: Said | None = None
         try:
             for delta in deltas:
-                said = self.call_from_thread(self._show, delta, said)
+                self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
         except RecollectError as error:
             self.call_from_thread(self._say, "error", str(error))
+        finally:
+            self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
 
-    def _show(self, delta: Delta, said: Said | None) -> Said | None:
-        """Show a piece of an answer, at the end of the text so far; return that text."""
+    async def _show(self, delta: Delta) -> None:
+        """Show a piece of an answer, at the end of its text so far."""
         if delta.kind == "text":
-            said = said or self._say("assistant", "")
-            said.grow(delta.text)
-            return said
+            if self._growing is None:
+                self._growing = answer_of(self.conversation.model.name)
+                await self.query_one(Transcript).mount(self._growing)
+            await self._growing.grow(delta.text)
+            return
+        await self._end_text()
         self._say(delta.kind, wording.tool(delta.text) if delta.kind == "tool" else delta.text)
-        return None
 
-    def _say(self, kind: str, text: str) -> Said:
-        return self.query_one(Transcript).say(kind, text)
+    async def _end_text(self) -> None:
+        if self._growing is not None:
+            await self._growing.end()
+            self._growing = None
+
+    def _say(self, kind: str, text: str) -> None:
+        self.query_one(Transcript).say(kind, text)
 
     def action_stop(self) -> None:
         """Give up the answer that is coming, and keep what came."""
-        if self._answering is not None and not self._answering.is_finished:
+        if self._is_answering:
             self.conversation.stop()
             self._say("notice", "Stopped. What came is kept; /retry asks again.")
+
+    def action_interrupt(self) -> None:
+        """Stop the answer that is coming, else copy what is selected, else say how to leave."""
+        if self._is_answering:
+            self.action_stop()
+        elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            raise SkipAction
+        else:
+            self.notify("Ctrl+Q leaves; all is kept.")
 
     def action_scroll(self, pages: int) -> None:
         """Scroll whatever is on top of the screen."""
@@ -196,6 +231,7 @@ class ChatApp(App[str]):
 
     def _do_sessions(self, _: str) -> None:
         def opened(session: Session | None) -> None:
+            self.conversation.sent = None  # It may hold what was cleared or deleted there.
             if session is not None:
                 self._attempt(lambda: self._continue(self.conversation.agent, session))
 
@@ -210,8 +246,13 @@ class ChatApp(App[str]):
 
     def _do_forget(self, question: str) -> None:
         page = Forgetting(self.conversation.agent, _needed(question, "/forget my old address"))
-        # What was purged must not stay on the screen either.
-        self.push_screen(page, lambda purged: self.begin(self.conversation) if purged else None)
+        self.push_screen(page, self._forgotten)
+
+    def _forgotten(self, purged: bool | None) -> None:  # noqa: FBT001  The page gives it.
+        """Let nothing that was purged stay on the screen, nor in what /context shows."""
+        if purged:
+            self.conversation.sent = None
+            self.begin(self.conversation)
 
     def _do_agent(self, slug: str) -> None:
         if slug:

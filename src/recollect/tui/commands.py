@@ -29,7 +29,7 @@ COMMANDS = {
         Command("recall", "QUESTION", "what memory finds, and why"),
         Command("forget", "QUESTION", "choose what memory finds, and remove every byte of it", waits=True),
         Command("agent", "[NAME]", "talk with another agent, which has a memory of its own", waits=True),
-        Command("context", "[QUESTION]", "the system prompt that was sent, or goes with a question"),
+        Command("context", "[QUESTION]", "the system prompt, as sent or for a question"),
         Command("retry", "", "ask the model again for an answer to your last message", waits=True),
         Command("theme", "", "dark or light"),
         Command("help", "", "this page"),
@@ -77,6 +77,6 @@ in all projects. Every request to the model holds both files.
 _KEYS = """\
 Enter                send
 Ctrl+J               a new line in the message
-Esc                  stop the answer that is coming; elsewhere, close
+Esc, Ctrl+C          stop the answer that is coming; Esc closes a page
 PageUp, PageDown     scroll
 Ctrl+Q               leave"""

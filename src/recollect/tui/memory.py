@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList
 
 from recollect.notes import MemoryEntry, Notes
 from recollect.tui import wording
+from recollect.tui.composer import Filter
 from recollect.tui.listing import Listing
 
 
@@ -41,7 +42,7 @@ class Memory(Listing[MemoryEntry, None]):
         """Put the page together, with the filter below the title."""
         title, *others = super().compose()
         yield title
-        yield Input(placeholder="type to filter", id="filter")
+        yield Filter(placeholder="type to filter", id="filter")
         yield from others
 
     def rows(self) -> Iterable[tuple[MemoryEntry, str]]:

@@ -39,8 +39,12 @@ async def _taken(home: Home, folder: Path) -> str:
         await app.workers.wait_for_complete()
         app.post_message(events.Paste(_NOTE))
         await pilot.pause()
-        # Whoever looks at the picture should not have to load a font from elsewhere.
-        return re.sub(r"@font-face {.*?}\n", "", app.export_screenshot(), flags=re.DOTALL)
+        return without_fonts(app.export_screenshot())
+
+
+def without_fonts(svg: str) -> str:
+    """Return a picture for which nobody has to load a font from elsewhere."""
+    return re.sub(r"@font-face {.*?}\n", "", svg, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

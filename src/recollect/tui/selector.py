@@ -16,6 +16,7 @@ from recollect.errors import RecollectError
 from recollect.notes import SaveResult
 from recollect.services.input_manager import InputManager
 from recollect.shown import harmless
+from recollect.tui.composer import Note
 
 
 class Selector(ModalScreen[SaveResult | None]):
@@ -32,7 +33,8 @@ class Selector(ModalScreen[SaveResult | None]):
         """Put the selector together."""
         with Vertical(classes="dialog"):
             yield Static(Content("Remember this note"))
-            yield TextArea(self._manager.selector.message, id="note", tab_behavior="focus")
+            text = self._manager.selector.message
+            yield Note(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
             yield OptionList(
                 Option("Project: AGENTS.md, for all who work here", "project"),
                 Option("User: your own notes, in all projects", "user"),

@@ -14,6 +14,9 @@ from recollect.tui import wording
 from recollect.tui.listing import Listing
 from recollect.tui.page import when_sure
 
+_WITH_WORDS = 50
+"""So many sessions, those changed last, are listed with their last words."""
+
 
 class Sessions(Listing[str, Session | None]):
     """Lists an agent's sessions; gives the one to go on with, None to go on as before.
@@ -40,9 +43,13 @@ class Sessions(Listing[str, Session | None]):
     def rows(self) -> Iterable[tuple[str, str]]:
         """Return the ids of the sessions, the one changed last first."""
         counts = self._agent.entry_counts()
-        for info in self._agent.sessions():
+        for place, info in enumerate(self._agent.sessions()):
             current = info.id == self._current.id
-            yield info.id, wording.session(info, counts.get(info.id, 0), current=current)
+            last = self._last_words(info.id) if place < _WITH_WORDS else ""
+            yield info.id, wording.session(info, counts.get(info.id, 0), last, current=current)
+
+    def _last_words(self, session: str) -> str:
+        return "".join(entry.text for entry in self._agent.session(session).entries(limit=1))
 
     def on_option_list_option_selected(self) -> None:
         """Open the highlighted session."""

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from recollect.chat import Choice
 from recollect.chat.exchange import Prompt
+from recollect.chat.offline import OfflineResponder
 from recollect.context import estimate_tokens
 from recollect.model import Entry, Hit, Hits, SessionInfo
 from recollect.notes import MemoryEntry, SaveResult
 from recollect.shown import clipped, counted, harmless, moment, one_line, size
 
+WELCOME = """\
+Welcome. What you say here is remembered, in files that you can read.
+
+# Use pnpm, not npm   saves a note, for this project or for all of yours
+/memory  /sessions    your notes, and earlier conversations
+/recall QUESTION      what is remembered about it, and why
+/help                 everything else
+"""
+"""What stands on an empty screen; the next step is in it."""
 _SHORT = 200
 """Characters of an entry or note in a list."""
+_LAST = 70
+"""Characters of the last words of a session in a list."""
 _CALL = 100
 """Characters of a tool's arguments that are shown."""
+
+
+def model(choice: Choice) -> str:
+    """Return which model answers and why it is that one, or how to name one."""
+    if choice.model.name == OfflineResponder.name:
+        return f"No model answers here, memory itself does, with quotes ({choice.reason})."
+    return f"Model: {choice.model.name} ({choice.reason})."
 
 
 def saved(result: SaveResult) -> str:
@@ -38,11 +58,12 @@ def _place(entry: MemoryEntry) -> str:
     return f"{one_line(entry.source)}:{entry.line}"
 
 
-def session(info: SessionInfo, entries: int, *, current: bool) -> str:
-    """Return a session as a row of a list: its id, last change, size."""
+def session(info: SessionInfo, entries: int, last: str, *, current: bool) -> str:
+    """Return a session as a row of a list: its id, last change, size, and its last words, if given."""
     mark = "  (this one)" if current else ""
     about = f"{moment(info.modified)}  {size(info.size)}  {counted(entries, 'entry')}"
-    return f"{one_line(info.id)}{mark}\n  {about}"
+    words = f"\n  {one_line(clipped(last, _LAST))}" if last else ""
+    return f"{one_line(info.id)}{mark}\n  {about}{words}"
 
 
 def entry(found: Entry) -> str:
@@ -62,7 +83,8 @@ def hits(found: Hits) -> str:
 
 def _hit(place: int, hit: Hit) -> str:
     why = one_line(str(hit.why))
-    return f"{place}. {harmless(clipped(hit.entry.text))}\n   {_origin(hit.entry)}\n   {why}"
+    text = harmless(clipped(hit.entry.text)).replace("\n", "\n   ")
+    return f"{place}. {text}\n   {_origin(hit.entry)}\n   {why}"
 
 
 def _origin(found: Entry) -> str:
