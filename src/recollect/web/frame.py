@@ -70,6 +70,9 @@ def _side(place: Place, current: str) -> None:
             theme = say("button", "Light or dark", "quiet", type="button")
             theme.on("click", js_handler="() => recollectTheme()")
             button("Keys", _keys, "quiet", data_help="")
+            if place.site.sign_out is not None:
+                with box("form", action=place.site.sign_out, method="post"):
+                    say("button", "Sign out", "quiet", type="submit")
 
 
 def _keys() -> None:
