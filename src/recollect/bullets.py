@@ -177,7 +177,7 @@ class Bullets:
         return self.text[bullet.start : bullet.end].lstrip(" ")[0]
 
     def _instead(self, old: Bullet, lines: str) -> bytes:
-        """Return the file's bytes with these lines for those of a bullet; its last line end stays as it is."""
+        """Return the file's bytes with these lines for those of a bullet, whose last line end stays."""
         start, end = self._raw_offset(old.start), self._raw_offset(old.end)
         first, last = NEWLINE.search(self._raw), LAST_NEWLINE.search(self._raw[start:end])
         newline = first[0] if first else "\n"

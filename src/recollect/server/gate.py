@@ -65,7 +65,6 @@ class Gate:
         Raises:
             ProblemError: As for ``bearer``.
         """
-        self._refuse_if_often(address)
         return self._begin(self._holder(secret, address).digest)
 
     def link(self) -> str:
@@ -80,9 +79,9 @@ class Gate:
         Raises:
             ProblemError: It is none, or was used, or is too old.
         """
-        self._refuse_if_often(address)
         until = self._links.pop(_key(secret), 0.0)
         if until <= self._clock():
+            self._refuse_if_often(address)
             self.failures.record(address)
             raise ProblemError(
                 401, "unauthorized", "this link has been used or is too old: sign in with a token"

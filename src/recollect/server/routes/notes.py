@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from recollect.bullets import sameness
 from recollect.documents import note_document, saved_document
 from recollect.failures import NoteNotFoundError
 from recollect.notes import MemoryEntry, Notes
@@ -51,13 +50,10 @@ def add_note(notes: NotesWriting, body: NewNote) -> Response:
 
 @router.put("", **responds(shapes.SavedNote))
 def change_note(notes: NotesWriting, body: ChangedNote) -> Response:
-    """Let a note say something else, as the last of its file. It is saved before the old one goes."""
-    old = _named(notes, body.note)
-    if sameness(old.content) == sameness(body.text):
-        notes.remove(old)
-        return answer(saved_document(notes.add(body.text, old.type)))
-    result = notes.add(body.text, old.type)
-    notes.remove(old)
+    """Let a note say something else, where it stands. What another note says already is not written."""
+    result = notes.replace(_named(notes, body.note), body.text)
+    if result is None:
+        raise NoteNotFoundError(body.note.content)
     return answer(saved_document(result))
 
 

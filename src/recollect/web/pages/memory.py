@@ -7,8 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from recollect.bullets import sameness
-from recollect.notes import TYPES, MemoryEntry, Notes
+from recollect.notes import TYPES, MemoryEntry, Notes, SaveResult
 from recollect.shown import clipped
 from recollect.web.components import NoteList
 from recollect.web.frame import frame
@@ -69,10 +68,17 @@ class Memory:
     async def save(self, kind: str, change: dict[str, Any]) -> None:
         """Give a note another text."""
         note, text = self._note(kind, change), str(change["text"]).strip()
-        if note is not None and text != note.content and not self.place.read_only:
+        if text != change["content"] and not self.place.read_only:
             with attempt():
-                await aside(_replace, self.notes, note, text)
+                result = await aside(self._replaced, note, kind, text)
+                if not result.saved:
+                    tell(f"Not changed: line {result.entry.line} says so already")
             await self.live.refresh()
+
+    def _replaced(self, note: MemoryEntry | None, kind: str, text: str) -> SaveResult:
+        """Give a note its text where it stands; as a new note if somebody removed the old one meanwhile."""
+        changed = None if note is None else self.notes.replace(note, text)
+        return changed or self.notes.add(text, kind)
 
     async def remove(self, kind: str, row: dict[str, Any]) -> None:
         """Delete a note, and offer to bring it back."""
@@ -121,20 +127,10 @@ class _Group:
     def draw(self, notes: Sequence[MemoryEntry]) -> None:
         self._path.text = shown(notes[0].source) if notes else ""
         self._list.show(notes=note_views(notes))
-        self._list.set_visibility(bool(notes))
         self._none.clear()
         if not notes:
             with self._none:
                 empty(*_NONE[self._kind])
-
-
-def _replace(notes: Notes, old: MemoryEntry, text: str) -> None:
-    """Write the new note before the old one goes, unless the file takes both for the same."""
-    if sameness(text) != sameness(old.content):
-        notes.add(text, old.type)
-        notes.remove(old)
-    elif notes.remove(old):
-        notes.add(text, old.type)
 
 
 async def build(place: Place) -> None:
