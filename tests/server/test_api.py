@@ -263,7 +263,8 @@ PUBLIC = {
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry",
         "purge": "purge_entry", "compact": "compact_session", "clear": "clear_session",
-        "remove": "remove_session", "count": "count_accesses", "drop": "drop_session", "entry_count": "show_session",
+        "remove": "remove_session", "count": "count_accesses",
+        "drop": "drop_session", "entry_count": "show_session",
     },
     "Notes": {
         "add": "add_note", "entries": "list_notes", "remove": "remove_note",

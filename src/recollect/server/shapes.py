@@ -76,10 +76,12 @@ class PurgedEntry(Shape):
 
 
 class PurgedEntries(Shape):
-    """What is gone for good, or would be."""
+    """What is gone for good, or would be, and what holds the text too and was left."""
 
-    dry_run: bool
+    purged: bool
     entries: list[PurgedEntry]
+    sessions: list[str]
+    files: list[str]
 
 
 class Agents(Shape):
