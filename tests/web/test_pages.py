@@ -66,14 +66,38 @@ def test_a_page_fits_the_width_of_a_phone(site: Site, agent: Agent, browse: Brow
     expect(page.locator("h1")).to_be_visible()
 
 
-def test_a_dialog_has_no_serious_fault_of_accessibility(site: Site, agent: Agent, browse: Browse) -> None:
+OPENED = {
+    "keys": ("sessions", "button", "Keys"),
+    "a new id": ("sessions", "button", "Open by id"),
+    "clear": ("sessions", "button", "Clear session talk"),
+    "delete": ("sessions", "button", "Delete session talk"),
+    "history": ("session", "button", "History"),
+    "edit": ("memory", "button", "Edit: Amounts"),
+    "undo": ("memory", "button", "Delete: Amounts"),
+    "new file": ("files", "button", "New file"),
+    "new agent": ("agents", "button", "New agent"),
+}
+
+
+@pytest.mark.parametrize("what", OPENED)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_what_opens_in_a_page_has_no_serious_fault_of_accessibility(
+    site: Site, agent: Agent, browse: Browse, what: str, *, dark: bool
+) -> None:
     furnished(site, agent)
-    page = browse(at(site, agent, "sessions"))
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("next and previous row")
+    name, role, title = OPENED[what]
+    page = browse(at(site, agent, name), dark=dark)
+    page.get_by_role(role, name=title).first.click()  # type: ignore[arg-type]
+    page.locator(".q-dialog .card, .versions, .notes form, [data-undo]").first.wait_for()
+    page.wait_for_function("!document.getAnimations().some((one) => one.playState === 'running')")
     page.evaluate(AXE)
     found = page.evaluate("axe.run()")["violations"]
     assert [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}] == []
+
+
+def test_the_charts_of_an_agent_without_entries_say_so(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(at(site, agent, "overview"))
+    expect(page.locator(".chart .waiting")).to_have_count(2)
 
 
 def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:

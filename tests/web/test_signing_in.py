@@ -206,3 +206,23 @@ def test_a_read_only_reader_changes_nothing_through_the_socket(served: Server, t
     assert listeners_fired(page)
     assert listeners_fired(page)  # Those of the dialogs that opened, too.
     assert state(served) == before
+
+
+def test_no_page_breaks_the_policy_that_it_is_sent_with(served: Server, tab: Open) -> None:
+    with recollect.open(served.home, embedder="none") as home:
+        home.agent("coder").session("told").add("message", {"content": "<img src=http://evil.example/x>"})
+    page = tab(f"{served.url}/sign-in")
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    sign_in(page, served.token)
+    page.wait_for_url("**/a/**")
+    answer = page.goto(f"{served.url}/a/coder/session?id=told")
+    expect(page.locator(".entry .text")).to_have_text("<img src=http://evil.example/x>")
+    assert answer is not None
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; ")
+    assert "frame-ancestors 'none'" in policy
+    assert [words for words in told if "Content Security Policy" in words] == []
+    blocked = "fetch('http://127.0.0.2:9/', {mode: 'no-cors'}).then(() => 'sent', (error) => 'blocked')"
+    assert page.evaluate(blocked) == "blocked"
+    assert any("Content Security Policy" in words for words in told)

@@ -90,16 +90,17 @@ class FilesPage:
     def _editor(self, content: str) -> None:
         self.none = box()
         with box(classes="stack") as self.open:
-            self.title = say("h2", self.path)
+            with box(classes="head"):
+                say("h2", self.path)
+                box(classes="fill")
+                if not self.place.read_only:
+                    button("Delete", self._delete, "quiet danger")
+                    button("Save", self._save, "main")
             self.told = box(role="status")
             self.text = ui.textarea(value=content).props("outlined autogrow").classes("w-full")
             self.text.props["aria-label"] = f"Content of {shown(self.path)}"
             if self.place.read_only:
                 self.text.props("readonly")
-            else:
-                with box(classes="row-end"):
-                    button("Delete", self._delete, "quiet danger")
-                    button("Save", self._save, "main")
         self.open.set_visibility(False)
 
     def _load(self) -> Seen:

@@ -40,7 +40,7 @@ class Memory:
             if not self.place.read_only:
                 self._adding()
             self.undo = box(role="status")
-            self.live = Live(self.notes.entries, self._draw)
+            self.live = Live(self._load, self._draw)
             self.groups = {kind: _Group(self, kind) for kind in TYPES}
             await self.live.start()
 
@@ -51,10 +51,14 @@ class Memory:
             button("Add", self._add, "main", data_new="")
         self.selector = Selector(self.place, self._added)
 
-    def _draw(self, found: Sequence[MemoryEntry]) -> None:
-        self.found = found
+    def _load(self) -> tuple[Sequence[MemoryEntry], dict[str, str]]:
+        """Return the notes, and the path of each file, which there may be none of yet."""
+        return self.notes.entries(), {source.kind: source.path for source in self.notes.sources()}
+
+    def _draw(self, seen: tuple[Sequence[MemoryEntry], dict[str, str]]) -> None:
+        self.found, paths = seen
         for kind, group in self.groups.items():
-            group.draw([note for note in found if note.type == kind])
+            group.draw([note for note in self.found if note.type == kind], paths[kind])
 
     def _add(self) -> None:
         text = str(self.input.value or "").strip()
@@ -124,8 +128,8 @@ class _Group:
         self._list.when("save", lambda change: page.save(kind, change))
         self._list.when("remove", lambda row: page.remove(kind, row))
 
-    def draw(self, notes: Sequence[MemoryEntry]) -> None:
-        self._path.text = shown(notes[0].source) if notes else ""
+    def draw(self, notes: Sequence[MemoryEntry], path: str) -> None:
+        self._path.text = shown(path)
         self._list.show(notes=note_views(notes))
         self._none.clear()
         if not notes:
