@@ -75,9 +75,8 @@ def main() -> None:
     answers = ", ".join(f"{count:,} {status}" for status, count in seen.answers.items())
     print(f"requests in {len(seen.memory):,} s: {answers}")
     print(f"memory, MB: {seen.memory[0]:.0f} at first, {seen.memory[-1]:.0f} at last")
-    print(
-        f"  of the last third more than of the second: {seen.growth(seen.memory):+.1f} (at most {MAY_GROW_MB})"
-    )
+    growth = seen.growth(seen.memory)
+    print(f"  of the last third more than of the second: {growth:+.1f} (at most {MAY_GROW_MB})")
     print(f"open files: {seen.files[0]} at first, {seen.files[-1]} at last, {max(seen.files)} at most")
     print(f"threads: {max(seen.threads)} at most")
     print(f"errors: {len(seen.errors)}", *seen.errors[:5], sep="\n  ")
