@@ -164,6 +164,18 @@ def test_who_may_only_read_is_offered_no_change(limited: Site, browse: Browse) -
         expect(page.get_by_role("button", name=taken)).to_have_count(0)
 
 
+@pytest.mark.parametrize("name", ["memory", "chat"])
+def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Browse, name: str) -> None:
+    agent = limited.home.agent("open")
+    furnished(limited, agent)
+    page = browse(at(limited, agent, name))
+    expect(page.locator(".box h2")).to_have_text("This needs access to all agents")
+    assert "whole cents" not in page.content()
+    expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
+        ["Sessions", "Recall", "Files", "Overview", "Doctor", "Agents"]
+    )
+
+
 def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, browse: Browse) -> None:
     limited.home.agent("open").session("s").add("note", {"content": "x"})
     limited.home.agent("closed").session("s").add("note", {"content": "x"})

@@ -22,6 +22,8 @@ PAGES = (
     ("agents", "Agents", "a"),
 )
 """The pages of an agent: name in the address, name for people, key after g."""
+WITH_NOTES = frozenset({"chat", "memory"})
+"""The pages that show notes, or what is made of them."""
 _KEYS = (
     ("/", "search"),
     ("n", "begin something new"),
@@ -64,6 +66,8 @@ def _side(place: Place, current: str) -> None:
             say("span", place.agent.slug)
         with box("nav", aria_label="Pages"):
             for name, title, key in PAGES:
+                if name in WITH_NOTES and not place.sees_notes:
+                    continue
                 here = {"aria_current": "page"} if name == current else {}
                 link(title, place.link(name), data_go=key, **here)
         with box(classes="foot"):

@@ -16,8 +16,9 @@ from recollect.errors import InvalidAgentIdError, InvalidSessionIdError
 from recollect.layout import DEFAULT_AGENT
 from recollect.notes import Notes
 from recollect.web.answering import Answerer, Talking
-from recollect.web.frame import ASSETS
+from recollect.web.frame import ASSETS, WITH_NOTES, frame
 from recollect.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
+from recollect.web.parts import empty
 from recollect.web.site import Access, Hook, Open, Place, Site, address
 
 if TYPE_CHECKING:
@@ -118,10 +119,22 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
         try:
             place = _place(site, access, agent, request)
             _watch(place, request)
-            await build(place)
+            await (_build_refusal(place, name, title) if _is_closed(place, name) else build(place))
         except (InvalidAgentIdError, InvalidSessionIdError) as error:
             return Response(str(error), 404, media_type="text/plain; charset=utf-8")
         return None
+
+
+def _is_closed(place: Place, name: str) -> bool:
+    """Tell whether a page is not for this reader: what is said in the chat has the notes before it."""
+    return name in WITH_NOTES and not place.sees_notes
+
+
+async def _build_refusal(place: Place, name: str, title: str) -> None:
+    with frame(place, name, title):
+        empty(
+            "This needs access to all agents", "Notes belong to the project and its user, not to one agent."
+        )
 
 
 def _watch(place: Place, request: Request) -> None:

@@ -77,6 +77,11 @@ class Place:
         """Whether nothing may be changed here."""
         return self.access.read_only
 
+    @property
+    def sees_notes(self) -> bool:
+        """Whether notes may be seen: they belong to the project and its user, not to some agents."""
+        return self.access.agents is None
+
     def link(self, page: str, **query: str) -> str:
         """Return the address of one of this agent's pages."""
         return address(self.agent.slug, page, **query)

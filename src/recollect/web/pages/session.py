@@ -50,8 +50,9 @@ class Conversation:
     async def build(self) -> None:
         """Draw the page."""
         with frame(self.place, "sessions", shown(self.session.id)) as head:
-            with head:
-                link("Go on in the chat", self.place.link("chat", session=self.session.id), "plain")
+            if self.place.sees_notes:
+                with head:
+                    link("Go on in the chat", self.place.link("chat", session=self.session.id), "plain")
             self.about = say("p", "", "lead")
             with box(classes="bar-tools"):
                 self._filter()
