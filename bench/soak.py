@@ -5,8 +5,8 @@
 Eight clients add, read, change, find, list and remove, write files and notes, and load pages, each in
 sessions of its own, which it removes again: the home stays about as large as it is after the first minute.
 Every second the server's memory, open files and threads are noted. The first third is its warming up; what
-the last third has more than the second is growth, in a run of nine minutes or more. The status is 1 if there was
-an error or growth.
+the last third has more than the second is growth, in a run of nine minutes or more. The status is 1 if
+there was an error or growth.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Seen:
         return statistics.median(values[2 * third :]) - statistics.median(values[third : 2 * third])
 
     def is_flat(self) -> bool:
-        """Tell whether neither memory nor files grew. In the first minutes caches fill: nothing is told yet."""
+        """Tell whether neither memory nor files grew; a short run, in which caches fill, tells nothing."""
         if len(self.memory) < TOLD_FROM:
             return True
         return self.growth(self.memory) <= MAY_GROW_MB and self.growth(self.files) <= MAY_GROW_FILES
@@ -150,7 +150,7 @@ class Client:
     async def _add(self, _: str, path: str) -> None:
         item = {"type": self._chance.choice(("message", "decision", "note")), "text": next(self._texts)}
         added = await self._ask("POST", f"{path}/entries", item)
-        self._ids.append(added["id"])
+        self._ids.append(str(added["id"]))
 
     async def _batch(self, _: str, path: str) -> None:
         items = [{"type": "message", "text": next(self._texts)} for _ in range(5)]

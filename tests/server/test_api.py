@@ -10,6 +10,7 @@ from zipfile import ZipFile
 
 import httpx
 import pytest
+from pydantic import BaseModel
 
 import recollect
 from recollect.server.requests import ContextQuery, Examination, Increments, RecallQuery
@@ -296,7 +297,7 @@ def test_every_public_call_of_the_library_has_its_route(http: httpx.Client, name
     assert set(PUBLIC[name].values()) <= routes
 
 
-ARGUMENTS = {
+ARGUMENTS: dict[Callable[..., object], type[BaseModel]] = {
     recollect.Agent.recall: RecallQuery,
     recollect.Agent.context: ContextQuery,
     recollect.Home.doctor: Examination,

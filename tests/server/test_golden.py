@@ -205,7 +205,8 @@ def forgotten(notes: recollect.Notes, note: str) -> dict[str, Any]:
 
 
 def indexed(home: recollect.Home, *, rebuild: bool = False) -> dict[str, Any]:
-    sessions = home.rebuild() if rebuild else home.sync()
+    home.sync()
+    sessions = home.rebuild() if rebuild else None
     return {"rebuilt": rebuild, "sessions": sessions, "vectors_made": None}
 
 
