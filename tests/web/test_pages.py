@@ -127,6 +127,23 @@ def test_an_agent_of_no_valid_name_is_not_found(site: Site, browse: Browse, agen
     assert "no agent slug" in answer.text()
 
 
+def test_an_address_without_a_page_says_so_and_leads_back(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(at(site, agent, "sessions"))
+    answer = page.request.get(f"{site.base}/a/{agent.slug}/nothing?secret=1")
+    assert answer.status == 404
+    assert "There is no such page" in answer.text()
+
+
+@pytest.mark.parametrize("given", ["NaN", "inf", "-1", "9" * 400, "ten", ""])
+def test_odd_numbers_in_an_address_count_as_the_usual_ones(
+    site: Site, agent: Agent, browse: Browse, given: str
+) -> None:
+    furnished(site, agent)
+    numbers = dict.fromkeys(("limit", "neighbours", "min_priority"), given)
+    page = browse(site.url(agent.slug, "recall", q="passkeys", **numbers))
+    expect(page.locator(".hits li").first).to_be_visible()
+
+
 def test_the_address_alone_leads_to_the_sessions(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("s").add("note", {"content": "x"})
     page = browse(f"{site.base}/")

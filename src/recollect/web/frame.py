@@ -38,21 +38,22 @@ _KEYS = (
 @contextmanager
 def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.element]:
     """Draw the frame of a page. Inside the block is the page; what is given is the line of its heading."""
-    _head()
+    head()
     link("Skip to content", "#main", "skip")
     with box(classes="shell"):
         _side(place, page)
         with box(classes="paper", id="main", tabindex="-1"):
-            with box(classes="head") as head:
+            with box(classes="head") as line:
                 say("h1", heading)
                 box(classes="fill")
             if lead:
                 say("p", lead, "lead")
             with box(classes="page"):
-                yield head
+                yield line
 
 
-def _head() -> None:
+def head() -> None:
+    """Load how pages look."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
     )

@@ -15,6 +15,7 @@ from recollect.chat.offline import OfflineResponder
 from recollect.errors import InvalidAgentIdError, InvalidSessionIdError
 from recollect.layout import DEFAULT_AGENT
 from recollect.notes import Notes
+from recollect.web import failing
 from recollect.web.answering import Answerer, Talking
 from recollect.web.frame import ASSETS, WITH_NOTES, frame
 from recollect.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
@@ -85,6 +86,7 @@ def mount(
     notes = notes or Notes(project)
     site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
     pages.add_static_files(ASSETS, _STATIC)
+    failing.install()
     _add_start(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
