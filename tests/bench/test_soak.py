@@ -27,6 +27,6 @@ def test_mixed_requests_for_a_while_are_all_answered_and_leave_no_file_open() ->
 def test_memory_that_keeps_growing_is_growth() -> None:
     from bench.soak import Seen
 
-    assert Seen(memory=[100.0] * 200 + [120.0] * 400, files=[50] * 600).is_flat()
-    assert not Seen(memory=[100.0 + second / 10 for second in range(600)], files=[50] * 600).is_flat()
-    assert not Seen(memory=[100.0] * 600, files=list(range(600))).is_flat()
+    assert Seen(memory=[100.0] * 600 + [120.0] * 1200, files=[50] * 1800).is_flat()
+    assert not Seen(memory=[100.0 + second / 10 for second in range(1800)], files=[50] * 1800).is_flat()
+    assert not Seen(memory=[100.0] * 1800, files=list(range(1800))).is_flat()
