@@ -36,7 +36,7 @@ run: $(INSTALLED)
 	@$(BIN)/recollect model install minilm || echo "Without the model recall goes by words and by static vectors."
 	@$(BIN)/recollect demo
 	@echo "Open the demo in your browser:"
-	@echo "  $(BIN)/recollect serve --open --home .recollect-demo --dir .recollect-demo/project --user-file .recollect-demo/user/memory.md"
+	@echo "  $(BIN)/recollect serve --open --home .recollect-demo --project .recollect-demo/project --user-file .recollect-demo/user/memory.md"
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST)

@@ -66,9 +66,9 @@ def fill(root: Path, entries: int) -> list[str]:
 
 
 @contextmanager
-def serving(root: Path) -> Iterator[tuple[int, int]]:
+def serving(root: Path, *options: str) -> Iterator[tuple[int, int]]:
     """Run the server on a free port; give the port and the id of its process."""
-    command = [sys.executable, "-m", "recollect", "serve", "--home", str(root), "--port", "0"]
+    command = [sys.executable, "-m", "recollect", "serve", "--home", str(root), "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  Our own command.
         assert server.stdout is not None  # noqa: S101  A pipe was asked for.
         found = re.search(r":(\d+)/v1", server.stdout.readline())

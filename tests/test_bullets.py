@@ -118,6 +118,31 @@ def test_removing_takes_the_lines_of_a_bullet_only(
     assert bullets.without(gone) == "".join(kept).encode()
 
 
+@given(st.lists(st.sampled_from(LINES), max_size=9), NOTE, NEWLINES, st.data())
+@example(["- a", "- b"], "---", "\n", None)
+def test_a_replaced_note_stands_where_the_old_one_stood(
+    lines: list[str], note: str, newline: str, data: st.DataObject | None
+) -> None:
+    raw = newline.join(lines).encode()
+    bullets = Bullets(raw)
+    if not bullets.found:
+        return
+    old = data.draw(st.sampled_from(bullets.found)) if data else bullets.found[0]
+    after = bullets.with_replaced(old, note)
+    expected = [note if one is old else one.content for one in bullets.found]
+    assert contents(after, None) == expected
+    numbers = range(old.line - 1, old.line - 1 + height(bullets, old))
+    before = raw.decode().splitlines(keepends=True)
+    assert after.decode().startswith("".join(before[: numbers.start]))
+    assert after.decode().endswith("".join(before[numbers.stop :]))
+
+
+def test_a_note_that_would_swallow_what_follows_is_refused() -> None:
+    bullets = Bullets(b"<!-- open\n\n- a\n")
+    with pytest.raises(ValueError, match="cannot stand there"):
+        bullets.with_replaced(bullets.found[0], "x -->")
+
+
 def height(bullets: Bullets, bullet: Bullet) -> int:
     return len(bullets.text[bullet.start : bullet.end].splitlines())
 

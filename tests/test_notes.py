@@ -158,6 +158,42 @@ def test_of_equal_notes_the_nearest_is_removed(notes: Notes, tmp_path: Path) -> 
     assert (tmp_path / "user.md").read_text() == "- a\n- b\n"
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_replaced_note_keeps_its_place_and_all_other_bytes(
+    notes: Notes, project: Path, newline: str
+) -> None:
+    file, text = project / "AGENTS.md", "# Top\n\n## Memories\n\n* a\n* b\n  more\n* c\n\n## End\n* no"
+    file.write_bytes(text.replace("\n", newline).encode())
+    result = notes.replace(notes.entries()[1], "B\nand more")
+    assert result is not None
+    assert (result.saved, result.entry) == (True, notes.entries()[1])
+    changed = text.replace("* b\n  more", "* B\n  and more")
+    assert file.read_bytes() == changed.replace("\n", newline).encode()
+
+
+def test_a_note_may_change_its_case_alone(notes: Notes) -> None:
+    result = notes.replace(notes.add("use PNPM", "User").entry, "Use pnpm")
+    assert result is not None
+    assert result.saved
+    assert contents(notes) == ["Use pnpm"]
+
+
+def test_a_note_is_not_made_to_say_what_another_says(notes: Notes) -> None:
+    first, second = (notes.add(text, "Project").entry for text in "ab")
+    result = notes.replace(second, "A.")
+    assert result is not None
+    assert (result.saved, result.duplicate_of) == (False, first)
+    assert contents(notes) == ["a", "b"]
+
+
+def test_a_note_that_is_gone_is_not_replaced(notes: Notes) -> None:
+    entry = notes.add("a", "Project").entry
+    assert notes.replace(MemoryEntry("a", "Project", "/elsewhere/AGENTS.md", 1), "b") is None
+    notes.remove(entry)
+    assert notes.replace(entry, "b") is None
+    assert contents(notes) == []
+
+
 def test_a_note_of_another_project_is_not_removed(notes: Notes) -> None:
     entry = notes.add("a", "Project").entry
     assert not notes.remove(MemoryEntry("a", "Project", "/elsewhere/AGENTS.md", entry.line))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 from recollect.outline import NEVER, RULE, SECTION_LEVEL, Outline, Stretch, text_column
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 BOM = "\ufeff"
 NEWLINE = re.compile(r"\r\n?|\n")
+LAST_NEWLINE = re.compile(r"(?:\r\n?|\n)\Z")
 CUT = re.compile(r"\n(?=[-*+] {1,4}[^ \t\n])|\n\n(?=[^ \t\n])")
 MAYBE_BULLET = re.compile(r"(?:\A|\n) {0,3}[-*+](?:[ \t\n]|\Z)")
 PLAIN_BULLET = re.compile(
@@ -153,6 +155,35 @@ class Bullets:
             f"the note {content[:40]!r} would end a comment or fence that is open in the file: close it there"
         )
 
+    def with_replaced(self, old: Bullet, content: str) -> bytes:
+        """Return the file's bytes with ``content`` in the place of a bullet, which is one of ``found``.
+
+        Raises:
+            ValueError: No bullet of ``content`` can stand there without making something else of other lines.
+        """
+        wanted = [content if bullet is old else bullet.content for bullet in self.found]
+        headings = [heading.title for heading in self.outline.headings]
+        for indent, below in product(INDENTS, ("", "\n")):
+            result = self._instead(old, _lines(content, indent, self._marker(old)) + below)
+            after = Bullets(result, self._section)
+            same = headings == [heading.title for heading in after.outline.headings]
+            if same and wanted == [bullet.content for bullet in after.found]:
+                return result
+        raise ValueError(
+            f"the note {content[:40]!r} cannot stand there: it would change the lines around it; add it anew"
+        )
+
+    def _marker(self, bullet: Bullet) -> str:
+        return self.text[bullet.start : bullet.end].lstrip(" ")[0]
+
+    def _instead(self, old: Bullet, lines: str) -> bytes:
+        """Return the file's bytes with these lines for those of a bullet, whose last line end stays."""
+        start, end = self._raw_offset(old.start), self._raw_offset(old.end)
+        first, last = NEWLINE.search(self._raw), LAST_NEWLINE.search(self._raw[start:end])
+        newline = first[0] if first else "\n"
+        closed = lines.removesuffix("\n").replace("\n", newline) + (last[0] if last else "")
+        return (self._raw[:start] + closed + self._raw[end:]).encode()
+
     def without(self, bullets: Collection[Bullet]) -> bytes:
         """Return the file without these bullets, with their continuation lines and nothing else.
 
@@ -238,10 +269,7 @@ class Bullets:
 
     def _addition(self, content: str, indent: int) -> Addition:
         """Say where a bullet of ``content`` goes, and which lines must stand before it."""
-        first, *rest = content.split("\n")
-        marker = "+" if RULE.match(f"-{' ' * (indent - 1)}{first}") else "-"
-        lines = [f"{marker:{indent}}{first}", *(" " * indent + line if line else "" for line in rest)]
-        bullet = "\n".join([*lines, ""])
+        bullet = _lines(content, indent, "-")
         sections = self._sections()
         if not sections:
             return Addition(len(self.text), self._blank_line(len(self.text)) + self._title(), bullet)
@@ -315,6 +343,16 @@ class Bullets:
     def _line_end(self, at: int) -> int:
         end = self.text.find("\n", at)
         return len(self.text) if end < 0 else end
+
+
+def _lines(content: str, indent: int, marker: str) -> str:
+    """Return the lines of a bullet, with another marker where this one would make a rule of it."""
+    first, *rest = content.split("\n")
+    if marker != "+" and RULE.match(f"{marker}{' ' * (indent - 1)}{first}"):
+        marker = "+"
+    return "\n".join(
+        [f"{marker:{indent}}{first}", *(" " * indent + line if line else "" for line in rest), ""]
+    )
 
 
 def _starts(outline: Outline) -> list[int]:

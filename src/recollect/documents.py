@@ -5,8 +5,11 @@ docs/json.md is their contract: fields stay, new ones may come.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from recollect.errors import MemoryFileNotFoundError, NotTextError
 from recollect.line import format_time, payload_of
 from recollect.model import (
     BackupInfo,
@@ -23,6 +26,10 @@ from recollect.model import (
 )
 from recollect.notes import MemoryEntry, SaveResult
 from recollect.notes_import import Offer
+
+if TYPE_CHECKING:
+    from recollect.agent import Agent
+    from recollect.store.base import Files
 
 Document = dict[str, Any]
 """A JSON object on its way out."""
@@ -143,6 +150,23 @@ def backup_document(info: BackupInfo) -> Document:
         "size": info.size,
         "findings": [finding_document(finding) for finding in info.findings],
     }
+
+
+def purged_document(agent: Agent, text: str, found: Iterable[tuple[str, str]], *, dry_run: bool) -> Document:
+    """Return which entries with a text are gone, and which sessions and files have it too and were left."""
+    wanted = text.casefold()
+    return {
+        "purged": not dry_run,
+        "entries": [{"session": session, "id": entry_id} for session, entry_id in found],
+        "sessions": sorted(info.id for info in agent.sessions() if wanted in info.id.casefold()),
+        "files": [path for path in agent.files.list() if _has_file(agent.files, path, wanted)],
+    }
+
+
+def _has_file(files: Files, path: str, wanted: str) -> bool:
+    with suppress(NotTextError, MemoryFileNotFoundError):
+        return wanted in path.casefold() or wanted in files.read(path).casefold()
+    return False
 
 
 def note_document(note: MemoryEntry) -> Document:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.bullets import Bullet, Bullets
+from recollect.bullets import Bullet, Bullets, sameness
 from recollect.errors import NotTextError, RecollectError
 from recollect.notes_file import NotesFile
 from recollect.notes_others import READ_LIMIT, OtherFile, others_in
@@ -146,21 +146,45 @@ class Notes:
             TypeError: ``entry`` is no ``MemoryEntry``.
             NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``add``.
         """
-        if not isinstance(entry, MemoryEntry):
-            raise TypeError(f"entry must be a MemoryEntry as entries() gives them, not {entry!r:.80}")
-        _check_type(entry.type)
-        if entry.source != self._source(entry.type):
-            return False
+        self._check_entry(entry)
 
         def change(raw: bytes) -> tuple[bytes | None, bool]:
             bullets = self._parsed(raw, entry.type)
-            same = [bullet for bullet in bullets.found if bullet.content == entry.content]
-            if not same:
-                return None, False
-            nearest = min(same, key=lambda bullet: abs(bullet.line - entry.line))
-            return bullets.without([nearest]), True
+            old = _nearest(bullets, entry)
+            return (None, False) if old is None else (bullets.without([old]), True)
 
-        return self._files[entry.type].edit(change)
+        return self._is_of_here(entry) and self._files[entry.type].edit(change)
+
+    def replace(self, entry: MemoryEntry, text: str) -> SaveResult | None:
+        """Let a note say something else, where it stands; None if its file has it no more.
+
+        A note that has moved is found by its content. Where another note of the file says the same already
+        nothing is written, and the result names that one.
+
+        Raises:
+            TypeError: ``entry`` is no ``MemoryEntry``, or the text no string.
+            ValueError: The text cannot be a note, as for ``add``, or not one in this place.
+            NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``add``.
+        """
+        content = _checked_text(text)
+        self._check_entry(entry)
+        twin = self._in_other_file(content, entry.type)
+
+        def change(raw: bytes) -> tuple[bytes | None, SaveResult | None]:
+            bullets = self._parsed(raw, entry.type)
+            old = _nearest(bullets, entry)
+            if old is None:
+                return None, None
+            same = [other for other in bullets.found if other is not old and other.key == sameness(content)]
+            if same:
+                found = self._entry(same[0], entry.type)
+                return None, SaveResult(found, saved=False, duplicate_of=found)
+            made = MemoryEntry(content, entry.type, entry.source, old.line)
+            if old.content == content:
+                return None, SaveResult(made, saved=False, duplicate_of=None)
+            return bullets.with_replaced(old, content), SaveResult(made, saved=True, duplicate_of=twin)
+
+        return self._files[entry.type].edit(change) if self._is_of_here(entry) else None
 
     def deduplicate(self, type: str | None = None) -> list[MemoryEntry]:  # noqa: A002 - the word of the entry
         """Remove every note that says the same as an earlier one of its file, and return what was removed.
@@ -238,6 +262,15 @@ class Notes:
         limit = size(READ_LIMIT)
         return f"{PROJECT_FILE} is {size(length)}; some agents, such as Codex, stop reading at {limit}"
 
+    @staticmethod
+    def _check_entry(entry: object) -> None:
+        if not isinstance(entry, MemoryEntry):
+            raise TypeError(f"entry must be a MemoryEntry as entries() gives them, not {entry!r:.80}")
+        _check_type(entry.type)
+
+    def _is_of_here(self, entry: MemoryEntry) -> bool:
+        return entry.source == self._source(entry.type)
+
     def _deduplicated(self, kind: str) -> list[MemoryEntry]:
         def change(raw: bytes) -> tuple[bytes | None, list[MemoryEntry]]:
             bullets = self._parsed(raw, kind)
@@ -292,6 +325,12 @@ class Notes:
 def _later_duplicates(bullets: Sequence[Bullet]) -> list[Bullet]:
     first: dict[str, Bullet] = {}
     return [bullet for bullet in bullets if first.setdefault(bullet.key, bullet) is not bullet]
+
+
+def _nearest(bullets: Bullets, entry: MemoryEntry) -> Bullet | None:
+    """Return the bullet that an entry was read from, wherever it stands by now."""
+    same = (bullet for bullet in bullets.found if bullet.content == entry.content)
+    return min(same, key=lambda bullet: abs(bullet.line - entry.line), default=None)
 
 
 def _path(name: str, value: object) -> Path:

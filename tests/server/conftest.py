@@ -56,7 +56,7 @@ def serving(folder: Path, *start: str) -> Iterator[Server]:
     user.mkdir(exist_ok=True)
     token, _ = Tokens(home).create()
     command = [sys.executable, *(start or ("-m", "recollect")), "serve", "--home", str(home), "--port", "0"]
-    command += ["--dir", str(folder), "--user-file", str(user / "memory.md")]
+    command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "RECOLLECT_EMBEDDER": "none"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

@@ -1,12 +1,20 @@
 """The routes, through a real server."""
 
+import inspect
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import httpx
 import pytest
+from pydantic import BaseModel
 
 import recollect
+from recollect.server.requests import ContextQuery, Examination, Increments, RecallQuery
+from recollect.store.base import Files
 
 AGENT = "/v1/agents/coder"
 
@@ -241,7 +249,7 @@ def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
 PUBLIC = {
     "Home": {
         "agents": "list_agents", "purge_agent": "purge_agent", "sync": "index", "rebuild": "index",
-        "embed": "index", "reembed": "index", "doctor": "doctor",
+        "embed": "index", "reembed": "index", "doctor": "mend", "backup": "backup",
     },
     "Agent": {
         "new_session": "new_session", "sessions": "list_sessions", "get": "get_entry",
@@ -256,30 +264,91 @@ PUBLIC = {
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry",
         "purge": "purge_entry", "compact": "compact_session", "clear": "clear_session",
-        "remove": "remove_session", "drop": "drop_session", "entry_count": "show_session",
+        "remove": "remove_session", "count": "count_accesses",
+        "drop": "drop_session", "entry_count": "show_session",
     },
     "Notes": {
         "add": "add_note", "entries": "list_notes", "remove": "remove_note",
-        "deduplicate": "dedupe_notes", "prompt": "prompt_of_notes",
+        "replace": "change_note", "deduplicate": "dedupe_notes", "prompt": "prompt_of_notes",
+        "others": "files_of_notes", "size": "files_of_notes",
+    },
+    "Files": {
+        "read": "read_file", "write": "write_file", "append": "append_file", "list": "list_files",
+        "delete": "delete_file",
     },
 }  # fmt: skip
 WITHIN = {
-    "Home": {"agent", "backup", "close", "root"},
+    "Home": {"agent", "close", "root"},
     "Agent": {"session", "files", "vectors", "slug"},
-    "Session": {"count", "agent", "id"},
-    "Notes": {"others", "size", "sources", "warning"},
+    "Session": {"agent", "id"},
+    "Notes": {"sources", "warning"},
+    "Files": set[str](),
 }
-"""What is no call of its own: it leads to other calls, or serves the library or who sits at the machine."""
+"""What is no call of its own: it leads to other calls, or gives objects that only a program can hold."""
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_call_of_the_library_has_its_route(http: httpx.Client, name: str) -> None:
-    kind = getattr(recollect, name)
+    kind = Files if name == "Files" else getattr(recollect, name)
     calls = {call for call in vars(kind) if not call.startswith("_")}
     assert calls - WITHIN[name] == set(PUBLIC[name])
     paths = http.get("/v1/openapi.json").json()["paths"]
     routes = {operation["operationId"] for path in paths.values() for operation in path.values()}
     assert set(PUBLIC[name].values()) <= routes
+
+
+ARGUMENTS: dict[Callable[..., object], type[BaseModel]] = {
+    recollect.Agent.recall: RecallQuery,
+    recollect.Agent.context: ContextQuery,
+    recollect.Home.doctor: Examination,
+    recollect.Session.count: Increments,
+}
+
+
+@pytest.mark.parametrize("call", ARGUMENTS)
+def test_every_argument_of_a_call_can_be_given_over_http(call: Callable[..., object]) -> None:
+    taken = set(inspect.signature(call).parameters) - {"self", "progress"}
+    renamed = {"counter": "count_as"}
+    assert {renamed.get(name, name) for name in taken} == set(ARGUMENTS[call].model_fields)
+
+
+def test_a_backup_is_a_home_without_tokens(http: httpx.Client, tmp_path: Path) -> None:
+    http.post("/v1/agents/saved/sessions/s/entries", json={"type": "note", "text": "keep me"})
+    answer = http.get("/v1/backup")
+    assert answer.headers["content-type"] == "application/zip"
+    with ZipFile(io.BytesIO(answer.content)) as packed:
+        packed.extractall(tmp_path / "home")
+    assert ".tokens.json" not in {path.name for path in tmp_path.rglob("*")}
+    with recollect.open(tmp_path / "home") as home:
+        assert [entry.text for entry in home.agent("saved").session("s").entries()] == ["keep me"]
+
+
+def test_accesses_are_counted(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/counted"
+    http.post(f"{path}/entries", json={"type": "note", "text": "x", "id": "used"})
+    assert http.post(f"{path}/count", json={"increments": {"used": 3}}).json()["counted"]
+    assert http.get(f"{AGENT}/entries/used?session=counted").json()["access"] == 3
+    assert code(http.post(f"{path}/count", json={"increments": {"used": -1}})) == (400, "invalid_argument")
+
+
+def test_the_doctor_mends_only_when_told(server: Any, http: httpx.Client) -> None:
+    http.post("/v1/agents/torn/sessions/s/entries", json={"type": "note", "text": "x"})
+    log = server.home / "agents/torn/memory/sessions/s.ndjson"
+    log.write_bytes(log.read_bytes() + b"not json\n")
+    assert not http.get("/v1/doctor?deep=true").json()["healthy"]
+    assert not http.post("/v1/doctor", json={}).json()["healthy"]
+    http.post("/v1/doctor", json={"fix": True})
+    assert http.get("/v1/doctor").json()["healthy"]
+
+
+def test_files_of_other_agents_are_shown_beside_the_notes(server: Any, http: httpx.Client) -> None:
+    (server.home.parent / "CLAUDE.md").write_text("- Be brief\n")
+    found = http.get("/v1/notes/files").json()
+    assert [(file["type"], file["size"] >= 0) for file in found["files"]] == [
+        ("Project", True),
+        ("User", True),
+    ]
+    assert [other["text"] for other in found["others"]] == ["- Be brief\n"]
 
 
 def test_the_codes_of_problems_are_in_the_documentation(http: httpx.Client) -> None:

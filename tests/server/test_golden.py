@@ -38,7 +38,14 @@ SCRIPT: list[Step] = [
     ("update", {"entry": 1, "text": "too late"}),
     ("delete", {"entry": "nowhere"}),
     ("context", {"query": "OAuth", "budget": 500}),
-    ("purge", {"entry": 2}),
+    ("match", {"text": "oauth", "dry_run": True}),
+    ("match", {"text": "Second line"}),
+    ("compact", {"session": "main"}),
+    ("compact", {"session": "missing"}),
+    ("index", {}),
+    ("index", {"rebuild": True}),
+    ("add", {"session": "b/c", "type": "note", "text": "to be purged"}),
+    ("purge", {"entry": 3}),
     ("show", {"session": "b/c"}),
     ("clear", {"session": "b/c"}),
     ("remove", {"session": "b/c"}),
@@ -52,6 +59,14 @@ SCRIPT: list[Step] = [
     ("unlink", {"path": "plans/today.md"}),
     ("note", {"text": "Use pnpm", "type": "Project"}),
     ("note", {"text": "use  PNPM.", "type": "Project"}),
+    ("note", {"text": "Releases on Mondays", "type": "User"}),
+    ("edit_note", {"note": "Use pnpm", "text": "Use pnpm 9"}),
+    ("edit_note", {"note": "Use npm", "text": "x"}),
+    ("notes", {}),
+    ("prompt", {}),
+    ("dedupe", {}),
+    ("forget_note", {"note": "Use pnpm 9"}),
+    ("forget_note", {"note": "Use pnpm 9"}),
     ("notes", {}),
     ("doctor", {}),
     ("agents", {}),
@@ -87,6 +102,7 @@ def answers(way: Way) -> list[tuple[str, Any]]:
     return found
 
 
+_PATH = re.compile(r'from "[^"]+"')
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d\.\d{6}Z)?")
 _OF_PLACE = {"took_ms": 0, "source": "file", "modified": "T", "message": "…", "subject": "…", "next": None}
 
@@ -101,7 +117,7 @@ def settled(answer: Any, ids: list[str]) -> Any:
     if isinstance(answer, str):
         for number, entry_id in enumerate(ids):
             answer = answer.replace(entry_id, f"#{number}")
-        return _TIME.sub("T", answer)
+        return _PATH.sub("from a file", _TIME.sub("T", answer))
     return answer
 
 
@@ -141,6 +157,20 @@ def library_call(home: recollect.Home, notes: recollect.Notes, name: str, given:
         "files": lambda: {"files": agent.files.list()},
         "unlink": lambda: told(agent.files.delete, str(path), {"path": path, "deleted": True}),
         "note": lambda: documents.saved_document(notes.add(**given)),
+        "edit_note": lambda: edited(notes, **given),
+        "forget_note": lambda: forgotten(notes, given["note"]),
+        "dedupe": lambda: {
+            "dry_run": False, "notes": [*map(documents.note_document, notes.deduplicate())]
+        },
+        "prompt": lambda: {"text": notes.prompt()},
+        "match": lambda: documents.purged_document(
+            agent, given["text"], agent.purge_matching(**given), dry_run=given.get("dry_run", False)
+        ),
+        "compact": lambda: (
+            {"sessions": 1, "saved_bytes": session.compact(), "archived": 0}
+            if session.info() else missing("session")
+        ),
+        "index": lambda: indexed(home, **given),
         "notes": lambda: {"notes": [documents.note_document(note) for note in notes.entries()]},
         "doctor": lambda: {
             "healthy": True, "findings": [documents.finding_document(finding) for finding in home.doctor()]
@@ -159,6 +189,25 @@ def told(act: Callable[[str], None], subject: str, answer: dict[str, Any]) -> di
 def shown(session: recollect.Session) -> dict[str, Any]:
     entries = [documents.entry_document(entry) for entry in session.entries()]
     return {"id": session.id, "entries": entries} if session.info() else missing("session")
+
+
+def edited(notes: recollect.Notes, note: str, text: str) -> dict[str, Any]:
+    found = [entry for entry in notes.entries() if entry.content == note]
+    result = notes.replace(found[0], text) if found else None
+    return documents.saved_document(result) if result else missing("note")
+
+
+def forgotten(notes: recollect.Notes, note: str) -> dict[str, Any]:
+    found = [entry for entry in notes.entries() if entry.content == note]
+    if not (found and notes.remove(found[0])):
+        return missing("note")
+    return {"removed": True, "note": documents.note_document(found[0])}
+
+
+def indexed(home: recollect.Home, *, rebuild: bool = False) -> dict[str, Any]:
+    home.sync()
+    sessions = home.rebuild() if rebuild else None
+    return {"rebuilt": rebuild, "sessions": sessions, "vectors_made": None}
 
 
 def missing(kind: str) -> dict[str, Any]:
@@ -184,19 +233,24 @@ def in_command(folder: Path) -> Way:
 
 
 def command_line(name: str, given: dict[str, Any]) -> list[str]:
-    subject = [str(given.pop(key)) for key in ("entry", "query", "path", "agent") if key in given]
+    keys = ("entry", "query", "path", "agent", "note")
+    subject = [str(given.pop(key)) for key in keys if key in given]
     if name in ("show", "clear", "remove"):
         subject = [given.pop("session")]
     content = [given.pop("content")] if "content" in given else []
-    if name in ("add", "note") and "text" in given:
-        subject = [given.pop("text")]
+    if name in ("add", "note", "edit_note") and "text" in given:
+        subject += [given.pop("text")]
+    if name == "match":
+        subject = ["--match", given.pop("text")]
     if name == "note":
         given = {given.pop("type").lower(): True}
     group = {
         "sessions": "sessions list", "show": "sessions show", "clear": "sessions clear --yes",
         "remove": "sessions delete --yes", "purge": "purge --yes", "write": "files write",
         "append": "files append", "read": "files read", "files": "files list", "unlink": "files delete",
-        "note": "notes add", "notes": "notes list", "agents": "agents list",
+        "edit_note": "notes edit", "forget_note": "notes remove --yes", "dedupe": "notes dedupe",
+        "prompt": "notes show", "match": "purge --yes", "note": "notes add", "notes": "notes list",
+        "agents": "agents list",
         "purge_agent": "agents purge --yes",
     }.get(name, name)  # fmt: skip
     return [*group.split(), *subject, *content, *options(given)]
@@ -205,7 +259,9 @@ def command_line(name: str, given: dict[str, Any]) -> list[str]:
 def options(given: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for key, value in given.items():
-        option = f"--{key.removesuffix('s') if key in ('tags', 'types', 'sessions') else key}"
+        option = f"--{key.removesuffix('s') if key in ('tags', 'types', 'sessions') else key}".replace(
+            "_", "-"
+        )
         if value is True:
             words.append(option)
         elif key == "where":
@@ -230,6 +286,7 @@ def request(name: str, given: dict[str, Any]) -> tuple[str, str, Any]:
     entry = quote(str(given.pop("entry", "")), safe="")
     session = f"{base}/sessions/" + quote(given.pop("session", ""), safe="")
     path = f"{base}/files/" + quote(given.pop("path", ""), safe="")
+    named = {"content": given.get("note"), "type": "Project", "line": 1}
     if name == "context":
         given["notes"] = True
     return {
@@ -243,6 +300,10 @@ def request(name: str, given: dict[str, Any]) -> tuple[str, str, Any]:
         "remove": ("DELETE", session, None), "write": ("PUT", path, given), "append": ("POST", path, given),
         "read": ("GET", path, None), "files": ("GET", f"{base}/files", None),
         "unlink": ("DELETE", path, None),
+        "edit_note": ("PUT", "notes", {"note": named, "text": given.get("text")}),
+        "forget_note": ("POST", "notes/remove", named), "dedupe": ("POST", "notes/dedupe", {}),
+        "prompt": ("GET", "notes/prompt", None), "match": ("POST", f"{base}/purge", given),
+        "compact": ("POST", f"{session}/compact", {}), "index": ("POST", "index", given),
         "note": ("POST", "notes", given), "notes": ("GET", "notes", None), "doctor": ("GET", "doctor", None),
         "agents": ("GET", "agents", None), "purge_agent": ("DELETE", "agents/default", None),
     }[name]  # fmt: skip

@@ -50,6 +50,13 @@ def test_a_large_body_from_nobody_is_not_read(server: Any) -> None:
         assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
+def test_a_stranger_cannot_fill_the_memory_through_the_sign_in_page(server: Any) -> None:
+    lines = ["POST /sign-in HTTP/1.1", "Host: 127.0.0.1", "Content-Length: 30000000"]
+    with connected(server) as sock:
+        sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        assert sock.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
 def test_an_entry_of_nearly_16_mb_is_kept(http: httpx.Client) -> None:
     text = "x" * 16_000_000
     entry = http.post("/v1/agents/large/sessions/s/entries", json={"type": "note", "text": text, "id": "big"})

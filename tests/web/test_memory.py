@@ -83,6 +83,31 @@ def test_an_edit_that_is_going_on_survives_changes_elsewhere(
     site.notes.add("Theirs", "Project")
     expect(notes(page, "Project")).to_have_text(["Theirs"])
     page.get_by_role("button", name="Save").click()
+    expect(notes(page, "Project")).to_have_text(["Mine, longer", "Theirs"])
+
+
+def test_an_edited_note_keeps_its_place(site: Site, agent: Agent, browse: Browse) -> None:
+    for text in ("one", "two", "three"):
+        site.notes.add(text, "User")
+    page = browse(site.url(agent.slug, "memory"))
+    page.get_by_role("button", name="Edit: two").click()
+    page.get_by_label("The note").fill("two and a half")
+    page.get_by_role("button", name="Save").click()
+    expect(notes(page, "User")).to_have_text(["one", "two and a half", "three"])
+
+
+def test_an_edit_of_a_note_that_was_deleted_meanwhile_is_kept(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    note = site.notes.add("Mine", "Project").entry
+    site.notes.add("Theirs", "Project")
+    page = browse(site.url(agent.slug, "memory"))
+    page.get_by_role("button", name="Edit: Mine").click()
+    page.get_by_label("The note").fill("Mine, longer")
+    site.notes.remove(note)
+    expect(page.get_by_role("button", name="Edit: Theirs")).to_be_visible()
+    expect(page.locator(".gone")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
     expect(notes(page, "Project")).to_have_text(["Theirs", "Mine, longer"])
 
 

@@ -66,14 +66,38 @@ def test_a_page_fits_the_width_of_a_phone(site: Site, agent: Agent, browse: Brow
     expect(page.locator("h1")).to_be_visible()
 
 
-def test_a_dialog_has_no_serious_fault_of_accessibility(site: Site, agent: Agent, browse: Browse) -> None:
+OPENED = {
+    "keys": ("sessions", "button", "Keys"),
+    "a new id": ("sessions", "button", "Open by id"),
+    "clear": ("sessions", "button", "Clear session talk"),
+    "delete": ("sessions", "button", "Delete session talk"),
+    "history": ("session", "button", "History"),
+    "edit": ("memory", "button", "Edit: Amounts"),
+    "undo": ("memory", "button", "Delete: Amounts"),
+    "new file": ("files", "button", "New file"),
+    "new agent": ("agents", "button", "New agent"),
+}
+
+
+@pytest.mark.parametrize("what", OPENED)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_what_opens_in_a_page_has_no_serious_fault_of_accessibility(
+    site: Site, agent: Agent, browse: Browse, what: str, *, dark: bool
+) -> None:
     furnished(site, agent)
-    page = browse(at(site, agent, "sessions"))
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("next and previous row")
+    name, role, title = OPENED[what]
+    page = browse(at(site, agent, name), dark=dark)
+    page.get_by_role(role, name=title).first.click()  # type: ignore[arg-type]
+    page.locator(".q-dialog .card, .versions, .notes form, [data-undo]").first.wait_for()
+    page.wait_for_function("!document.getAnimations().some((one) => one.playState === 'running')")
     page.evaluate(AXE)
     found = page.evaluate("axe.run()")["violations"]
     assert [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}] == []
+
+
+def test_the_charts_of_an_agent_without_entries_say_so(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(at(site, agent, "overview"))
+    expect(page.locator(".chart .waiting")).to_have_count(2)
 
 
 def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
@@ -101,6 +125,23 @@ def test_an_agent_of_no_valid_name_is_not_found(site: Site, browse: Browse, agen
     answer = page.request.get(f"{site.base}/a/.secret/sessions")
     assert answer.status == 404
     assert "no agent slug" in answer.text()
+
+
+def test_an_address_without_a_page_says_so_and_leads_back(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(at(site, agent, "sessions"))
+    answer = page.request.get(f"{site.base}/a/{agent.slug}/nothing?secret=1")
+    assert answer.status == 404
+    assert "There is no such page" in answer.text()
+
+
+@pytest.mark.parametrize("given", ["NaN", "inf", "-1", "9" * 400, "ten", ""])
+def test_odd_numbers_in_an_address_count_as_the_usual_ones(
+    site: Site, agent: Agent, browse: Browse, given: str
+) -> None:
+    furnished(site, agent)
+    numbers = dict.fromkeys(("limit", "neighbours", "min_priority"), given)
+    page = browse(site.url(agent.slug, "recall", q="passkeys", **numbers))
+    expect(page.locator(".hits li").first).to_be_visible()
 
 
 def test_the_address_alone_leads_to_the_sessions(site: Site, agent: Agent, browse: Browse) -> None:
@@ -138,6 +179,18 @@ def test_who_may_only_read_is_offered_no_change(limited: Site, browse: Browse) -
         page = browse(at(limited, agent, name))
         expect(page.locator("h1")).to_be_visible()
         expect(page.get_by_role("button", name=taken)).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["memory", "chat"])
+def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Browse, name: str) -> None:
+    agent = limited.home.agent("open")
+    furnished(limited, agent)
+    page = browse(at(limited, agent, name))
+    expect(page.locator(".box h2")).to_have_text("This needs access to all agents")
+    assert "whole cents" not in page.content()
+    expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
+        ["Sessions", "Recall", "Files", "Overview", "Doctor", "Agents"]
+    )
 
 
 def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, browse: Browse) -> None:

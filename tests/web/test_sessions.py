@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -97,6 +99,33 @@ def test_what_another_process_deletes_and_makes_shows_by_itself(
     agent.session("beta").remove()
     agent.session("delta").add("note", {"content": "new"})
     expect(page.locator("tbody .col-id")).to_have_text(["delta", "gamma", "alpha"])
+
+
+def test_what_the_command_or_another_adapter_deletes_leaves_an_open_list(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "sessions"))
+    assert "beta" in names(page)
+    page.evaluate("window.neverReloaded = true")
+    command = [sys.executable, "-m", "recollect", "sessions", "delete", "beta", "--yes"]
+    subprocess.run([*command, "--agent", agent.slug, "--home", str(site.home.root)], check=True)
+    expect(page.locator("tbody .col-id")).to_have_text(["gamma", "alpha"])
+    folder = site.home.root / "agents" / agent.slug / "memory" / "sessions"
+    for name in ("alpha.ndjson", "alpha.lock"):  # As the package for VoltAgent deletes.
+        (folder / name).unlink()
+    expect(page.locator("tbody .col-id")).to_have_text(["gamma"])
+    assert page.evaluate("window.neverReloaded")
+
+
+def test_a_session_that_is_deleted_elsewhere_says_so_while_it_is_open(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    three(site, agent)
+    page = browse(site.url(agent.slug, "session", id="beta"))
+    expect(page.locator(".entry")).to_have_count(1)
+    agent.session("beta").remove()
+    expect(page.locator(".box h2")).to_have_text("There is no such session")
 
 
 def test_many_sessions_come_page_by_page(site: Site, agent: Agent, browse: Browse) -> None:

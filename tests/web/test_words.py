@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Agent, Notes
+from recollect.chat.offline import OfflineResponder
 from recollect.shown import clipped, counted, size
-from recollect.web import Quoting, charts
+from recollect.web import charts
+from recollect.web.answering import Talking
 from recollect.web.site import address
 from recollect.web.views import entry_views, words_of
 from recollect.web.words import ago, shown
@@ -98,7 +100,7 @@ def test_a_speaker_is_not_named_in_the_text_again(agent: Agent) -> None:
 def test_the_chat_quotes_notes_and_entries_but_no_answers(agent: Agent, notes: Notes) -> None:
     notes.add("Use pnpm, never npm", "Project")
     agent.session("old").add("decision", {"content": "We moved to pnpm in March"})
-    answers = Quoting(notes)
+    answers = Talking(notes, OfflineResponder())
     first = "".join(answers.answer(agent, "chat", "pnpm?"))
     second = "".join(answers.answer(agent, "chat", "pnpm?"))
     assert "Use pnpm, never npm" in first

@@ -1,7 +1,6 @@
 """``recollect add``, ``update``, ``delete``, ``purge`` and ``history``: one entry at a time."""
 
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +10,7 @@ from rich.text import Text
 from recollect.cli.command import Answer, agent_command, argument_or_input, confirm
 from recollect.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from recollect.cli.screen import table
-from recollect.documents import entry_document, version_document
-from recollect.errors import MemoryFileNotFoundError, NotTextError
+from recollect.documents import entry_document, purged_document, version_document
 from recollect.model import Entry, Record, Version
 from recollect.shown import clipped, counted, harmless, moment, one_line
 
@@ -132,13 +130,7 @@ def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: 
     if found and not dry_run:
         confirm(f"Purge {counted(len(found), 'entry')} for good, with their history?", yes=yes)
         found = agent.purge_matching(text, session)
-    sessions, files = _others_with(agent, text)
-    document = {
-        "purged": not dry_run,
-        "entries": [{"session": name, "id": found_id} for name, found_id in found],
-        "sessions": sessions,
-        "files": files,
-    }
+    document = purged_document(agent, text, found, dry_run=dry_run)
     return Answer(document, _purged_view(document))
 
 
@@ -153,18 +145,6 @@ def _purged_view(document: dict[str, Any]) -> RenderableType:
     ]
     lines += [f"left: file {one_line(path)}; see files delete" for path in document["files"]]
     return Text("\n".join(lines))
-
-
-def _others_with(agent: "Agent", text: str) -> tuple[list[str], list[str]]:
-    """Return the sessions and files that hold a text too, in their names or their contents."""
-    wanted = text.casefold()
-    sessions = [info.id for info in agent.sessions() if wanted in info.id.casefold()]
-    files = []
-    for path in agent.files.list():
-        with suppress(NotTextError, MemoryFileNotFoundError):
-            if wanted in path.casefold() or wanted in agent.files.read(path).casefold():
-                files.append(path)
-    return sorted(sessions), files
 
 
 @agent_command(app, "recollect history retry-policy")

@@ -28,7 +28,7 @@ from recollect.shown import clipped, counted, harmless, one_line
 
 app = typer.Typer(
     name="notes",
-    help="List, add and remove notes: bullets in AGENTS.md and in the user's file.",
+    help="List, add, edit and remove notes: bullets in AGENTS.md and in the user's file.",
     no_args_is_help=True,
     epilog="Example: recollect notes list",
 )
@@ -107,6 +107,19 @@ def remove(notes: Notes, note: NoteArgument, yes: YesOption = False) -> Answer:
     if not notes.remove(named):
         raise NoteNotFoundError(note)
     return Answer({"removed": True, "note": note_document(named)}, Text(f"removed {words}"))
+
+
+@notes_command(app, "recollect notes edit Project:12 'Use pnpm, and never npm'")
+def edit(notes: Notes, note: NoteArgument, text: TextArgument) -> Answer:
+    """Let a note say something else, where it stands.
+
+    What another note of its file says already is not written.
+    """
+    result = notes.replace(_named(notes, note), argument_or_input(text))
+    if result is None:
+        raise NoteNotFoundError(note)
+    _warn_of_size(notes)
+    return Answer(saved_document(result), Text(harmless(_told(result))))
 
 
 @notes_command(app, "recollect notes dedupe --dry-run")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.cli.options import FolderOption, HomeOption, LayoutOption, Place, UserFileOption
+from recollect.cli.options import HomeOption, LayoutOption, Place, UserFileOption
 
 if TYPE_CHECKING:
     from recollect.home import Home
@@ -19,6 +19,18 @@ app = typer.Typer()
 
 PORT = 8765
 
+ProjectOption = Annotated[
+    Path,
+    typer.Option(
+        "--project",
+        "--dir",
+        metavar="DIR",
+        help="The project's folder, which holds AGENTS.md.",
+        exists=True,
+        file_okay=False,
+        rich_help_panel="Place",
+    ),
+]
 HostOption = Annotated[
     str,
     typer.Option(
@@ -42,7 +54,7 @@ OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the b
 def serve(
     home: HomeOption = None,
     layout: LayoutOption = "default",
-    folder: FolderOption = Path(),
+    folder: ProjectOption = Path(),
     user_file: UserFileOption = None,
     *,
     host: HostOption = "127.0.0.1",

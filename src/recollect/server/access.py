@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
 SCOPE_KEY = "recollect.access"
+AGAIN_KEY = "recollect.access.again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +61,14 @@ def signed_in(connection: HTTPConnection) -> Access | None:
     Pages ask this; the routes below ``/v1`` get their agent and home only through it.
     """
     found = connection.scope.get(SCOPE_KEY)
+    return found if isinstance(found, Access) else None
+
+
+def still_signed_in(connection: HTTPConnection) -> Access | None:
+    """Return what the sender may touch by now: pages that stay open ask this again and again.
+
+    None once their token has been revoked or has expired, or they have signed out.
+    """
+    again = connection.scope.get(AGAIN_KEY)
+    found = again() if callable(again) else None
     return found if isinstance(found, Access) else None

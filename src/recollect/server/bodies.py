@@ -9,7 +9,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.line import MAX_LINE
+from recollect.server.access import SCOPE_KEY
 from recollect.server.problems import ProblemError
+
+_STRANGERS = 16 * 1024
+"""Bytes of a body from somebody who has not said who they are: a token in the form of the sign-in page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +42,27 @@ class Bodies:
         if scope["type"] != "http" or not _has_body(Headers(scope=scope)):
             await self._app(scope, receive, send)
             return
+        most = _STRANGERS if scope.get(SCOPE_KEY) is None else self._limits.body
         try:
-            body = await self._read(Headers(scope=scope), receive)
+            body = await self._read(Headers(scope=scope), receive, most)
         except ProblemError as error:
             await error.response()(scope, receive, send)
             return
         if body is not None:
             await self._app(scope, _replay(body, receive), send)
 
-    async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
+    async def _read(self, headers: Headers, receive: Receive, most: int) -> bytes | None:
         """Return the body, None if the client has gone."""
         declared = headers.get("content-length", "0")
-        if declared.isdecimal() and int(declared) > self._limits.body:
-            raise self._too_large()
+        if declared.isdecimal() and int(declared) > most:
+            raise _too_large(most)
         try:
             async with asyncio.timeout(self._limits.whole):
-                return await self._pieces(receive)
+                return await self._pieces(receive, most)
         except TimeoutError:
             raise ProblemError(408, "too_slow", "the body took too long", _CLOSE) from None
 
-    async def _pieces(self, receive: Receive) -> bytes | None:
+    async def _pieces(self, receive: Receive, most: int) -> bytes | None:
         pieces, size = [], 0
         while True:
             async with asyncio.timeout(self._limits.pause):
@@ -66,14 +71,15 @@ class Bodies:
                 return None
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
-            if size > self._limits.body:
-                raise self._too_large()
+            if size > most:
+                raise _too_large(most)
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
-    def _too_large(self) -> ProblemError:
-        text = f"a body may have {self._limits.body:,} bytes: send less at a time"
-        return ProblemError(413, "too_large", text, _CLOSE)
+
+def _too_large(most: int) -> ProblemError:
+    text = f"a body may have {most:,} bytes: send less at a time"
+    return ProblemError(413, "too_large", text, _CLOSE)
 
 
 _CLOSE = {"Connection": "close"}

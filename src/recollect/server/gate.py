@@ -24,10 +24,9 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="recollect"'}
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    access: Access
     until: float
     token: str | None
-    """The id of the token it began with; None for a link of the console."""
+    """The digest of the token it began with; None for a link of the console."""
 
 
 class Gate:
@@ -47,16 +46,7 @@ class Gate:
             ProblemError: The token is none, or has expired, or the address was wrong too often.
         """
         scheme, _, secret = header.partition(" ")
-        token = self._tokens.holder(secret.strip()) if scheme.lower() == "bearer" else None
-        if token is None:
-            # A right token always passes, so that one forgotten client cannot lock out its whole machine:
-            # nobody guesses 256 random bits, however often they try.
-            self._refuse_if_often(address)
-            self.failures.record(address)
-            raise ProblemError(
-                401, "unauthorized", "this token opens nothing: it is wrong, expired or revoked", _CHALLENGE
-            )
-        return _access_of(token)
+        return _access_of(self._holder(secret.strip() if scheme.lower() == "bearer" else "", address))
 
     def cookie(self, value: str) -> Access | None:
         """Return what a browser with this cookie may touch, None if it is not signed in any more."""
@@ -64,10 +54,10 @@ class Gate:
         session = self._sessions.get(key)
         if session is None:
             return None
-        if session.until <= self._clock() or not self._still_holds(session):
+        access = self._access(session) if self._clock() < session.until else None
+        if access is None:
             del self._sessions[key]
-            return None
-        return session.access
+        return access
 
     def sign_in(self, secret: str, address: str) -> str:
         """Begin a browser's session with a token, and return the value of its cookie.
@@ -75,10 +65,7 @@ class Gate:
         Raises:
             ProblemError: As for ``bearer``.
         """
-        self._refuse_if_often(address)
-        access = self.bearer(f"Bearer {secret}", address)
-        token = self._tokens.holder(secret)
-        return self._begin(access, None if token is None else token.id)
+        return self._begin(self._holder(secret, address).digest)
 
     def link(self) -> str:
         """Return a secret that signs in once, to all of the home, within a quarter of an hour."""
@@ -92,28 +79,44 @@ class Gate:
         Raises:
             ProblemError: It is none, or was used, or is too old.
         """
-        self._refuse_if_often(address)
         until = self._links.pop(_key(secret), 0.0)
         if until <= self._clock():
+            self._refuse_if_often(address)
             self.failures.record(address)
             raise ProblemError(
                 401, "unauthorized", "this link has been used or is too old: sign in with a token"
             )
-        return self._begin(Access(), None)
+        return self._begin(None)
 
     def sign_out(self, value: str) -> None:
         """End a browser's session."""
         self._sessions.pop(_key(value), None)
 
-    def _begin(self, access: Access, token: str | None) -> str:
+    def _holder(self, secret: str, address: str) -> Token:
+        token = self._tokens.holder(secret)
+        if token is None:
+            # A right token always passes, so that one forgotten client cannot lock out its whole machine:
+            # nobody guesses 256 random bits, however often they try.
+            self._refuse_if_often(address)
+            self.failures.record(address)
+            raise ProblemError(
+                401, "unauthorized", "this token opens nothing: it is wrong, expired or revoked", _CHALLENGE
+            )
+        return token
+
+    def _begin(self, token: str | None) -> str:
         value = secrets.token_urlsafe(32)
-        self._sessions[_key(value)] = _Session(access, self._clock() + SESSION_SECONDS, token)
+        self._sessions[_key(value)] = _Session(self._clock() + SESSION_SECONDS, token)
         while len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return value
 
-    def _still_holds(self, session: _Session) -> bool:
-        return session.token is None or any(token.id == session.token for token in self._tokens.alive())
+    def _access(self, session: _Session) -> Access | None:
+        """Return what the token of a session opens by now, None if it opens nothing any more."""
+        if session.token is None:
+            return Access()
+        alive = (token for token in self._tokens.alive() if token.digest == session.token)
+        return next(map(_access_of, alive), None)
 
     def _refuse_if_often(self, address: str) -> None:
         wait = self.failures.wait(address)

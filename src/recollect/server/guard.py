@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from string import printable
 from urllib.parse import quote
 
@@ -9,7 +10,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.server.access import SCOPE_KEY, Access
+from recollect.errors import StoreError
+from recollect.server.access import AGAIN_KEY, SCOPE_KEY, Access
 from recollect.server.gate import Gate, cookies_of
 from recollect.server.origins import SAFE, Origins
 from recollect.server.problems import ProblemError
@@ -29,7 +31,8 @@ PAGE_POLICY = (
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # Not no-referrer: browsers would then send a form of our own page with the origin null.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
@@ -53,6 +56,7 @@ class Guard:
             scope["path"] = quote(scope["raw_path"], safe=printable)
         try:
             scope[SCOPE_KEY] = self._checked(scope)
+            scope[AGAIN_KEY] = partial(self._again, scope)
         except ProblemError as error:
             await _refuse(error, scope, receive, send)
             return
@@ -78,6 +82,12 @@ class Guard:
         if access is not None and method not in SAFE:
             self._origins.check_own_page(headers)
         return access
+
+    def _again(self, scope: Scope) -> Access | None:
+        try:
+            return self._access(scope, Headers(scope=scope), "GET")
+        except (ProblemError, StoreError):
+            return None
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="recollect"'}
@@ -105,7 +115,9 @@ async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Sen
         return
     wants_page = "text/html" in Headers(scope=scope).get("accept", "")
     if error.status == 401 and wants_page and not scope["path"].startswith(API):  # noqa: PLR2004
-        await RedirectResponse("/sign-in", 303)(scope, receive, _with_headers(scope, send))
+        was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
+        target = "/sign-in?ended=1" if was_in else "/sign-in"
+        await RedirectResponse(target, 303)(scope, receive, _with_headers(scope, send))
         return
     await error.response()(scope, receive, _with_headers(scope, send))
 

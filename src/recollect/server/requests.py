@@ -132,6 +132,28 @@ class ContextQuery(Body):
         default=False,
         description="Begin with the notes; needs a token for all agents.",
     )
+    window: list[str] = Field(
+        [], description="Texts, and ids of entries, that are sent beside the block and need not be in it."
+    )
+    count_as: str | None = Field(
+        None, description="Count tokens as `openai` or `openai:MODEL` does, if it is installed."
+    )
+
+
+class Increments(Body):
+    """How often entries were used."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"increments": {"retry-policy": 1}}]})
+
+    increments: dict[str, Annotated[int, Field(ge=0, le=1_000_000)]]
+    wait: bool = Field(default=True, description="Wait for a writer; otherwise nothing is counted then.")
+
+
+class Examination(Body):
+    """How to look for damage."""
+
+    deep: bool = Field(default=False, description="Compare every row of the indexes with the logs, too.")
+    fix: bool = Field(default=False, description="Mend what can be mended.")
 
 
 class Compaction(Body):

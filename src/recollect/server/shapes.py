@@ -76,10 +76,12 @@ class PurgedEntry(Shape):
 
 
 class PurgedEntries(Shape):
-    """What is gone for good, or would be."""
+    """What is gone for good, or would be, and what holds the text too and was left."""
 
-    dry_run: bool
+    purged: bool
     entries: list[PurgedEntry]
+    sessions: list[str]
+    files: list[str]
 
 
 class Agents(Shape):
@@ -202,6 +204,13 @@ class Context(Shape):
     parts: list[Part]
 
 
+class Counted(Shape):
+    """Whether the accesses were counted."""
+
+    id: str
+    counted: bool
+
+
 class FilePage(Shape):
     """A page of paths, sorted."""
 
@@ -243,6 +252,28 @@ class Notes(Shape):
     """Notes: the project's, then the user's."""
 
     notes: list[Note]
+
+
+class NotesFile(Shape):
+    """One of the two files of notes."""
+
+    type: Literal["Project", "User"]
+    size: int
+
+
+class OtherFile(Shape):
+    """A file of the project's folder that people keep for another agent."""
+
+    path: str
+    text: str
+    is_cut: bool
+
+
+class NotesFiles(Shape):
+    """The two files, and those of other agents."""
+
+    files: list[NotesFile]
+    others: list[OtherFile]
 
 
 class SavedNote(Shape):

@@ -27,6 +27,7 @@ PREFIX = "rcl_"
 _BITS = 256
 _ID_BYTES = 4
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,10 @@ class Tokens:
 
     def __init__(self, root: Path, layout: str | Layout = "default", *, clock: Clock = system_clock) -> None:
         self._root = root
+        self._file = str(root / TOKENS)
         self._layout = layout_of(layout)
         self._clock = clock
-        self._seen: tuple[tuple[int, int, int], list[Token]] | None = None
+        self._seen: tuple[_Version, list[Token]] | None = None
 
     def create(
         self,
@@ -96,6 +98,8 @@ class Tokens:
         Raises:
             StoreError: The file is damaged, or others than its owner may write to it.
         """
+        if self._seen is not None and self._seen[0] == self._version_now():
+            return self._seen[1]
         try:
             with Folder(self._root) as folder:
                 return self._read(folder)
@@ -123,18 +127,22 @@ class Tokens:
     def _is_alive(self, token: Token) -> bool:
         return token.expires is None or self._clock() < token.expires
 
+    def _version_now(self) -> _Version | None:
+        """Tell with one look, at every request, whether the file is still the one that was read."""
+        try:
+            return _version(os.lstat(self._file))
+        except OSError:
+            return None
+
     def _read(self, folder: Folder) -> list[Token]:
         with border(folder.path, TOKENS), os.fdopen(folder.open(TOKENS, os.O_RDONLY), "rb") as stream:
             status = os.fstat(stream.fileno())
-            known = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if self._seen is not None and self._seen[0] == known:
-                return self._seen[1]
             if not WINDOWS and status.st_mode & _OTHERS_MAY_WRITE:
                 raise StoreError(
                     f"{folder.path / TOKENS} may be written by others: chmod 600 it, then try again"
                 )
             tokens = _parsed(stream.read(), folder.path / TOKENS)
-        self._seen = (known, tokens)
+        self._seen = (_version(status), tokens)
         return tokens
 
     def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
@@ -148,6 +156,10 @@ class Tokens:
             except FileNotFoundError:
                 tokens = []
             _write(folder, change(tokens))
+
+
+def _version(status: os.stat_result) -> _Version:
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _write(folder: Folder, tokens: Sequence[Token]) -> None:

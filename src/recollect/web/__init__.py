@@ -3,8 +3,8 @@
 They call the library and nothing else. Who may see them is decided by whoever mounts them.
 """
 
-from recollect.web.answering import Answerer, Quoting
+from recollect.web.answering import Answerer
 from recollect.web.mounting import mount
 from recollect.web.site import Access, Hook, Open
 
-__all__ = ["Access", "Answerer", "Hook", "Open", "Quoting", "mount"]
+__all__ = ["Access", "Answerer", "Hook", "Open", "mount"]

@@ -22,6 +22,8 @@ PAGES = (
     ("agents", "Agents", "a"),
 )
 """The pages of an agent: name in the address, name for people, key after g."""
+WITH_NOTES = frozenset({"chat", "memory"})
+"""The pages that show notes, or what is made of them."""
 _KEYS = (
     ("/", "search"),
     ("n", "begin something new"),
@@ -36,21 +38,22 @@ _KEYS = (
 @contextmanager
 def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.element]:
     """Draw the frame of a page. Inside the block is the page; what is given is the line of its heading."""
-    _head()
+    head()
     link("Skip to content", "#main", "skip")
     with box(classes="shell"):
         _side(place, page)
         with box(classes="paper", id="main", tabindex="-1"):
-            with box(classes="head") as head:
+            with box(classes="head") as line:
                 say("h1", heading)
                 box(classes="fill")
             if lead:
                 say("p", lead, "lead")
             with box(classes="page"):
-                yield head
+                yield line
 
 
-def _head() -> None:
+def head() -> None:
+    """Load how pages look."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
     )
@@ -64,12 +67,17 @@ def _side(place: Place, current: str) -> None:
             say("span", place.agent.slug)
         with box("nav", aria_label="Pages"):
             for name, title, key in PAGES:
+                if name in WITH_NOTES and not place.sees_notes:
+                    continue
                 here = {"aria_current": "page"} if name == current else {}
                 link(title, place.link(name), data_go=key, **here)
         with box(classes="foot"):
             theme = say("button", "Light or dark", "quiet", type="button")
             theme.on("click", js_handler="() => recollectTheme()")
             button("Keys", _keys, "quiet", data_help="")
+            if place.site.sign_out is not None:
+                with box("form", action=place.site.sign_out, method="post"):
+                    say("button", "Sign out", "quiet", type="submit")
 
 
 def _keys() -> None:

@@ -11,12 +11,15 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from recollect.chat.offline import OfflineResponder
 from recollect.errors import InvalidAgentIdError, InvalidSessionIdError
 from recollect.layout import DEFAULT_AGENT
 from recollect.notes import Notes
-from recollect.web.answering import Answerer, Quoting
-from recollect.web.frame import ASSETS
+from recollect.web import failing
+from recollect.web.answering import Answerer, Talking
+from recollect.web.frame import ASSETS, WITH_NOTES, frame
 from recollect.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
+from recollect.web.parts import empty
 from recollect.web.site import Access, Hook, Open, Place, Site, address
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "doctor": ("Doctor", doctor.build),
     "agents": ("Agents", agents.build),
 }
+_WATCH_SECONDS = 1.0
+"""How long a page may outlive the right to see it."""
 _PATIENCE = 60.0
 """Seconds that a page may take to be built, on a computer that is busy."""
 
@@ -60,6 +65,7 @@ def mount(
     access: Hook = open_to_all,
     answerer: Answerer | None = None,
     notes: Notes | None = None,
+    sign_out: str | None = None,
 ) -> None:
     """Put the pages at ``/`` of an application, below all routes that it has by then. Once a process.
 
@@ -67,17 +73,20 @@ def mount(
         app: The application. Its routes come first; whatever they leave belongs to the pages.
         home: The home whose agents are shown.
         project: The folder whose ``AGENTS.md`` holds the project's notes.
-        access: What a request may do; it may also answer the request itself.
+        access: What a request may do; it may also answer the request itself. For a page that is open it is
+            asked again each second, and when it answers otherwise than before the page is loaded anew.
         answerer: Who answers in the chat; quotes from memory if not given.
         notes: The notes, where the user's are not in their usual file.
+        sign_out: Where a form is sent to end what ``access`` looks at; without it no page offers that.
 
     Example:
         >>> app = FastAPI()
         >>> mount(app, recollect.open(), project=Path.cwd())
     """
     notes = notes or Notes(project)
-    site = Site(home, notes, access, answerer or Quoting(notes))
+    site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
     pages.add_static_files(ASSETS, _STATIC)
+    failing.install()
     _add_start(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
@@ -111,10 +120,36 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
             return access
         try:
             place = _place(site, access, agent, request)
-            await build(place)
+            _watch(place, request)
+            await (_build_refusal(place, name, title) if _is_closed(place, name) else build(place))
         except (InvalidAgentIdError, InvalidSessionIdError) as error:
             return Response(str(error), 404, media_type="text/plain; charset=utf-8")
         return None
+
+
+def _is_closed(place: Place, name: str) -> bool:
+    """Tell whether a page is not for this reader: what is said in the chat has the notes before it."""
+    return name in WITH_NOTES and not place.sees_notes
+
+
+async def _build_refusal(place: Place, name: str, title: str) -> None:
+    with frame(place, name, title):
+        empty(
+            "This needs access to all agents", "Notes belong to the project and its user, not to one agent."
+        )
+
+
+def _watch(place: Place, request: Request) -> None:
+    """End a page whose reader may see or do something else by now than when it was made, or nothing."""
+    page = ui.context.client
+
+    def look() -> None:
+        if not place.site.still_holds(place.access, request):
+            # What the browser is told it may ignore, so the page is taken apart here as well.
+            page.run_javascript("location.reload()")
+            page.layout.clear()
+
+    ui.timer(_WATCH_SECONDS, look, immediate=False)
 
 
 def _place(site: Site, access: Access, agent: str, request: Request) -> Place:

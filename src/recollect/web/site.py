@@ -48,11 +48,19 @@ class Site:
     notes: Notes
     access: Hook
     answerer: Answerer
+    sign_out: str | None = None
 
     def admit(self, request: Request) -> Access | Response:
         """Return what a request may do, or the answer that it gets in place of a page."""
         access = self.access(request)
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
+
+    def still_holds(self, before: Access, request: Request) -> bool:
+        """Tell whether a request may do by now what it might before, no less and no more."""
+        now = self.admit(request)
+        if isinstance(now, Response):
+            return False
+        return (now.agents, now.read_only) == (before.agents, before.read_only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,11 @@ class Place:
     def read_only(self) -> bool:
         """Whether nothing may be changed here."""
         return self.access.read_only
+
+    @property
+    def sees_notes(self) -> bool:
+        """Whether notes may be seen: they belong to the project and its user, not to some agents."""
+        return self.access.agents is None
 
     def link(self, page: str, **query: str) -> str:
         """Return the address of one of this agent's pages."""

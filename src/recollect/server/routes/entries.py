@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from recollect.documents import entry_document, record_document, version_document
+from recollect.documents import entry_document, purged_document, record_document, version_document
 from recollect.failures import SessionNotFoundError
 from recollect.line import read_time
 from recollect.model import Entry, Record
@@ -153,8 +153,7 @@ def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -
 def purge_matching(memory: Writing, body: Purging) -> Response:
     """Remove every byte of each entry that holds a text, deleted and archived ones included, or list them."""
     found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
-    entries = [{"session": session, "id": entry} for session, entry in found]
-    return answer({"dry_run": body.dry_run, "entries": entries})
+    return answer(purged_document(memory, body.text, found, dry_run=body.dry_run))
 
 
 @router.get("/entries/{entry}/history", **responds(shapes.Versions))

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from recollect.bullets import sameness
 from recollect.documents import note_document, saved_document
 from recollect.failures import NoteNotFoundError
-from recollect.notes import MemoryEntry, Notes
+from recollect.notes import TYPES, MemoryEntry, Notes
 from recollect.server import shapes
 from recollect.server.parts import access_of, answer, responds
 from recollect.server.requests import ChangedNote, Deduplication, NamedNote, NewNote, NoteType
@@ -51,13 +50,10 @@ def add_note(notes: NotesWriting, body: NewNote) -> Response:
 
 @router.put("", **responds(shapes.SavedNote))
 def change_note(notes: NotesWriting, body: ChangedNote) -> Response:
-    """Let a note say something else, as the last of its file. It is saved before the old one goes."""
-    old = _named(notes, body.note)
-    if sameness(old.content) == sameness(body.text):
-        notes.remove(old)
-        return answer(saved_document(notes.add(body.text, old.type)))
-    result = notes.add(body.text, old.type)
-    notes.remove(old)
+    """Let a note say something else, where it stands. What another note says already is not written."""
+    result = notes.replace(_named(notes, body.note), body.text)
+    if result is None:
+        raise NoteNotFoundError(body.note.content)
     return answer(saved_document(result))
 
 
@@ -81,6 +77,14 @@ def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
 def dedupe_notes(notes: NotesWriting, body: Deduplication) -> Response:
     """Remove notes that say the same as an earlier one of their file."""
     return answer({"dry_run": False, "notes": [note_document(note) for note in notes.deduplicate(body.type)]})
+
+
+@router.get("/files", **responds(shapes.NotesFiles))
+def files_of_notes(notes: NotesReading) -> Response:
+    """Say how large the two files are, and what files for other agents in the project's folder hold."""
+    files = [{"type": kind, "size": notes.size(kind)} for kind in TYPES]
+    others = [{"path": other.path, "text": other.text, "is_cut": other.is_cut} for other in notes.others()]
+    return answer({"files": files, "others": others})
 
 
 BudgetQuery = Annotated[int | None, Query(ge=0, description="The most tokens it may have.")]

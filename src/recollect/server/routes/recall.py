@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from recollect.context import counter_of
 from recollect.documents import context_document, hits_document
 from recollect.notes import Notes
 from recollect.server import shapes
@@ -23,7 +24,9 @@ def recall(memory: Reading, body: RecallQuery) -> Response:
 def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
     """Return the block of memory that goes into a system prompt."""
     notes = _notes_of(request) if body.notes else None
-    return answer(context_document(memory.context(body.query, budget=body.budget, notes=notes)))
+    counter = None if body.count_as is None else counter_of(body.count_as)
+    block = memory.context(body.query, budget=body.budget, notes=notes, counter=counter, window=body.window)
+    return answer(context_document(block))
 
 
 def _notes_of(request: Request) -> Notes:

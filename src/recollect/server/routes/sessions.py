@@ -16,7 +16,7 @@ from recollect.model import SessionInfo
 from recollect.server import shapes
 from recollect.server.cursors import DEFAULT, decode, encode, page_of
 from recollect.server.parts import CursorQuery, LimitQuery, Reading, SessionName, Writing, answer, responds
-from recollect.server.requests import Compaction
+from recollect.server.requests import Compaction, Increments
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
 
@@ -90,6 +90,13 @@ def clear_session(memory: Writing, session: SessionName) -> Response:
 def drop_session(memory: Writing, session: SessionName) -> Response:
     """Delete a session and keep a mark that it was dropped. A missing one had no entries."""
     return answer({"id": session, "dropped": memory.session(session).drop()})
+
+
+@router.post("/{session}/count", **responds(shapes.Counted))
+def count_accesses(memory: Writing, session: SessionName, body: Increments) -> Response:
+    """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts."""
+    done = memory.session(session).count(body.increments, wait=body.wait)
+    return answer({"id": session, "counted": done})
 
 
 @router.post("/{session}/compact", **responds(shapes.Compacted))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from pathlib import Path
+from shutil import make_archive, rmtree
+from tempfile import mkdtemp
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from starlette.background import BackgroundTask
 from starlette.requests import Request
+from starlette.responses import FileResponse
 
 from recollect.documents import finding_document
 from recollect.errors import EmbedderUnavailableError
 from recollect.home import Home
+from recollect.model import Finding
 from recollect.server import shapes
 from recollect.server.metrics import MEDIA_TYPE
 from recollect.server.parts import HomeReading, HomeWriting, answer, responds
-from recollect.server.requests import Indexing
+from recollect.server.requests import Examination, Indexing
 
 router = APIRouter(tags=["upkeep"])
 
@@ -22,12 +30,47 @@ async def health() -> Response:
     return answer({"status": "ok"})
 
 
+DeepQuery = Annotated[
+    bool, Query(description="Compare every row of the indexes with the logs, too, and look for all secrets.")
+]
+
+
 @router.get("/doctor", **responds(shapes.Doctor))
-def doctor(home: HomeReading) -> Response:
+def doctor(home: HomeReading, deep: DeepQuery = False) -> Response:  # noqa: FBT002  A switch in the query.
     """Look for damage and say what to do about it."""
-    findings = home.doctor()
+    return _found(home.doctor(deep=deep))
+
+
+@router.post("/doctor", **responds(shapes.Doctor))
+def mend(home: HomeWriting, body: Examination) -> Response:
+    """Look for damage and, with `fix`, mend what can be mended; what was done comes first."""
+    return _found(home.doctor(deep=body.deep, fix=body.fix))
+
+
+def _found(findings: list[Finding]) -> Response:
     healthy = all(finding.level != "error" for finding in findings)
     return answer({"healthy": healthy, "findings": [finding_document(finding) for finding in findings]})
+
+
+@router.get(
+    "/backup",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/zip": {}}, "description": "Done."}},
+)
+def backup(home: HomeReading) -> Response:
+    """Return a copy of the home as a ZIP file, made and checked while others may go on writing.
+
+    Unpacked, it is a home: without indexes, which are made anew, and without tokens.
+    """
+    folder = mkdtemp(prefix="recollect-backup-")
+    forget = BackgroundTask(rmtree, folder, ignore_errors=True)
+    try:
+        home.backup(Path(folder, "home"))
+        packed = make_archive(str(Path(folder, "packed")), "zip", Path(folder, "home"))
+    except BaseException:
+        rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(packed, filename="recollect-home.zip", background=forget)
 
 
 @router.post("/index", **responds(shapes.Index))

@@ -1,11 +1,19 @@
-// The notes of one file. Each can be edited where it stands; what is being edited stays when the list changes.
+// The notes of one file. Each can be edited where it stands; what is being edited stays when the list changes,
+// even if its note goes.
 export default {
   props: { notes: Array, readOnly: Boolean, label: String },
   emits: ["save", "remove"],
   data: () => ({ editing: null, draft: "" }),
+  computed: {
+    rows() {
+      const notes = this.notes ?? [];
+      const gone = this.editing !== null && !notes.some((note) => note.content === this.editing.content);
+      return gone ? [...notes, { ...this.editing, gone }] : notes;
+    },
+  },
   methods: {
     begin(note) {
-      this.editing = note.content;
+      this.editing = note;
       this.draft = note.content;
       this.$nextTick(() => this.$el.querySelector("textarea")?.focus());
     },
@@ -15,9 +23,10 @@ export default {
     },
   },
   template: `
-    <ul class="notes" :aria-label="label">
-      <li v-for="note in notes" :key="note.key">
-        <form v-if="editing === note.content" @submit.prevent="save(note)" @keydown.esc.prevent="editing = null">
+    <ul v-if="rows.length" class="notes" :aria-label="label">
+      <li v-for="note in rows" :key="note.key">
+        <form v-if="editing !== null && editing.content === note.content" @submit.prevent="save(note)" @keydown.esc.prevent="editing = null">
+          <p v-if="note.gone" class="gone">This note was deleted elsewhere meanwhile. Saved, it is a new one.</p>
           <textarea v-model="draft" rows="3" aria-label="The note" required
             @keydown.enter.ctrl.prevent="save(note)" @keydown.enter.meta.prevent="save(note)"></textarea>
           <button type="submit" class="main">Save</button>

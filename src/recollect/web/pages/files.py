@@ -36,6 +36,10 @@ _COMPARED = 20_000
 _LEAD = "Texts that the agent keeps in its own folder, and cannot leave."
 
 
+class _OtherwiseError(Exception):
+    """A file does not hold what was expected."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The files as they are: their paths, and what the open one holds, None if it is gone."""
@@ -86,16 +90,17 @@ class FilesPage:
     def _editor(self, content: str) -> None:
         self.none = box()
         with box(classes="stack") as self.open:
-            self.title = say("h2", self.path)
+            with box(classes="head"):
+                say("h2", self.path)
+                box(classes="fill")
+                if not self.place.read_only:
+                    button("Delete", self._delete, "quiet danger")
+                    button("Save", self._save, "main")
             self.told = box(role="status")
             self.text = ui.textarea(value=content).props("outlined autogrow").classes("w-full")
             self.text.props["aria-label"] = f"Content of {shown(self.path)}"
             if self.place.read_only:
                 self.text.props("readonly")
-            else:
-                with box(classes="row-end"):
-                    button("Delete", self._delete, "quiet danger")
-                    button("Save", self._save, "main")
         self.open.set_visibility(False)
 
     def _load(self) -> Seen:
@@ -163,12 +168,28 @@ class FilesPage:
             return
         with attempt():
             text = _in_ends_of(self.base or "", str(self.text.value or ""))
-            current = await aside(self._read)
-            if current == self.base or await self._keep_mine(text, current):
-                await aside(self.files.write, self.path, text)
+            expected = self.base
+            while not await aside(self._written, self.path, text, expected):
+                expected = await aside(self._read)
+                if not await self._keep_mine(text, expected):
+                    break
+            else:
                 self.base = text
                 tell(f"Saved {self.path}")
         await self.live.refresh()
+
+    def _written(self, path: str, text: str, expected: str | None) -> bool:
+        """Write a file if it holds what is expected, None for no file; otherwise leave it and say False."""
+
+        def check(old: str | None) -> None:
+            if old != expected:
+                raise _OtherwiseError
+
+        try:
+            self.files.write(path, text, check=check)
+        except _OtherwiseError:
+            return False
+        return True
 
     async def _keep_mine(self, mine: str, theirs: str | None) -> bool:
         with dialog("Two versions of this file", "broad") as asking:
@@ -201,9 +222,8 @@ class FilesPage:
     async def _new(self) -> None:
         path = await asked("A new file", "Its path, such as plans/today.md", "Make")
         with attempt():
-            if path and path not in await aside(self.files.list):
-                await aside(self.files.write, path, "")
             if path:
+                await aside(self._written, path, "", None)
                 ui.navigate.to(self.place.link("files", path=path))
 
 

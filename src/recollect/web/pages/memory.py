@@ -7,8 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from recollect.bullets import sameness
-from recollect.notes import TYPES, MemoryEntry, Notes
+from recollect.notes import TYPES, MemoryEntry, Notes, SaveResult
 from recollect.shown import clipped
 from recollect.web.components import NoteList
 from recollect.web.frame import frame
@@ -41,7 +40,7 @@ class Memory:
             if not self.place.read_only:
                 self._adding()
             self.undo = box(role="status")
-            self.live = Live(self.notes.entries, self._draw)
+            self.live = Live(self._load, self._draw)
             self.groups = {kind: _Group(self, kind) for kind in TYPES}
             await self.live.start()
 
@@ -52,10 +51,14 @@ class Memory:
             button("Add", self._add, "main", data_new="")
         self.selector = Selector(self.place, self._added)
 
-    def _draw(self, found: Sequence[MemoryEntry]) -> None:
-        self.found = found
+    def _load(self) -> tuple[Sequence[MemoryEntry], dict[str, str]]:
+        """Return the notes, and the path of each file, which there may be none of yet."""
+        return self.notes.entries(), {source.kind: source.path for source in self.notes.sources()}
+
+    def _draw(self, seen: tuple[Sequence[MemoryEntry], dict[str, str]]) -> None:
+        self.found, paths = seen
         for kind, group in self.groups.items():
-            group.draw([note for note in found if note.type == kind])
+            group.draw([note for note in self.found if note.type == kind], paths[kind])
 
     def _add(self) -> None:
         text = str(self.input.value or "").strip()
@@ -69,10 +72,17 @@ class Memory:
     async def save(self, kind: str, change: dict[str, Any]) -> None:
         """Give a note another text."""
         note, text = self._note(kind, change), str(change["text"]).strip()
-        if note is not None and text != note.content and not self.place.read_only:
+        if text != change["content"] and not self.place.read_only:
             with attempt():
-                await aside(_replace, self.notes, note, text)
+                result = await aside(self._replaced, note, kind, text)
+                if not result.saved:
+                    tell(f"Not changed: line {result.entry.line} says so already")
             await self.live.refresh()
+
+    def _replaced(self, note: MemoryEntry | None, kind: str, text: str) -> SaveResult:
+        """Give a note its text where it stands; as a new note if somebody removed the old one meanwhile."""
+        changed = None if note is None else self.notes.replace(note, text)
+        return changed or self.notes.add(text, kind)
 
     async def remove(self, kind: str, row: dict[str, Any]) -> None:
         """Delete a note, and offer to bring it back."""
@@ -118,23 +128,13 @@ class _Group:
         self._list.when("save", lambda change: page.save(kind, change))
         self._list.when("remove", lambda row: page.remove(kind, row))
 
-    def draw(self, notes: Sequence[MemoryEntry]) -> None:
-        self._path.text = shown(notes[0].source) if notes else ""
+    def draw(self, notes: Sequence[MemoryEntry], path: str) -> None:
+        self._path.text = shown(path)
         self._list.show(notes=note_views(notes))
-        self._list.set_visibility(bool(notes))
         self._none.clear()
         if not notes:
             with self._none:
                 empty(*_NONE[self._kind])
-
-
-def _replace(notes: Notes, old: MemoryEntry, text: str) -> None:
-    """Write the new note before the old one goes, unless the file takes both for the same."""
-    if sameness(text) != sameness(old.content):
-        notes.add(text, old.type)
-        notes.remove(old)
-    elif notes.remove(old):
-        notes.add(text, old.type)
 
 
 async def build(place: Place) -> None:

@@ -156,7 +156,10 @@ def _chart(title: str, hint: str, options: charts.Options) -> None:
     with box("section", "chart"):
         say("h2", title)
         say("p", hint, "hint")
-        ui.echart(options, renderer="svg")
+        if options["series"][0]["data"]:
+            ui.echart(options, renderer="svg")
+        else:
+            say("p", "Nothing yet: the first entry begins it.", "waiting")
 
 
 def _index(answer: Hits) -> str:

@@ -72,7 +72,7 @@ class Recall:
 
     def _number(self, name: str, label: str, usual: float, most: float) -> ui.number:
         step = 0.1 if most == 1 else 1
-        given = _number(self.place.query.get(name), usual)
+        given = _number(self.place.query.get(name), usual, most)
         made = ui.number(
             label, value=given, min=0 if step < 1 or name == "neighbours" else 1, max=most, step=step
         )
@@ -94,22 +94,26 @@ class Recall:
 
     def _bounds(self) -> dict[str, Any]:
         text = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
+        numbers = self._numbers()
         return {
             "sessions": _names(text["session"]),
             "types": _names(text["type"]),
             "tags": _names(text["tag"]),
             "where": _where(text["where"]),
             **{name: text[name] or None for name in ("since", "until", "as_of")},
-            "limit": int(_number(self.fields["limit"].value, 10)),
-            "neighbours": int(_number(self.fields["neighbours"].value, 2)),
-            "min_priority": _number(self.fields["min_priority"].value, 0.0),
+            "limit": int(numbers["limit"]),
+            "neighbours": int(numbers["neighbours"]),
+            "min_priority": numbers["min_priority"],
         }
+
+    def _numbers(self) -> dict[str, float]:
+        return {name: _number(self.fields[name].value, usual, most) for name, _, usual, most in _NUMBERS}
 
     def _remember(self, query: str) -> None:
         """Put what is asked into the address, so that it can be kept and sent."""
         given = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
-        numbers = {name: f"{_number(self.fields[name].value, usual):g}" for name, _, usual, _ in _NUMBERS}
-        changed = {name: numbers[name] for name, _, usual, _ in _NUMBERS if float(numbers[name]) != usual}
+        numbers = self._numbers()
+        changed = {name: f"{numbers[name]:g}" for name, _, usual, _ in _NUMBERS if numbers[name] != usual}
         kept = {"q": query} | {name: value for name, value in given.items() if value} | changed
         ui.run_javascript(f"history.replaceState(null, '', {json.dumps(self.place.link('recall', **kept))})")
 
@@ -176,11 +180,13 @@ def _value(word: str) -> Any:
         return word
 
 
-def _number(given: object, usual: float) -> float:
+def _number(given: object, usual: float, most: float) -> float:
+    """Return a number of an address or a field, the usual one where it is none or far off."""
     try:
-        return usual if given is None else float(str(given))
+        number = usual if given is None else float(str(given))
     except ValueError:
         return usual
+    return number if 0 <= number <= most else usual
 
 
 async def build(place: Place) -> None:

@@ -50,11 +50,13 @@ class Conversation:
     async def build(self) -> None:
         """Draw the page."""
         with frame(self.place, "sessions", shown(self.session.id)) as head:
-            with head:
-                link("Go on in the chat", self.place.link("chat", session=self.session.id), "plain")
+            if self.place.sees_notes:
+                with head:
+                    link("Go on in the chat", self.place.link("chat", session=self.session.id), "plain")
             self.about = say("p", "", "lead")
-            self._filter()
-            self._steps()
+            with box(classes="bar-tools"):
+                self._filter()
+                self._steps()
             self.live = Live(self._load, self._draw)
             self.list = EntryList()
             self.list.when("history", self._history)
@@ -65,10 +67,9 @@ class Conversation:
             await self.live.start()
 
     def _filter(self) -> None:
-        with box(classes="bar-tools"):
-            chosen = ui.select(["all types", *_TYPES], value="all types", label="Types")
-            chosen.props("outlined dense options-dense").style("min-width: 170px")
-            chosen.on_value_change(self._choose)
+        chosen = ui.select(["all types", *_TYPES], value="all types")
+        chosen.props("outlined dense options-dense aria-label=Types").classes("choose")
+        chosen.on_value_change(self._choose)
 
     def _steps(self) -> None:
         with box(classes="pager"):
@@ -121,6 +122,8 @@ class Conversation:
         self.older.props.update(disabled=len(found.entries) < _PAGE or (begin <= 0 and not self.types))
         self.newer.props.update(disabled=not self.back)
         self.newest.props.update(disabled=not self.back)
+        for step in (self.older, self.newer, self.newest):
+            step.set_visibility(found.total > _PAGE or self.back > 0)
 
     def _nothing(self, info: SessionInfo | None) -> None:
         if info is None:
