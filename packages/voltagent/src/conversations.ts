@@ -8,7 +8,7 @@ import {
 } from "@voltagent/core";
 
 import type { Client } from "./client.js";
-import { Documents } from "./documents.js";
+import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
 
 type Changes = Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>;
@@ -59,13 +59,13 @@ export class Conversations {
 
   /** Return the conversations that a query is for, the one changed last first unless it says otherwise. */
   async query(options: ConversationQueryOptions): Promise<Conversation[]> {
-    const { orderBy = "updated_at", orderDirection = "DESC", offset = 0, limit } = options;
+    const { orderBy = "updated_at", orderDirection = "DESC" } = options;
     const keys = { created_at: "createdAt", updated_at: "updatedAt", title: "title" } as const;
     const key = keys[orderBy];
     const sign = orderDirection === "ASC" ? 1 : -1;
     const found = await this.#matching(options);
     found.sort((one, other) => sign * order(one[key], other[key]) || order(one.id, other.id));
-    return found.slice(offset, limit === undefined ? undefined : offset + limit);
+    return pageOf(found, options);
   }
 
   /** Return how many conversations a query is for, whatever its limit. */

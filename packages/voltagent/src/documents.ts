@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 
 import type { Client } from "./client.js";
-import { type Item, isItem } from "./json.js";
+import { StoreError } from "./errors.js";
+import { type Item, objectOf } from "./json.js";
 import { fileStem } from "./layout.js";
 
 const AT_ONCE = 16;
@@ -93,11 +94,11 @@ export class Documents {
     if (status === NOT_FOUND) {
       return null;
     }
-    const value: unknown = JSON.parse(String(body.content));
-    if (!isItem(value as Item)) {
-      throw new TypeError(`the file ${decodeURIComponent(path)} holds no JSON object: mend or remove it`);
+    const value = objectOf(String(body.content));
+    if (value === null) {
+      throw new StoreError(`the agent's file ${String(body.path)} holds no JSON object: mend or remove it`);
     }
-    const { made, ...rest } = value as Item;
+    const { made, ...rest } = value;
     return { value: rest, made: typeof made === "string" ? made : null, etag: etag ?? "*" };
   }
 
@@ -110,6 +111,11 @@ export class Documents {
   #path(id: string): string {
     return urlOf(`${this.#folder}${fileStem(id)}.json`);
   }
+}
+
+/** Return the part of a list that a query is for; a limit of 0 is none, as VoltAgent has it. */
+export function pageOf<T>(found: readonly T[], { offset = 0, limit }: { offset?: number; limit?: number }): T[] {
+  return found.slice(offset, limit ? offset + limit : undefined);
 }
 
 /** Return the path of a route for one of the agent's files. */

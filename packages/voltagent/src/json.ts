@@ -70,6 +70,19 @@ export function isItem(value: Json | undefined): value is Item {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Return the object that a text holds, null if it holds something else. */
+export function objectOf(text: string): Item | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isItem(value) ? value : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      return null;
+    }
+    throw error;
+  }
+}
+
 /** Tell whether all numbers of a parsed value are finite and it nests no deeper than `depth` levels. */
 export function isSound(value: Json, depth: number): boolean {
   if (typeof value === "number") {

@@ -94,6 +94,7 @@ export class RecollectStorage implements StorageAdapter {
         ? (await this.#conversations.query({ userId })).map(({ id }) => id)
         : [conversationId];
     for (const conversation of conversations) {
+      await this.#underWay.quiet(conversation);
       await this.#clear(userId, conversation, context?.logger ?? this.#logger);
     }
   }
@@ -146,6 +147,7 @@ export class RecollectStorage implements StorageAdapter {
 
   /** Remove a conversation with its session, steps and working memory: no byte and no list has it any more. */
   async deleteConversation(id: string): Promise<void> {
+    await this.#underWay.quiet(id); // What a turn stores in the background would bring it back.
     const hadSession = await this.#messages.remove(id);
     await this.#steps.remove(id);
     await this.#workingMemory.remove({ scope: "conversation", conversationId: id });
@@ -156,7 +158,9 @@ export class RecollectStorage implements StorageAdapter {
   }
 
   async saveConversationSteps(steps: ConversationStepRecord[]): Promise<void> {
-    await this.#steps.save(steps);
+    const saved = this.#steps.save(steps);
+    const conversations = new Set(steps.map(({ conversationId }) => conversationId));
+    await Promise.all([...conversations].map((id) => this.#underWay.during(id, saved)));
   }
 
   async getConversationSteps(
