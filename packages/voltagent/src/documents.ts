@@ -1,5 +1,6 @@
 /** Small JSON documents in the agent's own files: readable, and changed so that no change is lost. */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import type { Client } from "./client.js";
 import { StoreError } from "./errors.js";
@@ -44,12 +45,15 @@ export class Documents {
 
   /** Write what `change` makes of a document, and return that; null if there is none. */
   async update(id: string, change: (value: Item) => Item): Promise<Item | null> {
-    for (;;) {
+    for (let value: Item | undefined; ; ) {
       const found = await this.#open(this.#path(id));
       if (found === null) {
         return null;
       }
-      const value = change(found.value);
+      if (value !== undefined && isDeepStrictEqual(found.value, value)) {
+        return value; // Our own earlier try, whose answer was lost.
+      }
+      value = change(found.value);
       const mark: Item = found.made === null ? {} : { made: found.made };
       if (await this.#write(this.#path(id), { ...value, ...mark }, { "if-match": found.etag })) {
         return value;
@@ -59,7 +63,9 @@ export class Documents {
 
   /** Remove a document; false if there is none. */
   async remove(id: string): Promise<boolean> {
-    const { status } = await this.#client.send("DELETE", this.#path(id), { allow: [NOT_FOUND] });
+    // Asked before, because the answer to a deletion that is sent again is that there is nothing.
+    const { status } = await this.#client.send("GET", this.#path(id), { allow: [NOT_FOUND] });
+    await this.#client.send("DELETE", this.#path(id), { allow: [NOT_FOUND] });
     return status !== NOT_FOUND;
   }
 

@@ -80,8 +80,9 @@ export class Messages {
 
   /** Remove a conversation's session; false if it is missing. */
   async remove(conversation: string): Promise<boolean> {
-    const { status } = await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
-    return status !== NOT_FOUND;
+    const size = await this.#size(conversation);
+    await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
+    return size !== null;
   }
 
   async #entry(method: string, id: string, verb: string, conversation: string): Promise<void> {
