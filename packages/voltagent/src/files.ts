@@ -161,10 +161,9 @@ export class MemoryAdapter {
     const log = this.#logs.get(session) ?? new Log(this.#folder, this.#name(session));
     this.#logs.delete(session);
     this.#logs.set(session, log);
-    const [oldest] = this.#logs.keys();
-    if (this.#logs.size > LOGS && oldest !== undefined) {
-      this.#logs.delete(oldest);
-    }
+    // One that is busy stays: another beside it would not queue behind its writes.
+    const idle = [...this.#logs].filter(([, other]) => other !== log && !other.busy).map(([name]) => name);
+    idle.slice(0, Math.max(this.#logs.size - LOGS, 0)).forEach((name) => this.#logs.delete(name));
     return log;
   }
 

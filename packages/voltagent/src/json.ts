@@ -30,7 +30,7 @@ export function plain(value: unknown, depth = 0): Json {
     throw new RangeError(`values nest deeper than ${MAX_DEPTH} levels: flatten them`);
   }
   if (Array.isArray(value)) {
-    return value.map((item: unknown) => plain(item, depth + 1));
+    return Array.from(value, (item: unknown) => plain(item, depth + 1)); // It does not pass over holes.
   }
   if (typeof value === "object") {
     return plainObject(value, depth);
@@ -39,6 +39,9 @@ export function plain(value: unknown, depth = 0): Json {
 }
 
 function plainObject(value: object, depth: number): Json {
+  if (value instanceof Date && Number.isNaN(value.getTime())) {
+    throw new RangeError("an invalid Date has no JSON form: store null or a string instead");
+  }
   if ("toJSON" in value && typeof value.toJSON === "function") {
     return plain((value.toJSON as () => unknown)(), depth + 1);
   }
