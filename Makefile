@@ -41,7 +41,7 @@ test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 # Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.
 offline-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python unshare --map-root-user --net sh -ec \
-		'ip link set lo up; for step in "ci --ignore-scripts --offline" test "run build"; do $(NPM) $$step; done'
+		'ip link set lo up; for step in "ci --include=dev --ignore-scripts --offline" test "run build"; do $(NPM) $$step; done'
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -91,5 +91,5 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 
 $(VOLTAGENT_INSTALLED): $(VOLTAGENT)/package-lock.json
 	@echo "Installing what package-lock.json names into $(VOLTAGENT)/node_modules (once, about a minute) ..."
-	@$(NPM) ci --ignore-scripts --loglevel=error || $(NPM) ci --ignore-scripts --loglevel=error
+	@$(NPM) ci --include=dev --ignore-scripts --loglevel=error || $(NPM) ci --include=dev --ignore-scripts --loglevel=error
 	@touch $@
