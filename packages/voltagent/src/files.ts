@@ -8,15 +8,11 @@ import { checkAgent, sessionFile, sessionOf, sessionsFolder, shown } from "./lay
 import { recordOf, unwrapped, wrapped } from "./line.js";
 import { Log } from "./log.js";
 import { formatTime, type Microseconds, ofDate } from "./time.js";
+import { type InfoLogger, voltAgentLogger } from "./voltagent.js";
 
 /** So many logs are kept in memory once they were read or written. */
 const LOGS = 8;
 const MILLISECOND = 1000n;
-
-/** What a logger must be able to do: VoltAgent's loggers all can. */
-export interface InfoLogger {
-  info(message: string, context?: object): void;
-}
 
 /** A session as a list shows it. */
 export interface SessionInfo {
@@ -223,10 +219,4 @@ function uuid7(now: Date): string {
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
-
-/** Load VoltAgent only when it is told something: it takes a second, which scripts on files need not wait. */
-async function voltAgentLogger(): Promise<InfoLogger> {
-  const { LoggerProxy } = await import("@voltagent/core");
-  return new LoggerProxy({ component: "recollect" });
 }

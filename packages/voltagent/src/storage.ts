@@ -1,26 +1,24 @@
 /** VoltAgent's storage on a running `recollect serve`. */
-import {
-  ConversationNotFoundError,
-  LoggerProxy,
-  type Conversation,
-  type ConversationQueryOptions,
-  type ConversationStepRecord,
-  type CreateConversationInput,
-  type GetConversationStepsOptions,
-  type GetMessagesOptions,
-  type OperationContext,
-  type StorageAdapter,
-  type WorkflowRunQuery,
-  type WorkflowStateEntry,
+import type {
+  Conversation,
+  ConversationQueryOptions,
+  ConversationStepRecord,
+  CreateConversationInput,
+  GetConversationStepsOptions,
+  GetMessagesOptions,
+  OperationContext,
+  StorageAdapter,
+  WorkflowRunQuery,
+  WorkflowStateEntry,
 } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
 import { Client, type ClientOptions } from "./client.js";
 import { Conversations } from "./conversations.js";
-import type { InfoLogger } from "./files.js";
 import { Messages, type StoredMessage } from "./messages.js";
 import { Steps } from "./steps.js";
 import { UnderWay } from "./under-way.js";
+import { type InfoLogger, notFound, voltAgentLogger } from "./voltagent.js";
 import { type Whose, WorkingMemory } from "./working-memory.js";
 import { Workflows } from "./workflows.js";
 
@@ -43,7 +41,7 @@ export interface RecollectStorageOptions extends ClientOptions {
 export class RecollectStorage implements StorageAdapter {
   /** The agent's slug. */
   readonly agent: string;
-  readonly #logger: InfoLogger;
+  readonly #logger: InfoLogger | undefined;
   readonly #messages: Messages;
   readonly #conversations: Conversations;
   readonly #steps: Steps;
@@ -54,7 +52,7 @@ export class RecollectStorage implements StorageAdapter {
   constructor(options: RecollectStorageOptions) {
     const client = new Client(options);
     this.agent = client.agent;
-    this.#logger = options.logger ?? new LoggerProxy({ component: "recollect" });
+    this.#logger = options.logger;
     this.#messages = new Messages(client);
     this.#conversations = new Conversations(client);
     this.#steps = new Steps(client);
@@ -95,7 +93,7 @@ export class RecollectStorage implements StorageAdapter {
         : [conversationId];
     for (const conversation of conversations) {
       await this.#underWay.quiet(conversation);
-      await this.#clear(userId, conversation, context?.logger ?? this.#logger);
+      await this.#clear(userId, conversation, context?.logger ?? this.#logger ?? (await voltAgentLogger()));
     }
   }
 
@@ -153,7 +151,7 @@ export class RecollectStorage implements StorageAdapter {
     await this.#workingMemory.remove({ scope: "conversation", conversationId: id });
     const hadRecord = await this.#conversations.remove(id);
     if (!hadSession && !hadRecord) {
-      throw new ConversationNotFoundError(id);
+      throw await notFound(id);
     }
   }
 

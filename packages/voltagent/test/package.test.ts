@@ -1,7 +1,7 @@
 /** The package as a user gets it: packed, unpacked into a project, and used as its README says. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -37,7 +37,6 @@ function compile(...options: string[]): void {
 }
 
 async function run(file: string, environment: NodeJS.ProcessEnv = {}): Promise<string> {
-  const { execFile } = await import("node:child_process");
   const env = { ...process.env, NODE_ENV: "production", ...environment };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [file], { cwd: project, env }, (error, printed) => (error ? reject(error) : resolve(printed)));
@@ -58,6 +57,17 @@ test("the README's examples have types, however modules are resolved", () => {
   compile("--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
   compile("--noEmit", "--module", "node16");
   compile("--module", "nodenext");
+});
+
+test("scripts on files need no VoltAgent, which takes long to load", async () => {
+  const alone = newFolder();
+  for (const name of ["@recollect", "koffi"]) {
+    mkdirSync(join(alone, "node_modules"), { recursive: true });
+    cpSync(join(project, "node_modules", name), join(alone, "node_modules", name), { recursive: true, verbatimSymlinks: true });
+  }
+  const program = 'import { MemoryAdapter } from "@recollect/voltagent"; console.log((await new MemoryAdapter().save({ n: 1 })).n);';
+  writeFileSync(join(alone, "save.mjs"), program);
+  assert.equal(await run(join(alone, "save.mjs")), "1\n");
 });
 
 test("the README's example on files runs as it is written", async () => {
