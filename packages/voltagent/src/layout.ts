@@ -6,7 +6,7 @@ import { InvalidAgentIdError, InvalidSessionIdError } from "./errors.js";
 
 // These names are on disk and shared with every other program that opens a home. They never change.
 /** What a log's name ends with. */
-export const EXTENSION = ".ndjson";
+const EXTENSION = ".ndjson";
 /** The folder of archives, inside a sessions folder. */
 export const ARCHIVE = ".archive";
 /** What a log's temporary file has after the log's whole name. */
