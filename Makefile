@@ -17,7 +17,7 @@ FUZZED ?= $(addprefix tests/,test_scan.py test_line.py test_log_model.py test_no
 	test_outline.py recall/test_query.py index/test_words.py test_layout.py test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run test test-voltagent snapshots faults fuzz check check-voltagent without-npm docs lock bench clean
+.PHONY: help run test test-voltagent offline-voltagent snapshots faults fuzz check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -48,6 +48,11 @@ test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 snapshots: $(INSTALLED)
 	$(BIN)/python -m recollect.tui.picture docs/chat.svg
 	RECOLLECT_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
+
+# Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.
+offline-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
+	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python unshare --map-root-user --net sh -ec \
+		'ip link set lo up; for step in "ci --include=dev --ignore-scripts --offline" test "run build"; do $(NPM) $$step; done'
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -104,5 +109,5 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 
 $(VOLTAGENT_INSTALLED): $(VOLTAGENT)/package-lock.json
 	@echo "Installing what package-lock.json names into $(VOLTAGENT)/node_modules (once, about a minute) ..."
-	@$(NPM) ci --ignore-scripts --loglevel=error || $(NPM) ci --ignore-scripts --loglevel=error
+	@$(NPM) ci --include=dev --ignore-scripts --loglevel=error || $(NPM) ci --include=dev --ignore-scripts --loglevel=error
 	@touch $@

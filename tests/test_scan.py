@@ -268,3 +268,16 @@ def test_a_run_of_patches_is_a_batch_like_any_other(log_of: Opener) -> None:
 def test_lines_longer_than_a_block_are_whole(log_of: Opener) -> None:
     items = [entry(str(number), "x" * 300_000) for number in range(20)]
     assert shown(log_of(lines(*items))) == [item["id"] for item in items]
+
+
+def test_a_place_in_a_batch_is_a_number_and_no_truth_value() -> None:
+    assert batch_of({"batch": [1, 2]}) == (1, 2)
+    assert batch_of({"batch": [True, 2]}) is None
+
+
+def test_a_first_line_without_a_time_has_that_of_the_file_to_the_microsecond(log_of: Opener) -> None:
+    fd = log_of(b'{"n":1}\n')
+    os.utime(fd, ns=(0, 1_800_000_000_123_456_999))
+    [line] = Scan(fd)
+    assert line.record is not None
+    assert line.record["ts"] == "2027-01-15T08:00:00.123456Z"

@@ -24,7 +24,7 @@ const env = { ...process.env, RECOLLECT_HOME: home, NODE_ENV: "production", PYTH
 function compile() {
   const npm = (...args) => execFileSync("npm", args, { cwd: packed, stdio: ["ignore", "ignore", "inherit"] });
   if (!existsSync(join(packed, "node_modules"))) {
-    npm("ci", "--ignore-scripts");
+    npm("ci", "--ignore-scripts", "--include=dev");
   }
   npm("run", "--silent", "build");
   mkdirSync(built, { recursive: true });

@@ -12,9 +12,18 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
-from recollect.line import MAX_LINE, format_time, id_of, is_put, parse, read_time, without_bom
+from recollect.line import (
+    MAX_LINE,
+    format_time,
+    from_microseconds,
+    id_of,
+    is_put,
+    parse,
+    read_time,
+    without_bom,
+)
 from recollect.model import Record
 
 _CHUNK = 1 << 20
@@ -125,7 +134,7 @@ class Scan:
     def _date(self, line: Line, record: Record) -> None:
         moment = read_time(record.get("ts"))
         if moment is None:
-            moment = self.ts or datetime.fromtimestamp(os.fstat(self._fd).st_mtime, UTC)
+            moment = self.ts or from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
             record["ts"] = format_time(moment)
             line.derived = True
         self.ts = moment
@@ -205,7 +214,7 @@ def batch_of(record: Record | None) -> tuple[int, int] | None:
     if record is None or "batch" not in record:
         return None
     match record["batch"]:
-        case [int(place), int(length)] if 1 <= place <= length:
+        case [place, length] if type(place) is type(length) is int and 1 <= place <= length:
             return place, length
     return None
 

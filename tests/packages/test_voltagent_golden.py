@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -12,13 +13,15 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import MemoryAdapter
-from recollect.layout import LAYOUTS
+from recollect import InvalidAgentIdError, InvalidSessionIdError, MemoryAdapter
+from recollect.layout import LAYOUTS, Layout
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPT = json.loads((GOLDEN / "operations.json").read_text("utf-8"))
 EVENTS = json.loads((GOLDEN / "events.json").read_text("utf-8"))
+NAMES = json.loads((GOLDEN / "names.json").read_text("utf-8"))
 SESSIONS = Path("agents", "golden", "memory", "sessions")
+NEW_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 MOMENT = datetime.fromisoformat(SCRIPT["clock"])
 
 
@@ -69,3 +72,39 @@ def test_the_fixture_reads_back_as_its_events(tmp_path: Path, session: str) -> N
 def test_the_fixture_lists_the_sessions_that_have_events(tmp_path: Path) -> None:
     copytree(GOLDEN / "home", tmp_path, dirs_exist_ok=True)
     assert {info.id for info in MemoryAdapter(tmp_path, "golden").list()} == EVENTS.keys()
+
+
+@pytest.mark.parametrize(("session", "name"), NAMES["sessions"])
+def test_a_session_has_the_file_name_of_the_table(session: str, name: str | None) -> None:
+    if name is None:
+        with pytest.raises(InvalidSessionIdError):
+            LAYOUTS["default"].session_file(session)
+    else:
+        assert LAYOUTS["default"].session_file(session) == name
+        assert LAYOUTS["default"].session_of(name) == session
+
+
+@pytest.mark.parametrize(("name", "session"), NAMES["files"])
+def test_a_file_name_is_read_as_the_table_says(name: str, session: str | None) -> None:
+    assert LAYOUTS["default"].session_of(name) == session
+
+
+@pytest.mark.parametrize(("agent", "valid"), NAMES["agents"])
+def test_a_slug_is_taken_or_refused_as_the_table_says(agent: str, *, valid: bool) -> None:
+    if valid:
+        assert LAYOUTS["default"].check_agent(agent) == agent
+    else:
+        with pytest.raises(InvalidAgentIdError):
+            LAYOUTS["default"].check_agent(agent)
+
+
+@pytest.mark.parametrize(("identity", "name"), NAMES["digests"])
+def test_a_digest_is_the_one_of_the_table(identity: str, name: str) -> None:
+    assert Layout.session_name(identity) == name
+
+
+def test_a_new_session_has_an_id_that_sorts_by_time(tmp_path: Path) -> None:
+    adapter = MemoryAdapter(tmp_path, "golden")
+    ids = [adapter.new_session() for _ in range(20)]
+    assert all(re.fullmatch(NEW_ID, session) for session in ids)
+    assert ids == sorted(ids)

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { AccessDeniedError, StoreError } from "./errors.js";
-import type { Item, Json } from "./json.js";
-import { checkAgent } from "./layout.js";
+import { type Item, type Json, objectOf } from "./json.js";
+import { checkAgent, shown } from "./layout.js";
 
 const DEFAULT_URL = "http://127.0.0.1:8765";
 const [FIRST_PAUSE, LONGEST_PAUSE] = [50, 1000];
@@ -12,7 +12,7 @@ const COME_AGAIN = new Set([502, 503, 504]);
 export interface ClientOptions {
   /** The agent whose memory this is. Nothing that is passed later reaches another agent's. */
   agent: string;
-  /** Where the server is; `RECOLLECT_URL` if not given, else `http://127.0.0.1:8765`. */
+  /** Where the server is, as it prints that; `RECOLLECT_URL` if not given, else `http://127.0.0.1:8765`. */
   url?: string;
   /** What opens it (`recollect token create`); `RECOLLECT_TOKEN` if not given. */
   token?: string;
@@ -39,21 +39,27 @@ export interface Answer {
   etag: string | null;
 }
 
+/** An answer as it came, from whatever answers at that address. */
+interface Reply {
+  status: number;
+  text: string;
+  etag: string | null;
+}
+
 /** Sends requests below `/v1/agents/{agent}`. Every request that is sent here may be sent twice. */
 export class Client {
   readonly agent: string;
   readonly #base: string;
-  readonly #headers: Record<string, string>;
+  readonly #headers: Headers;
   readonly #timeoutMs: number;
   readonly #retryMs: number;
   readonly #fetch: typeof fetch;
 
   constructor(options: ClientOptions) {
     this.agent = checkAgent(options.agent);
-    const url = options.url ?? process.env.RECOLLECT_URL ?? DEFAULT_URL;
-    this.#base = `${url.replace(/\/+$/, "")}/v1/agents/${encodeURIComponent(this.agent)}`;
-    const token = options.token ?? process.env.RECOLLECT_TOKEN;
-    this.#headers = token ? { authorization: `Bearer ${token}` } : {};
+    this.#base = `${rootOf(options.url || process.env.RECOLLECT_URL || DEFAULT_URL)}/v1/agents/${this.agent}`;
+    const token = options.token || process.env.RECOLLECT_TOKEN;
+    this.#headers = new Headers(token ? { authorization: `Bearer ${token}` } : {});
     this.#timeoutMs = options.timeoutMs ?? 10_000;
     this.#retryMs = options.retryMs ?? 30_000;
     this.#fetch = options.fetch ?? fetch;
@@ -71,10 +77,10 @@ export class Client {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       const tried = await this.#once(method, url, request);
       if (!(tried instanceof Error) && !COME_AGAIN.has(tried.status)) {
-        return this.#checked(method, tried, request.allow ?? []);
+        return this.#checked(`${method} ${url}`, tried, request.allow ?? []);
       }
       if (performance.now() + pause > deadline) {
-        const why = tried instanceof Error ? reason(tried) : `it answers ${tried.status}`;
+        const why = tried instanceof Error ? reason(tried) : detailOf(objectOf(tried.text), tried.status);
         throw new StoreError(`${method} ${url} was not carried out: ${why}; is recollect serve running there?`, {
           cause: tried,
         });
@@ -84,20 +90,15 @@ export class Client {
   }
 
   /** Send one request; an error, not thrown, if no answer came. */
-  async #once(method: string, url: string, { body, headers }: Request): Promise<Answer | Error> {
+  async #once(method: string, url: string, { body, headers = {} }: Request): Promise<Reply | Error> {
     try {
       const response = await this.#fetch(url, {
         method,
-        headers: {
-          ...this.#headers,
-          ...headers,
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-        },
+        headers: [...this.#headers, ...Object.entries(headers), ["content-type", "application/json"]],
         signal: AbortSignal.timeout(this.#timeoutMs),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      const text = await response.text();
-      return { status: response.status, body: itemOf(text), etag: response.headers.get("etag") };
+      return { status: response.status, text: await response.text(), etag: response.headers.get("etag") };
     } catch (error) {
       if (error instanceof Error) {
         return error;
@@ -106,36 +107,41 @@ export class Client {
     }
   }
 
-  #checked(method: string, answer: Answer, allow: readonly number[]): Answer {
-    const { status, body } = answer;
+  #checked(request: string, { status, text, etag }: Reply, allow: readonly number[]): Answer {
+    const body = objectOf(text);
+    const code = body?.code;
     // The server says the same of an agent that is out of the token's reach and of one that is not there.
-    const isDenied = [401, 403, 429].includes(status) || body.code === "agent_not_found";
-    if (!isDenied && (status < 300 || allow.includes(status))) {
-      return answer;
+    if ([401, 403, 429].includes(status) || code === "agent_not_found") {
+      throw new AccessDeniedError(`agent ${this.agent}: ${detailOf(body, status)}; see recollect token create`);
     }
-    const detail = typeof body.detail === "string" ? body.detail : `the server answers ${status}`;
-    if (isDenied) {
-      throw new AccessDeniedError(`agent ${this.agent}: ${detail}; see recollect token create`);
+    // A page that is not found is no answer: something else is at this address.
+    const isAnswer = status < 300 || (allow.includes(status) && typeof code === "string" && code !== "not_found");
+    if (body !== null && isAnswer) {
+      return { status, body, etag };
     }
-    throw new StoreError(`${method}: ${detail}`);
+    throw new StoreError(`${request}: ${detailOf(body, status)}`);
   }
+}
+
+function detailOf(body: Item | null, status: number): string {
+  return typeof body?.detail === "string" && body.code !== "not_found"
+    ? body.detail
+    : `what answers there (${status}) is not recollect serve; look at the url`;
+}
+
+/** Return the address below which `/v1` is; TypeError for one that cannot be fetched. */
+function rootOf(url: string): string {
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new TypeError(`${shown(url)} is no url of recollect serve; one is ${DEFAULT_URL}`);
+  }
+  const { origin, pathname } = new URL(url);
+  return origin + pathname.replace(/(\/v1)?\/*$/, "");
 }
 
 function queryOf(query: Request["query"] = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const text = new URLSearchParams(Object.fromEntries(given.map(([key, value]) => [key, String(value)]))).toString();
   return text && `?${text}`;
-}
-
-function itemOf(text: string): Item {
-  try {
-    return JSON.parse(text) as Item;
-  } catch (error) {
-    if (error instanceof SyntaxError) {
-      return { detail: text.slice(0, 200) }; // What a proxy before the server says is no JSON.
-    }
-    throw error;
-  }
 }
 
 function reason(error: Error): string {

@@ -1,15 +1,10 @@
 /** The records of conversations: who has them, their titles and metadata. Each is a file of the agent's. */
-import {
-  ConversationAlreadyExistsError,
-  ConversationNotFoundError,
-  type Conversation,
-  type ConversationQueryOptions,
-  type CreateConversationInput,
-} from "@voltagent/core";
+import type { Conversation, ConversationQueryOptions, CreateConversationInput } from "@voltagent/core";
 
 import type { Client } from "./client.js";
-import { Documents } from "./documents.js";
+import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
+import { alreadyExists, notFound } from "./voltagent.js";
 
 type Changes = Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>;
 
@@ -26,7 +21,7 @@ export class Conversations {
     const now = new Date().toISOString();
     const conversation = { ...jsonOf(input), createdAt: now, updatedAt: now };
     if (!(await this.#documents.create(input.id, conversation))) {
-      throw new ConversationAlreadyExistsError(input.id);
+      throw await alreadyExists(input.id);
     }
     return conversationOf(conversation);
   }
@@ -47,7 +42,7 @@ export class Conversations {
       updatedAt: later(String(old.updatedAt)),
     }));
     if (updated === null) {
-      throw new ConversationNotFoundError(id);
+      throw await notFound(id);
     }
     return conversationOf(updated);
   }
@@ -59,13 +54,13 @@ export class Conversations {
 
   /** Return the conversations that a query is for, the one changed last first unless it says otherwise. */
   async query(options: ConversationQueryOptions): Promise<Conversation[]> {
-    const { orderBy = "updated_at", orderDirection = "DESC", offset = 0, limit } = options;
+    const { orderBy = "updated_at", orderDirection = "DESC" } = options;
     const keys = { created_at: "createdAt", updated_at: "updatedAt", title: "title" } as const;
     const key = keys[orderBy];
     const sign = orderDirection === "ASC" ? 1 : -1;
     const found = await this.#matching(options);
     found.sort((one, other) => sign * order(one[key], other[key]) || order(one.id, other.id));
-    return found.slice(offset, limit === undefined ? undefined : offset + limit);
+    return pageOf(found, options);
   }
 
   /** Return how many conversations a query is for, whatever its limit. */

@@ -1,8 +1,10 @@
 /** Small JSON documents in the agent's own files: readable, and changed so that no change is lost. */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import type { Client } from "./client.js";
-import { type Item, isItem } from "./json.js";
+import { StoreError } from "./errors.js";
+import { type Item, objectOf } from "./json.js";
 import { fileStem } from "./layout.js";
 
 const AT_ONCE = 16;
@@ -43,12 +45,15 @@ export class Documents {
 
   /** Write what `change` makes of a document, and return that; null if there is none. */
   async update(id: string, change: (value: Item) => Item): Promise<Item | null> {
-    for (;;) {
+    for (let value: Item | undefined; ; ) {
       const found = await this.#open(this.#path(id));
       if (found === null) {
         return null;
       }
-      const value = change(found.value);
+      if (value !== undefined && isDeepStrictEqual(found.value, value)) {
+        return value; // Our own earlier try, whose answer was lost.
+      }
+      value = change(found.value);
       const mark: Item = found.made === null ? {} : { made: found.made };
       if (await this.#write(this.#path(id), { ...value, ...mark }, { "if-match": found.etag })) {
         return value;
@@ -58,7 +63,9 @@ export class Documents {
 
   /** Remove a document; false if there is none. */
   async remove(id: string): Promise<boolean> {
-    const { status } = await this.#client.send("DELETE", this.#path(id), { allow: [NOT_FOUND] });
+    // Asked before, because the answer to a deletion that is sent again is that there is nothing.
+    const { status } = await this.#client.send("GET", this.#path(id), { allow: [NOT_FOUND] });
+    await this.#client.send("DELETE", this.#path(id), { allow: [NOT_FOUND] });
     return status !== NOT_FOUND;
   }
 
@@ -93,11 +100,11 @@ export class Documents {
     if (status === NOT_FOUND) {
       return null;
     }
-    const value: unknown = JSON.parse(String(body.content));
-    if (!isItem(value as Item)) {
-      throw new TypeError(`the file ${decodeURIComponent(path)} holds no JSON object: mend or remove it`);
+    const value = objectOf(String(body.content));
+    if (value === null) {
+      throw new StoreError(`the agent's file ${String(body.path)} holds no JSON object: mend or remove it`);
     }
-    const { made, ...rest } = value as Item;
+    const { made, ...rest } = value;
     return { value: rest, made: typeof made === "string" ? made : null, etag: etag ?? "*" };
   }
 
@@ -110,6 +117,11 @@ export class Documents {
   #path(id: string): string {
     return urlOf(`${this.#folder}${fileStem(id)}.json`);
   }
+}
+
+/** Return the part of a list that a query is for; a limit of 0 is none, as VoltAgent has it. */
+export function pageOf<T>(found: readonly T[], { offset = 0, limit }: { offset?: number; limit?: number }): T[] {
+  return found.slice(offset, limit ? offset + limit : undefined);
 }
 
 /** Return the path of a route for one of the agent's files. */

@@ -8,15 +8,11 @@ import { checkAgent, sessionFile, sessionOf, sessionsFolder, shown } from "./lay
 import { recordOf, unwrapped, wrapped } from "./line.js";
 import { Log } from "./log.js";
 import { formatTime, type Microseconds, ofDate } from "./time.js";
+import { type InfoLogger, voltAgentLogger } from "./voltagent.js";
 
 /** So many logs are kept in memory once they were read or written. */
 const LOGS = 8;
 const MILLISECOND = 1000n;
-
-/** What a logger must be able to do: VoltAgent's loggers all can. */
-export interface InfoLogger {
-  info(message: string, context?: object): void;
-}
 
 /** A session as a list shows it. */
 export interface SessionInfo {
@@ -161,10 +157,9 @@ export class MemoryAdapter {
     const log = this.#logs.get(session) ?? new Log(this.#folder, this.#name(session));
     this.#logs.delete(session);
     this.#logs.set(session, log);
-    const [oldest] = this.#logs.keys();
-    if (this.#logs.size > LOGS && oldest !== undefined) {
-      this.#logs.delete(oldest);
-    }
+    // One that is busy stays: another beside it would not queue behind its writes.
+    const idle = [...this.#logs].filter(([, other]) => other !== log && !other.busy).map(([name]) => name);
+    idle.slice(0, Math.max(this.#logs.size - LOGS, 0)).forEach((name) => this.#logs.delete(name));
     return log;
   }
 
@@ -224,10 +219,4 @@ function uuid7(now: Date): string {
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
-
-/** Load VoltAgent only when it is told something: it takes a second, which scripts on files need not wait. */
-async function voltAgentLogger(): Promise<InfoLogger> {
-  const { LoggerProxy } = await import("@voltagent/core");
-  return new LoggerProxy({ component: "recollect" });
 }

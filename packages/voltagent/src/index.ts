@@ -8,7 +8,8 @@ export {
   RecollectError,
   StoreError,
 } from "./errors.js";
-export { MemoryAdapter, type InfoLogger, type MemoryAdapterOptions, type SessionInfo } from "./files.js";
+export { MemoryAdapter, type MemoryAdapterOptions, type SessionInfo } from "./files.js";
 export type { Item, Json } from "./json.js";
 export { RecollectStorage, type RecollectStorageOptions } from "./storage.js";
 export type { ClientOptions } from "./client.js";
+export type { InfoLogger } from "./voltagent.js";

@@ -30,7 +30,7 @@ export function plain(value: unknown, depth = 0): Json {
     throw new RangeError(`values nest deeper than ${MAX_DEPTH} levels: flatten them`);
   }
   if (Array.isArray(value)) {
-    return value.map((item: unknown) => plain(item, depth + 1));
+    return Array.from(value, (item: unknown) => plain(item, depth + 1)); // It does not pass over holes.
   }
   if (typeof value === "object") {
     return plainObject(value, depth);
@@ -39,6 +39,9 @@ export function plain(value: unknown, depth = 0): Json {
 }
 
 function plainObject(value: object, depth: number): Json {
+  if (value instanceof Date && Number.isNaN(value.getTime())) {
+    throw new RangeError("an invalid Date has no JSON form: store null or a string instead");
+  }
   if ("toJSON" in value && typeof value.toJSON === "function") {
     return plain((value.toJSON as () => unknown)(), depth + 1);
   }
@@ -68,6 +71,19 @@ function finite(number: number): number {
 /** Tell whether a value is an object and no array. */
 export function isItem(value: Json | undefined): value is Item {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Return the object that a text holds, null if it holds something else. */
+export function objectOf(text: string): Item | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isItem(value) ? value : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) {
+      return null;
+    }
+    throw error;
+  }
 }
 
 /** Tell whether all numbers of a parsed value are finite and it nests no deeper than `depth` levels. */

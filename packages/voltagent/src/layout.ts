@@ -6,7 +6,7 @@ import { InvalidAgentIdError, InvalidSessionIdError } from "./errors.js";
 
 // These names are on disk and shared with every other program that opens a home. They never change.
 /** What a log's name ends with. */
-export const EXTENSION = ".ndjson";
+const EXTENSION = ".ndjson";
 /** The folder of archives, inside a sessions folder. */
 export const ARCHIVE = ".archive";
 /** What a log's temporary file has after the log's whole name. */
@@ -14,6 +14,8 @@ export const TEMPORARY = ".tmp";
 
 const LOCK = ".lock";
 const LONGEST_SESSION = 200;
+/** What cannot be a part of an address: nothing, and what means folders there, however it is written. */
+const NO_PART = /^\.{0,2}$/;
 const SLUG = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/;
 
 /** Return `agent` if it is a slug; `InvalidAgentIdError` otherwise. */
@@ -77,8 +79,7 @@ function hex(character: string): string {
  */
 export function sessionFor(conversation: string): string {
   const id = conversation.toWellFormed();
-  // "." and ".." mean folders in an address, however they are written.
-  if (encode(id).length <= LONGEST_SESSION && !/^\.{1,2}$/.test(id)) {
+  if (encode(id).length <= LONGEST_SESSION && !NO_PART.test(id)) {
     return id;
   }
   const readable = id.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 40).replace(/^[.-]+|[.-]+$/g, "");
@@ -86,12 +87,9 @@ export function sessionFor(conversation: string): string {
   return `${readable}-${digest}`.replace(/^-/, "");
 }
 
-/** Return an id as one part of an address; RangeError for the two that no address can hold. */
-export function segment(id: string): string {
-  if (/^\.{0,2}$/.test(id)) {
-    throw new RangeError(`${shown(id)} cannot be the id of a message`);
-  }
-  return encodeURIComponent(id.toWellFormed());
+/** Return the id of the entry that holds a message: the message's own, unless no address can name that. */
+export function entryFor(message: string): string {
+  return NO_PART.test(message) ? sessionFor(message) : message.toWellFormed();
 }
 
 /** Return the name of a file for an id of any length, without an extension; the same id always has the same. */

@@ -1,5 +1,5 @@
 /** One line of a log: its grammar, and what a later line does to an entry (docs/formats/log.md). */
-import { isItem, isSound, type Item } from "./json.js";
+import { isItem, isSound, type Item, type Json } from "./json.js";
 import { formatTime, instant } from "./time.js";
 
 /** The longest line in bytes, newline included; readers skip longer ones. */
@@ -66,7 +66,7 @@ export function inBatch(lines: string[]): string[] {
 }
 
 /** Return the type that a line names, or null. */
-export function typeOf(record: Item): string | null {
+function typeOf(record: Item): string | null {
   return typeof record.type === "string" && record.type ? record.type : null;
 }
 
@@ -133,8 +133,18 @@ function contentOf(payload: Item, speaker: string | undefined): string {
   if (found !== undefined) {
     return String(payload[found]);
   }
-  const { [speaker ?? ""]: _, ...rest } = payload;
-  return JSON.stringify(rest);
+  const rest = Object.entries(payload).filter(([key]) => key !== speaker);
+  return rest.flatMap(([key, value]) => strings(value, key)).join("\n");
+}
+
+function strings(value: Json, label: string): string[] {
+  if (typeof value === "string") {
+    return [label ? `${label}: ${value}` : value];
+  }
+  if (Array.isArray(value)) {
+    return value.flatMap((item) => strings(item, label));
+  }
+  return isItem(value) ? Object.entries(value).flatMap(([key, item]) => strings(item, key)) : [];
 }
 
 /**

@@ -32,6 +32,7 @@ export class Lock {
   readonly #folder: Folder;
   readonly #name: string;
   #queue: Promise<void> = Promise.resolve();
+  #held = 0;
   #wanted = false;
   #touched: bigint | null = null;
   #givenBack = 0;
@@ -41,15 +42,22 @@ export class Lock {
     this.#name = name;
   }
 
+  /** Whether somebody of this process holds the lock or waits for it. */
+  get busy(): boolean {
+    return this.#held > 0;
+  }
+
   /** Run `act` while holding the lock. Calls of this process come one after the other, in their order. */
   async hold<T>(act: (held: Held) => Promise<T>): Promise<T> {
     const before = this.#queue;
     let leave = (): void => undefined;
     this.#queue = new Promise((resolve) => (leave = resolve));
+    this.#held += 1;
     await before;
     try {
       return await this.#holding(act);
     } finally {
+      this.#held -= 1;
       leave();
     }
   }

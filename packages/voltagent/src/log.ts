@@ -29,6 +29,11 @@ export class Log {
     this.#lock = new Lock(folder, lockFile(name));
   }
 
+  /** Whether a write is under way or waits for its turn. */
+  get busy(): boolean {
+    return this.#lock.busy;
+  }
+
   /** Return the live entries by time, ties by place; shared objects, not to be changed. */
   entries(): Item[] {
     const fd = ifThere(() => this.#folder.open(this.name, O_RDONLY));

@@ -4,7 +4,7 @@ import type { UIMessage } from "ai";
 
 import type { Client } from "./client.js";
 import { isItem, type Item, jsonOf } from "./json.js";
-import { segment, sessionFor } from "./layout.js";
+import { entryFor, sessionFor } from "./layout.js";
 import { formatTime, type Microseconds, ofDate, readTime } from "./time.js";
 
 /** A message as VoltAgent reads it back. */
@@ -26,13 +26,14 @@ export class Messages {
 
   /** Store a message, or replace the one with its id, which keeps its place and time. */
   async put(message: UIMessage, userId: string, conversation: string, turn?: OperationContext): Promise<void> {
-    const path = `${pathOf(conversation)}/entries/${segment(message.id)}`;
-    await this.#client.send("PUT", path, { body: entryOf(message, userId, formatTime(this.#time(message, turn))) });
+    const path = `${pathOf(conversation)}/entries/${encodeURIComponent(entryFor(message.id))}`;
+    const ts = formatTime(this.#time(message, turn));
+    await this.#client.send("PUT", path, { body: entryOf(message, userId, ts) });
   }
 
   /** Return the newest messages that a user may see, oldest first. A missing conversation has none. */
   async list(userId: string, conversation: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
-    const limit = options.limit ?? 0;
+    const limit = Math.max(options.limit ?? 0, 0);
     const found: StoredMessage[] = [];
     for await (const page of this.#pages(conversation, limit || PAGE)) {
       const shown = page.filter((entry) => isFor(entry, userId)).flatMap(messageOf);
@@ -51,7 +52,7 @@ export class Messages {
     const known = new Set((await this.list(userId, conversation)).map(({ id }) => id));
     for (const id of ids) {
       if (known.has(id)) {
-        await this.#entry("DELETE", id, "", conversation);
+        await this.#entry("DELETE", entryFor(id), "", conversation);
       }
     }
   }
@@ -79,13 +80,14 @@ export class Messages {
 
   /** Remove a conversation's session; false if it is missing. */
   async remove(conversation: string): Promise<boolean> {
-    const { status } = await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
-    return status !== NOT_FOUND;
+    const size = await this.#size(conversation);
+    await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
+    return size !== null;
   }
 
   async #entry(method: string, id: string, verb: string, conversation: string): Promise<void> {
     const query = { session: sessionFor(conversation) };
-    await this.#client.send(method, `/entries/${segment(id)}${verb}`, { query, allow: [NOT_FOUND] });
+    await this.#client.send(method, `/entries/${encodeURIComponent(id)}${verb}`, { query, allow: [NOT_FOUND] });
   }
 
   async #size(conversation: string): Promise<number | null> {
@@ -132,18 +134,19 @@ export class Messages {
 }
 
 function pathOf(conversation: string): string {
-  return `/sessions/${segment(sessionFor(conversation))}`;
+  return `/sessions/${encodeURIComponent(sessionFor(conversation))}`;
 }
 
 function entryOf(message: UIMessage, userId: string, ts: string): Item {
-  const { id: _, metadata, ...rest } = jsonOf(message);
+  const { id, metadata, ...rest } = jsonOf(message);
+  const own = id === entryFor(message.id) ? {} : { id: String(id) };
   const { createdAt: __, ...kept } = isItem(metadata) ? metadata : {};
   const text = message.parts.flatMap((part) => (part.type === "text" ? [part.text.toWellFormed()] : [])).join("\n");
   return {
     type: "message",
     ts,
     ...(text ? { text } : {}),
-    data: { ...rest, ...(Object.keys(kept).length > 0 ? { metadata: kept } : {}), user: userId.toWellFormed() },
+    data: { ...own, ...rest, ...(Object.keys(kept).length > 0 ? { metadata: kept } : {}), user: userId.toWellFormed() },
   };
 }
 
@@ -164,7 +167,7 @@ function messageOf(entry: Item): StoredMessage[] {
     return [];
   }
   if (Array.isArray(data.parts)) {
-    return [{ ...data, id, metadata } as unknown as StoredMessage];
+    return [{ id, ...data, metadata } as unknown as StoredMessage];
   }
   const text = [data.content, data.text, entry.text].find((value) => typeof value === "string");
   const role = data.role as UIMessage["role"];

@@ -3,7 +3,7 @@ import type { ConversationStepRecord, GetConversationStepsOptions } from "@volta
 
 import type { Client } from "./client.js";
 import { urlOf } from "./documents.js";
-import { jsonOf } from "./json.js";
+import { jsonOf, objectOf } from "./json.js";
 import { fileStem } from "./layout.js";
 
 const NOT_FOUND = 404;
@@ -20,7 +20,7 @@ export class Steps {
   async save(steps: readonly ConversationStepRecord[]): Promise<void> {
     for (const conversation of new Set(steps.map((step) => step.conversationId))) {
       const own = steps.filter((step) => step.conversationId === conversation);
-      const content = own.map((step) => `${JSON.stringify(jsonOf(step))}\n`).join("");
+      const content = linesOf(own);
       // Sent twice, the lines are there twice, and read as once.
       await this.#client.send("POST", pathOf(conversation), { body: { content } });
     }
@@ -33,16 +33,15 @@ export class Steps {
     { limit, operationId }: GetConversationStepsOptions = {},
   ): Promise<ConversationStepRecord[]> {
     const { status, body } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
-    const lines = status === NOT_FOUND ? [] : String(body.content).split("\n").filter(Boolean);
     const steps = new Map<string, ConversationStepRecord>();
-    for (const step of lines.map((line) => JSON.parse(line) as ConversationStepRecord)) {
+    for (const step of status === NOT_FOUND ? [] : stepsIn(body.content)) {
       steps.set(JSON.stringify([step.id, step.type]), step);
     }
     const wanted = [...steps.values()].filter(
       (step) => step.userId === userId && (operationId === undefined || step.operationId === operationId),
     );
     wanted.sort((one, other) => one.stepIndex - other.stepIndex);
-    return limit ? wanted.slice(-limit) : wanted;
+    return limit && limit > 0 ? wanted.slice(-limit) : wanted;
   }
 
   /** Remove the steps of a user in a conversation; whose steps they are is looked at. */
@@ -51,12 +50,11 @@ export class Steps {
     if (status === NOT_FOUND) {
       return;
     }
-    const lines = String(body.content).split("\n").filter(Boolean);
-    const others = lines.filter((line) => (JSON.parse(line) as ConversationStepRecord).userId !== userId);
+    const others = stepsIn(body.content).filter((step) => step.userId !== userId);
     if (others.length === 0) {
       return this.remove(conversation);
     }
-    const content = others.map((line) => `${line}\n`).join("");
+    const content = linesOf(others);
     const headers = { "if-match": etag ?? "*" };
     const changed = await this.#client.send("PUT", pathOf(conversation), { body: { content }, headers, allow: [412] });
     return changed.status === 412 ? this.clear(userId, conversation) : undefined;
@@ -66,6 +64,16 @@ export class Steps {
   async remove(conversation: string): Promise<void> {
     await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
   }
+}
+
+function linesOf(steps: readonly ConversationStepRecord[]): string {
+  return steps.map((step) => `${JSON.stringify(jsonOf(step))}\n`).join("");
+}
+
+/** Return the steps that a file holds; a line that is damaged hides no other. */
+function stepsIn(content: unknown): ConversationStepRecord[] {
+  const items = String(content).split("\n").flatMap((line) => objectOf(line) ?? []);
+  return items as unknown as ConversationStepRecord[];
 }
 
 function pathOf(conversation: string): string {

@@ -1,26 +1,24 @@
 /** VoltAgent's storage on a running `recollect serve`. */
-import {
-  ConversationNotFoundError,
-  LoggerProxy,
-  type Conversation,
-  type ConversationQueryOptions,
-  type ConversationStepRecord,
-  type CreateConversationInput,
-  type GetConversationStepsOptions,
-  type GetMessagesOptions,
-  type OperationContext,
-  type StorageAdapter,
-  type WorkflowRunQuery,
-  type WorkflowStateEntry,
+import type {
+  Conversation,
+  ConversationQueryOptions,
+  ConversationStepRecord,
+  CreateConversationInput,
+  GetConversationStepsOptions,
+  GetMessagesOptions,
+  OperationContext,
+  StorageAdapter,
+  WorkflowRunQuery,
+  WorkflowStateEntry,
 } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
 import { Client, type ClientOptions } from "./client.js";
 import { Conversations } from "./conversations.js";
-import type { InfoLogger } from "./files.js";
 import { Messages, type StoredMessage } from "./messages.js";
 import { Steps } from "./steps.js";
 import { UnderWay } from "./under-way.js";
+import { type InfoLogger, notFound, voltAgentLogger } from "./voltagent.js";
 import { type Whose, WorkingMemory } from "./working-memory.js";
 import { Workflows } from "./workflows.js";
 
@@ -43,7 +41,7 @@ export interface RecollectStorageOptions extends ClientOptions {
 export class RecollectStorage implements StorageAdapter {
   /** The agent's slug. */
   readonly agent: string;
-  readonly #logger: InfoLogger;
+  readonly #logger: InfoLogger | undefined;
   readonly #messages: Messages;
   readonly #conversations: Conversations;
   readonly #steps: Steps;
@@ -54,7 +52,7 @@ export class RecollectStorage implements StorageAdapter {
   constructor(options: RecollectStorageOptions) {
     const client = new Client(options);
     this.agent = client.agent;
-    this.#logger = options.logger ?? new LoggerProxy({ component: "recollect" });
+    this.#logger = options.logger;
     this.#messages = new Messages(client);
     this.#conversations = new Conversations(client);
     this.#steps = new Steps(client);
@@ -94,7 +92,8 @@ export class RecollectStorage implements StorageAdapter {
         ? (await this.#conversations.query({ userId })).map(({ id }) => id)
         : [conversationId];
     for (const conversation of conversations) {
-      await this.#clear(userId, conversation, context?.logger ?? this.#logger);
+      await this.#underWay.quiet(conversation);
+      await this.#clear(userId, conversation, context?.logger ?? this.#logger ?? (await voltAgentLogger()));
     }
   }
 
@@ -146,17 +145,20 @@ export class RecollectStorage implements StorageAdapter {
 
   /** Remove a conversation with its session, steps and working memory: no byte and no list has it any more. */
   async deleteConversation(id: string): Promise<void> {
+    await this.#underWay.quiet(id); // What a turn stores in the background would bring it back.
     const hadSession = await this.#messages.remove(id);
     await this.#steps.remove(id);
     await this.#workingMemory.remove({ scope: "conversation", conversationId: id });
     const hadRecord = await this.#conversations.remove(id);
     if (!hadSession && !hadRecord) {
-      throw new ConversationNotFoundError(id);
+      throw await notFound(id);
     }
   }
 
   async saveConversationSteps(steps: ConversationStepRecord[]): Promise<void> {
-    await this.#steps.save(steps);
+    const saved = this.#steps.save(steps);
+    const conversations = new Set(steps.map(({ conversationId }) => conversationId));
+    await Promise.all([...conversations].map((id) => this.#underWay.during(id, saved)));
   }
 
   async getConversationSteps(

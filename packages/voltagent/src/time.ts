@@ -5,8 +5,11 @@ export type Microseconds = bigint;
 
 const TIME = new RegExp(
   "^(\\d{4})-?(\\d{2})-?(\\d{2})" +
-    "(?:[Tt _](\\d{2})(?::?(\\d{2})(?::?(\\d{2})(?:[.,](\\d+))?)?)?(Z|z|[+-]\\d{2}(?::?\\d{2})?)?)?$",
+    "(?:[Tt _](\\d{2})(?::?(\\d{2})(?::?(\\d{2})(?:[.,](\\d+))?)?)?(Z|z|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?)?$",
 );
+
+/** The seconds that years of four digits have. */
+const [FIRST, LAST] = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"].map((at) => Date.parse(at) / 1000) as [number, number];
 
 /** Return the instant of an RFC 3339 time, null for anything else. Without a zone it is read as UTC. */
 export function readTime(value: unknown): Microseconds | null {
@@ -17,7 +20,7 @@ export function readTime(value: unknown): Microseconds | null {
 /** Return the instant that a caller gave as `ts`: with a zone, or a date alone; null for anything else. */
 export function instant(value: unknown): Microseconds | null {
   const found = typeof value === "string" ? TIME.exec(value) : null;
-  const hasZone = found?.[8] !== undefined || /^\d{4}-\d{2}-\d{2}$/.test(String(value));
+  const hasZone = found?.[8] !== undefined || /^\d{4}-\d{2}-\d{2}$/.test(found?.[0] ?? "");
   return found && hasZone ? fromParts(found) : null;
 }
 
@@ -32,8 +35,11 @@ function fromParts(found: RegExpExecArray): Microseconds | null {
     return null;
   }
   const offset = zone(found[8] ?? "Z");
-  const seconds = BigInt(date.getTime() / 1000) + BigInt(hour * 3600 + minute * 60 + leap - offset);
-  return seconds * 1_000_000n + BigInt((found[7] ?? "").slice(0, 6).padEnd(6, "0"));
+  const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + leap - offset;
+  if (seconds < FIRST || seconds > LAST) {
+    return null;
+  }
+  return BigInt(seconds) * 1_000_000n + BigInt((found[7] ?? "").slice(0, 6).padEnd(6, "0"));
 }
 
 function zone(text: string): number {

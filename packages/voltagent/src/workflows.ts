@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { WorkflowRunQuery, WorkflowStateEntry } from "@voltagent/core";
 
 import type { Client } from "./client.js";
-import { Documents } from "./documents.js";
+import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
 
 /** One agent's workflow runs. */
@@ -30,7 +30,7 @@ export class Workflows {
   async update(executionId: string, updates: Partial<WorkflowStateEntry>): Promise<void> {
     const now = new Date().toISOString();
     const changes = jsonOf(updates);
-    const updated = await this.#documents.update(executionId, (old) => ({ ...old, updatedAt: now, ...changes }));
+    const updated = await this.#documents.update(executionId, (old) => ({ ...old, ...changes, updatedAt: now }));
     if (updated === null) {
       throw new Error(`Workflow state ${executionId} not found`);
     }
@@ -40,8 +40,7 @@ export class Workflows {
   async query(query: WorkflowRunQuery): Promise<WorkflowStateEntry[]> {
     const found = (await this.#documents.all()).map(revived).filter((run) => isWanted(run, query));
     found.sort((one, other) => other.createdAt.getTime() - one.createdAt.getTime());
-    const { offset = 0, limit } = query;
-    return found.slice(offset, limit === undefined ? undefined : offset + limit);
+    return pageOf(found, query);
   }
 }
 

@@ -1,5 +1,7 @@
 /** What VoltAgent expects of a storage: the same cases on its own in-memory one and on ours. */
 import assert from "node:assert/strict";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import {
@@ -33,7 +35,11 @@ function conversation(id: string, userId = "u1"): Parameters<StorageAdapter["cre
 
 async function texts(storage: StorageAdapter, id: string, options = {}): Promise<string[]> {
   const found = await storage.getMessages("u1", id, options);
-  return found.map(({ parts: [part] }) => (part?.type === "text" ? part.text : ""));
+  return found.map(({ parts: [part] }) => textIn(part));
+}
+
+function textIn(part: UIMessage["parts"][number] | undefined): string {
+  return part?.type === "text" ? part.text : "";
 }
 
 each("a message with a known id takes its place and keeps its time", async (storage, id) => {
@@ -51,6 +57,27 @@ each("a limit keeps the newest and returns them oldest first", async (storage, i
   }
   assert.deepEqual(await texts(storage, id, { limit: 2 }), ["3", "4"]);
   assert.deepEqual(await texts(storage, id, { limit: 0 }), ["1", "2", "3", "4"]);
+});
+
+each("a limit that is no positive number is none", async (storage, id) => {
+  await storage.createConversation(conversation(id, "limits"));
+  await storage.addMessages([message("a", "1"), message("b", "2")], "u1", id);
+  await storage.saveConversationSteps?.([step(id, "a", "text", 0), step(id, "b", "text", 1)]);
+  await storage.setWorkflowState(id, { ...run(id, 1), workflowId: id });
+  assert.deepEqual(await texts(storage, id, { limit: -1 }), ["1", "2"]);
+  assert.equal((await storage.getConversationSteps?.("u1", id, { limit: -1 }))?.length, 2);
+  assert.equal((await storage.queryConversations({ userId: "limits", limit: 0 })).length, 1);
+  assert.equal((await storage.queryWorkflowRuns({ workflowId: id, limit: 0 })).length, 1);
+});
+
+each("a message of any id is stored, replaced and deleted", async (storage, id) => {
+  for (const odd of ["", ".", "..", "%2E", "a/b?#%", "日本", "x".repeat(500)]) {
+    await storage.addMessage(message(odd, "old"), "u1", id);
+    await storage.addMessage(message(odd, "new"), "u1", id);
+    assert.deepEqual((await storage.getMessages("u1", id)).map((one) => [one.id, ...one.parts.map(textIn)]), [[odd, "new"]]);
+    await storage.deleteMessages([odd], "u1", id);
+    assert.deepEqual(await texts(storage, id), []);
+  }
 });
 
 each("only messages of the roles asked for come back", async (storage, id) => {
@@ -205,6 +232,8 @@ each("a workflow's state comes back with its times as dates", async (storage, id
   const found = await storage.getWorkflowState(id);
   assert.deepEqual([found?.status, found?.output], ["completed", { ok: true }]);
   assert.ok((found?.updatedAt as Date) > state.updatedAt);
+  await storage.updateWorkflowState(id, { updatedAt: new Date(0) });
+  assert.ok(((await storage.getWorkflowState(id))?.updatedAt as Date) > state.updatedAt);
   await assert.rejects(storage.updateWorkflowState("missing", {}));
 });
 
@@ -223,12 +252,29 @@ test("recollect: a tool call and its result, which share an id, are both kept", 
   assert.deepEqual((await recollect.getConversationSteps("u1", "tools")).map(({ type }) => type), ["tool_call", "tool_result"]);
 });
 
+test("recollect: a damaged line among the steps hides no other, and goes when they are cleared", async () => {
+  const file = join(server.home, "agents", "coder", "files", "voltagent", "steps", "damaged.ndjson");
+  await recollect.saveConversationSteps([step("damaged", "a", "text", 0)]);
+  appendFileSync(file, '{"id":"torn\n');
+  await recollect.saveConversationSteps([step("damaged", "b", "text", 1), { ...step("damaged", "c", "text", 2), userId: "u2" }]);
+  assert.deepEqual((await recollect.getConversationSteps("u1", "damaged")).map(({ id }) => id), ["a", "b"]);
+  await recollect.clearMessages("u1", "damaged");
+  assert.match(readFileSync(file, "utf8"), /^\{"id":"c".*\n$/);
+});
+
+test("recollect: a record that somebody has broken is named", async () => {
+  const storage = await server.storage("broken");
+  await storage.createConversation(conversation("b"));
+  writeFileSync(join(server.home, "agents", "broken", "files", "voltagent", "conversations", "b.json"), "{");
+  await assert.rejects(storage.getConversation("b"), { code: "store", message: /voltagent\/conversations\/b\.json/ });
+});
+
 test("recollect: any id names a conversation, however long or odd", async () => {
-  for (const id of ["../x", "user:7/日本 %2F", "x".repeat(500), "."]) {
+  for (const id of ["../x", "user:7/日本 %2F", "x".repeat(500), "", ".", "..", "NUL", "CON", "\ud800"]) {
     await recollect.createConversation(conversation(id));
     await recollect.addMessage(message("a/b?#%", "here"), "u1", id);
     assert.deepEqual(await texts(recollect, id), ["here"]);
-    assert.equal((await recollect.getConversation(id))?.id, id);
+    assert.equal((await recollect.getConversation(id))?.id, id.toWellFormed());
     await recollect.deleteConversation(id);
     assert.deepEqual(await texts(recollect, id), []);
   }

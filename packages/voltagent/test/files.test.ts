@@ -57,6 +57,16 @@ test("many saves of one process at once are all kept in their order", async () =
   assert.deepEqual((await memory.load("s")).map(({ n }) => n), Array.from({ length: 100 }, (_, n) => n));
 });
 
+test("saves to more sessions than are kept in memory stay in their order", async () => {
+  const { memory } = adapter();
+  const sessions = Array.from({ length: 20 }, (_, at) => `s${at}`);
+  const rounds = Array.from({ length: 5 }, (_, n) => n);
+  await Promise.all(rounds.flatMap((n) => sessions.map((session) => memory.save({ n }, session))));
+  for (const session of sessions) {
+    assert.deepEqual((await memory.load(session)).map(({ n }) => n), rounds);
+  }
+});
+
 test("a line that is being written is left alone by readers and ended by the next writer", async () => {
   const { memory, folder } = adapter();
   await memory.save({ n: 1 }, "s");
@@ -141,8 +151,14 @@ test("a link in the place of a log or of a folder is not followed", async () => 
 
 test("what has no JSON form is refused, and nothing is written", async () => {
   const { memory } = adapter();
-  for (const event of [{ n: NaN }, { f: () => 1 }, { m: new Map() }, { s: "\ud800" }, { b: 1n }]) {
-    await assert.rejects(memory.save(event, "s"));
+  const circle: { self?: object } = {};
+  circle.self = circle;
+  const events = [
+    { n: NaN }, { n: -Infinity }, { f: () => 1 }, { m: new Map() }, { s: "\ud800" }, { "\udc00": 1 }, { b: 1n }, { y: Symbol("s") },
+    { d: new Date(NaN) }, { a: [undefined] }, { a: [1, , 3] }, { o: new (class Thing {})() }, circle,
+  ];
+  for (const event of events) {
+    await assert.rejects(memory.save(event, "s"), (error) => error instanceof TypeError || error instanceof RangeError);
   }
   await assert.rejects(memory.save([] as object, "s"), TypeError);
   assert.deepEqual(await memory.list(), []);

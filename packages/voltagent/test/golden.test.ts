@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { MemoryAdapter } from "../src/files.js";
-import { sessionFile, sessionOf } from "../src/layout.js";
+import { checkAgent, sessionFile, sessionFor, sessionOf } from "../src/layout.js";
 import { GOLDEN, newFolder, sessionsOf } from "./places.js";
 
 interface Step {
@@ -69,4 +69,48 @@ test("the fixture lists the sessions that have events", async () => {
 test("every file name of the fixture stands for one session, both ways", () => {
   const logs = Object.keys(files(join(GOLDEN, "home"))).filter((name) => name.endsWith(".ndjson"));
   assert.deepEqual(logs.map((name) => sessionFile(sessionOf(name))), logs);
+});
+
+const names = JSON.parse(readFileSync(join(GOLDEN, "names.json"), "utf8")) as {
+  sessions: [string, string | null][];
+  files: [string, string | null][];
+  agents: [string, boolean][];
+  digests: [string, string][];
+};
+
+test("every session has the file name of the table, or is refused", () => {
+  for (const [session, name] of names.sessions) {
+    if (name === null) {
+      assert.throws(() => sessionFile(session), { code: "invalid_session" }, session);
+    } else {
+      assert.deepEqual([sessionFile(session), sessionOf(name)], [name, session]);
+    }
+  }
+});
+
+test("every file name is read as the table says", () => {
+  assert.deepEqual(names.files.map(([name]) => [name, sessionOf(name)]), names.files);
+});
+
+test("every slug is taken or refused as the table says", () => {
+  for (const [agent, valid] of names.agents) {
+    const check = (): string => checkAgent(agent);
+    valid ? assert.equal(check(), agent) : assert.throws(check, { code: "invalid_agent" }, agent);
+  }
+});
+
+test("what no file name can hold has the digest of the table in it", () => {
+  const odd = names.digests.filter(([identity]) => identity.length > 200 || /^\.{0,2}$/.test(identity));
+  assert.deepEqual(odd.map(([identity]) => [identity, sessionFor(identity)]), odd);
+});
+
+test("a new session has an id that sorts by time, as Python's have", async () => {
+  let now = Date.parse(script.clock);
+  const memory = new MemoryAdapter({ root: newFolder(), agent: "golden", clock: () => new Date((now += 1)) });
+  const ids: string[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    ids.push(await memory.newSession());
+  }
+  assert.ok(ids.every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)));
+  assert.deepEqual(ids.toSorted(), ids);
 });

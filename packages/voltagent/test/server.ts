@@ -1,6 +1,7 @@
 /** A real `recollect serve` for tests, which can be ended and begun again on the same port. */
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { RecollectStorage, type RecollectStorageOptions } from "../src/index.js";
 import { firstLine, newFolder, output, python } from "./places.js";
@@ -9,6 +10,7 @@ export class Server {
   readonly home = newFolder(() => this.end());
   #child: ChildProcess | undefined;
   #port = "0";
+  #told = "";
   #token: Promise<string> | undefined;
 
   /** Start a server on a new home; it ends with the test, or with the file's tests. */
@@ -22,15 +24,26 @@ export class Server {
     return `http://127.0.0.1:${this.#port}`;
   }
 
+  /** Return the link that opens the pages, once, without a token. */
+  async signIn(): Promise<string> {
+    for (const end = Date.now() + 10_000; Date.now() < end; await sleep(20)) {
+      const link = /http:\S+\/sign-in\S+/.exec(this.#told)?.[0];
+      if (link !== undefined) {
+        return link;
+      }
+    }
+    throw new Error("recollect serve printed no link to its pages");
+  }
+
   /** Start the process, on the port that it had before. */
   async begin(): Promise<void> {
     this.#child = python(["-m", "recollect", "serve", "--home", this.home, "--port", this.#port]);
+    this.#child.stdout?.on("data", (part: Buffer) => (this.#told += part.toString()));
     const port = /http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(await firstLine(this.#child))?.[1];
     if (port === undefined) {
       throw new Error("recollect serve did not say where it is");
     }
     this.#port = port;
-    this.#child.stdout?.resume();
   }
 
   /** End the process, kindly or at once. */
