@@ -122,8 +122,9 @@ def site(server: Site) -> Iterator[Site]:
     server.home.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """A browser for the tests of one module: while it lives, no other event loop can run in this thread."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
     with sync_playwright() as playwright:
