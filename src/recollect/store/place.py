@@ -21,7 +21,7 @@ from recollect.model import Finding
 MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = frozenset(
     "nfs nfs3 nfs4 cifs smb smb2 smb3 smbfs 9p afs ceph lustre beegfs glusterfs davfs vboxsf prl_fs "
-    "fuse.sshfs fuse.rclone fuse.glusterfs fuse.ceph fuse.davfs2 fuse.s3fs fuse.gcsfuse fuse.gvfsd-fuse".split()
+    "fuse.sshfs fuse.rclone fuse.glusterfs fuse.ceph fuse.davfs2 fuse.s3fs fuse.gcsfuse".split()
 )
 _SYNCED = (
     ("Dropbox", re.compile(r"dropbox(?:$| \(|-)")),
