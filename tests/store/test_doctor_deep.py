@@ -13,7 +13,7 @@ from tests.memories import Letters
 
 import recollect
 from recollect import Home
-from recollect.model import Finding
+from recollect.model import Finding, Scope
 from recollect.vector import unit
 
 DIM = 8
@@ -176,3 +176,11 @@ def test_what_a_writer_added_meanwhile_is_no_difference(home: Home) -> None:
         log.write('{"id":"v5","type":"note","text":"changed by an editor"}\n')
     assert [each.message for each in wrong(home)] == ["the index is behind the log of 1 session(s)"]
     assert wrong(home, fix=True) == []
+
+
+def test_rows_whose_numbers_are_damaged_are_no_neighbours(home: Home) -> None:
+    write(home, "DROP INDEX entry_number", "UPDATE entry SET number=7")
+    store = home._store  # noqa: SLF001  What neighbours are is the store's to say.
+    keys = [found.key for found in store.search(["walnut"], Scope("a"), 5)]
+    assert store.neighbours(keys, 2, Scope("a")) == []
+    assert len(home.agent("a").recall("walnut", limit=5)) == 5

@@ -19,6 +19,7 @@ MOUNTS = r"""
 41 22 0:41 / /home/ada/my\040share rw shared:9 master:2 - cifs //server/share rw
 42 40 8:2 / /home/ada/far/local rw - ext4 /dev/sdb1 rw
 43 22 0:43 / /ssh rw - fuse.sshfs ada@host: rw
+44 22 0:44 / /bucket rw - fuse.s3fs s3fs rw
 not a line of mounts
 """
 
@@ -53,6 +54,7 @@ def test_a_home_of_our_own_making_is_in_a_good_place(home: Home) -> None:
         ("/home/ada/farther", None),
         ("/home/ada/my share/.memory", "cifs"),
         ("/ssh/.memory", "fuse.sshfs"),
+        ("/bucket/.memory", "fuse.s3fs"),
     ],
 )
 def test_a_network_file_system_is_told_by_the_nearest_mount(path: str, kind: str | None) -> None:
@@ -83,6 +85,9 @@ def test_a_home_on_a_network_file_system_is_a_warning(
         ("/home/ada/iCloudDrive/m", "iCloud"),
         ("/home/ada/Google Drive/m", "Google Drive"),
         ("/Users/ada/Library/CloudStorage/GoogleDrive-ada@x.org/My Drive", "Google Drive"),
+        ("/home/ada/Nextcloud/m", "Nextcloud"),
+        ("/home/ada/MEGAsync/m", "MEGA"),
+        ("/home/ada/pCloudDrive/m", "pCloud"),
         ("/home/ada/dropboxes/m", None),
         ("/home/ada/documents/m", None),
     ],

@@ -19,12 +19,19 @@ from recollect.lock import Lock
 from recollect.model import Finding
 
 MOUNTS = Path("/proc/self/mountinfo")
-_NETWORK = frozenset("nfs nfs3 nfs4 cifs smb smb2 smb3 smbfs 9p afs fuse.sshfs fuse.rclone glusterfs".split())
+_NETWORK = frozenset(
+    "nfs nfs3 nfs4 cifs smb smb2 smb3 smbfs 9p afs ceph lustre beegfs glusterfs davfs vboxsf prl_fs "
+    "fuse.sshfs fuse.rclone fuse.glusterfs fuse.ceph fuse.davfs2 fuse.s3fs fuse.gcsfuse".split()
+)
 _SYNCED = (
     ("Dropbox", re.compile(r"dropbox(?:$| \(|-)")),
     ("OneDrive", re.compile(r"onedrive(?:$| - |-)")),
     ("iCloud", re.compile(r"mobile documents$|com~apple~clouddocs$|icloud ?drive$")),
     ("Google Drive", re.compile(r"google ?drive(?:$| \(|-)|my drive$")),
+    ("Nextcloud", re.compile(r"nextcloud$")),
+    ("ownCloud", re.compile(r"owncloud$")),
+    ("MEGA", re.compile(r"megasync$")),
+    ("pCloud", re.compile(r"pcloud ?drive$")),
 )
 _SYNCTHING = ".stfolder"
 _OTHERS = 0o077
