@@ -2,7 +2,7 @@ import hashlib
 import os
 import tracemalloc
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +194,7 @@ def test_a_line_without_a_time_has_that_of_the_line_before(log_of: Opener) -> No
 
 def test_a_first_line_without_a_time_has_the_files(log_of: Opener) -> None:
     fd = log_of(b'{"id":"a","text":"x"}\n')
-    changed = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
+    changed = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=os.fstat(fd).st_mtime_ns // 1000)
     assert times(list(Scan(fd))) == [format_time(changed)]
 
 

@@ -21,10 +21,25 @@ class Tmux:
     def open(
         self, folder: Path, command: str, variables: dict[str, str], size: tuple[int, int] = (60, 24)
     ) -> None:
-        """Run a command in a folder."""
+        """Run a command in a folder. The server outlives it: one that is about to end takes no other."""
         given = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items())])
         columns, lines = map(str, size)
-        self("new-session", "-d", "-x", columns, "-y", lines, "-c", str(folder), f"{given} {command}")
+        self(
+            "set",
+            "-g",
+            "exit-empty",
+            "off",
+            ";",
+            "new-session",
+            "-d",
+            "-x",
+            columns,
+            "-y",
+            lines,
+            "-c",
+            str(folder),
+            f"{given} {command}",
+        )
 
     def until(self, words: str) -> str:
         """Wait until words stand on the screen, and return the screen."""
