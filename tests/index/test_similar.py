@@ -275,6 +275,8 @@ def test_a_damaged_generation_is_made_again(home: Home, damage: Callable[[Path],
     damage(files(home, "*.int8")[0])
     assert near(home) == expected
     assert near(home, types=("fact",)) == nearest(list(range(1, ROWS, 2)))
+    # What was put in its place is left to its owner, and named.
+    assert damage is fold or {finding.level for finding in home.doctor(deep=True)} == {"ok"}
 
 
 def test_a_generation_cut_short_under_an_open_home_is_made_again(home: Home) -> None:

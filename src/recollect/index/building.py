@@ -78,13 +78,13 @@ def value(database: Database, key: str) -> Any:
     return None if row is None else row[0]
 
 
-def open_generation(database: Database, folder: Folder, space: int) -> Generation | None:
-    """Return the generation of a space, None if it is missing or damaged."""
+def open_generation(database: Database, folder: Folder, space: int, *, whole: bool) -> Generation | None:
+    """Return the generation of a space, None if it is missing or damaged; ``whole`` looks at each row."""
     row = database.row("SELECT number, checksum FROM generation WHERE space=?", (space,))
     if row is None:
         return None
     name = name_of(space, row[0])
-    return load(folder, name, value(database, "identity"), row[1])
+    return load(folder, name, value(database, "identity"), row[1], whole=whole)
 
 
 @dataclass(frozen=True, slots=True)

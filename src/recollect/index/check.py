@@ -194,7 +194,7 @@ def damaged_files(index: Index) -> list[str]:
 
 def _wrong(database: Database, folder: Folder) -> Iterator[str]:
     for space, number in database.rows("SELECT space, number FROM generation"):
-        if building.open_generation(database, folder, space) is None:
+        if building.open_generation(database, folder, space, whole=True) is None:
             yield building.name_of(space, number)
     for *name, expected in database.rows("SELECT space, number, sid, mark, checksum FROM graph"):
         file = building.name_of_graph(*name)

@@ -208,10 +208,13 @@ def seal(generation: Generation, fd: int) -> int:
     return zlib.crc32(raw)
 
 
-def load(folder: Folder, name: str, identity: str, checksum: int) -> Generation | None:
-    """Return the generation in a file; None if it is missing, damaged, or not the one that is meant."""
+def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool) -> Generation | None:
+    """Return the generation in a file; None if it is missing, damaged, or not the one that is meant.
+
+    Unless it is to be looked at as a whole, damage of a row shows when the row is first asked for.
+    """
     generation = _opened(folder, name, os.O_RDONLY, identity, checksum)
-    if generation is None or not generation.has_columns() or not generation.has_rows():
+    if generation is None or not generation.has_columns() or (whole and not generation.has_rows()):
         return None
     generation.steps = float(generation.scales.max(initial=0))
     return generation

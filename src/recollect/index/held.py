@@ -47,6 +47,7 @@ class Held:
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self._connection: apsw.Connection = database.connection
         self._stamp: object = None
+        self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0
 
@@ -69,8 +70,8 @@ class Held:
         self._stamp = stamp
 
     def distrust(self) -> None:
-        """Open the generation again before anything else is asked: its file has changed."""
-        self._stamp = None
+        """Open the generation again, and look at all of it, before anything is asked: its file changed."""
+        self._stamp, self._distrusted = None, True
 
     def _begin(self, database: Database, published: tuple[int, ...] | None) -> None:
         """Open the generation and forget all else."""
@@ -78,8 +79,9 @@ class Held:
         if published is not None and database.path is not None:
             # Where the system does not let us look, all vectors are newer, as far as we know.
             with suppress(UnavailableError), building.files(database) as folder:
-                generation = building.open_generation(database, folder, self.number)
+                generation = building.open_generation(database, folder, self.number, whole=self._distrusted)
                 self.base = None if generation is None else Base(generation)
+        self._distrusted = False
         upto = self.base.generation.header.upto if self.base else 0
         self.newer = Newer(self.number, self.space.dim, upto)
         self._loaded.clear()
