@@ -37,7 +37,19 @@ from recollect.errors import (
 )
 from recollect.home import Home, open  # noqa: A004  The design's name: recollect.open.
 from recollect.layout import Layout
-from recollect.model import BackupInfo, Context, Entry, Finding, Hit, Hits, Part, SessionInfo, Version, Why
+from recollect.model import (
+    BackupInfo,
+    Context,
+    Entry,
+    Finding,
+    Hit,
+    Hits,
+    Part,
+    Purged,
+    SessionInfo,
+    Version,
+    Why,
+)
 from recollect.session import Session
 
 if typing.TYPE_CHECKING:
@@ -86,6 +98,7 @@ __all__ = [
     "Part",
     "PathEscapeError",
     "PurgePendingError",
+    "Purged",
     "RecollectError",
     "SaveResult",
     "SecretError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,9 @@ from recollect.arguments import (
 )
 from recollect.context import Counter, Wanted, build
 from recollect.context.standing import standing
-from recollect.errors import AmbiguousIdError, EntryNotFoundError
+from recollect.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from recollect.line import instant
-from recollect.model import Context, Entry, Hits, Scope, SessionInfo, Version
+from recollect.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
 from recollect.recall import Question, recall
 from recollect.recall.meaning import Meaning
 from recollect.recall.vectors import Vectors
@@ -105,19 +106,17 @@ class Agent:
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}")
         return self.session(holders[0]).purge(id)
 
-    def purge_matching(
-        self, text: str, session: str | None = None, *, dry_run: bool = False
-    ) -> list[tuple[str, str]]:
-        """Purge every entry that holds a text, in any case, and return the session and id of each.
+    def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
+        """Purge whatever holds a text, in any case: entries, sessions of that name, and files.
 
         It is looked for in the keys and values of every line of logs and archives, so that what is
         deleted, archived, or said otherwise by now is found too; and in damaged lines, whose ids are
-        digests. Files, notes and the names of sessions are left alone.
+        digests. A session whose name holds it goes as a whole, and so does a file of the agent's.
 
         Args:
             text: What to look for, such as a name or a key.
-            session: Look into this session only.
-            dry_run: Purge nothing.
+            session: Look at the entries of this session only, and not at files.
+            dry_run: Purge nothing, only say what would go.
 
         Raises:
             ValueError: The text is empty.
@@ -125,12 +124,24 @@ class Agent:
 
         Example:
             >>> agent.purge_matching("hunter2", dry_run=True)
-            [('main', '01980f0e-…')]
+            Purged(entries=(('main', '01980f0e-…'),), sessions=(), files=('notes/server.md',))
         """
-        found = self._store.matching(self.slug, name_of(text, "text"), self._checked(session))
-        for name in [] if dry_run else sorted({holder for holder, _ in found}):
-            self._store.purge(self.slug, name, [entry_id for holder, entry_id in found if holder == name])
+        entries = tuple(self._store.matching(self.slug, name_of(text, "text"), self._checked(session)))
+        found = Purged(entries) if session is not None else self._named_so(text, entries)
+        if not dry_run:
+            for name in sorted({holder for holder, _ in found.entries}):
+                self._store.purge(self.slug, name, [eid for holder, eid in found.entries if holder == name])
+            for name in found.sessions:
+                self._store.remove(self.slug, name)
+            for path in found.files:
+                with suppress(MemoryFileNotFoundError):
+                    self.files.delete(path)
         return found
+
+    def _named_so(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
+        wanted = text.casefold()
+        sessions = sorted(info.id for info in self.sessions() if wanted in info.id.casefold())
+        return Purged(entries, tuple(sessions), tuple(self.files.matching(text)))
 
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
         """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.

@@ -5,11 +5,8 @@ docs/json.md is their contract: fields stay, new ones may come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from recollect.errors import MemoryFileNotFoundError, NotTextError
 from recollect.line import format_time, payload_of
 from recollect.model import (
     BackupInfo,
@@ -19,6 +16,7 @@ from recollect.model import (
     Hit,
     Hits,
     Part,
+    Purged,
     Record,
     SessionInfo,
     Version,
@@ -26,10 +24,6 @@ from recollect.model import (
 )
 from recollect.notes import MemoryEntry, SaveResult
 from recollect.notes_import import Offer
-
-if TYPE_CHECKING:
-    from recollect.agent import Agent
-    from recollect.store.base import Files
 
 Document = dict[str, Any]
 """A JSON object on its way out."""
@@ -152,21 +146,14 @@ def backup_document(info: BackupInfo) -> Document:
     }
 
 
-def purged_document(agent: Agent, text: str, found: Iterable[tuple[str, str]], *, dry_run: bool) -> Document:
-    """Return which entries with a text are gone, and which sessions and files have it too and were left."""
-    wanted = text.casefold()
+def purged_document(found: Purged, *, dry_run: bool) -> Document:
+    """Return what held a text and is gone, or would be."""
     return {
         "purged": not dry_run,
-        "entries": [{"session": session, "id": entry_id} for session, entry_id in found],
-        "sessions": sorted(info.id for info in agent.sessions() if wanted in info.id.casefold()),
-        "files": [path for path in agent.files.list() if _has_file(agent.files, path, wanted)],
+        "entries": [{"session": session, "id": entry_id} for session, entry_id in found.entries],
+        "sessions": list(found.sessions),
+        "files": list(found.files),
     }
-
-
-def _has_file(files: Files, path: str, wanted: str) -> bool:
-    with suppress(NotTextError, MemoryFileNotFoundError):
-        return wanted in path.casefold() or wanted in files.read(path).casefold()
-    return False
 
 
 def note_document(note: MemoryEntry) -> Document:

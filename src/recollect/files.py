@@ -116,6 +116,16 @@ class AgentFiles:
             self._replace(folder, name, old + data, mode)
         return len(data)
 
+    def matching(self, text: str) -> list[str]:
+        """Return the paths of all files that hold a text, in any case, in their names or contents, sorted."""
+        wanted = text.casefold()
+        return [path for path in self.list() if wanted in path.casefold() or self._holds(path, wanted)]
+
+    def _holds(self, path: str, wanted: str) -> bool:
+        with suppress(FileNotFoundError), self._open() as folder:
+            return wanted in _decoded(_read(folder, path)).casefold()
+        return False
+
     def list(self) -> list[str]:
         """Return the paths of all files, sorted; none if nothing was ever written.
 

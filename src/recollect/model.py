@@ -313,6 +313,22 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Purged:
+    """What ``Agent.purge_matching`` removed, or would remove."""
+
+    entries: tuple[tuple[str, str], ...]
+    """The session and id of each entry that held the text."""
+    sessions: tuple[str, ...] = ()
+    """The sessions whose names held it, which are gone with all their entries."""
+    files: tuple[str, ...] = ()
+    """The paths of the agent's files that held it, in their names or their contents."""
+
+    def __bool__(self) -> bool:
+        """Tell whether anything held the text."""
+        return bool(self.entries or self.sessions or self.files)
+
+
+@dataclass(frozen=True, slots=True)
 class BackupInfo:
     """What ``Home.backup`` copied."""
 

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.traces import left
 
 import recollect
-from recollect import Home
+from recollect import Home, Purged
 
 SECRET = "Hünter2-qzvx"  # noqa: S105  A word to look for.
 
@@ -37,7 +37,7 @@ def purge(home: Home) -> list[str]:
         "kept",
         "kept too",
     ]
-    return [entry_id for _, entry_id in found]
+    return [entry_id for _, entry_id in found.entries]
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,45 @@ def test_damaged_hidden_and_nameless_lines_are_found(home: Home, raw: bytes) -> 
 def test_a_purge_by_text_keeps_to_its_agent_and_session(home: Home) -> None:
     for slug, session in (("a", "s"), ("a", "t"), ("b", "s")):
         home.agent(slug).session(session).add("note", text=SECRET, id="it")
-    assert home.agent("a").purge_matching(SECRET, "s") == [("s", "it")]
+    assert home.agent("a").purge_matching(SECRET, "s") == Purged((("s", "it"),))
     assert left(home.root / "agents", SECRET) == {
         "a/memory/sessions/t.ndjson",
         "b/memory/sessions/s.ndjson",
     }
 
 
+def test_a_session_whose_name_holds_the_text_goes_as_a_whole(home: Home) -> None:
+    home.agent("a").session(f"about {SECRET}").add("note", text="x", id="it")
+    found = home.agent("a").purge_matching(SECRET)
+    assert found == Purged((), sessions=(f"about {SECRET}",))
+    assert [info.id for info in home.agent("a").sessions()] == ["s"]
+    assert left(home.root, SECRET) == set()
+
+
+def test_files_that_hold_the_text_in_name_or_content_go_and_others_stay(home: Home) -> None:
+    files = home.agent("a").files
+    files.write(f"{SECRET}.md", "x")
+    files.write("deep/er.md", f"first\nit is {SECRET.lower()}\n")
+    files.write("z.md", "x")
+    (folder,) = (path.parent for path in home.root.rglob("z.md"))
+    (folder / "picture.png").write_bytes(b"\xff\x00" + SECRET.encode())
+    found = home.agent("a").purge_matching(SECRET)
+    assert found == Purged((), files=(f"{SECRET}.md", "deep/er.md", "picture.png"))
+    assert files.list() == ["z.md"]
+    assert left(home.root, SECRET) == set()
+
+
+def test_a_purge_by_text_that_only_looks_takes_nothing(home: Home) -> None:
+    home.agent("a").session(SECRET).add("note", text=SECRET, id="it")
+    home.agent("a").files.write("plan.md", SECRET)
+    found = home.agent("a").purge_matching(SECRET, dry_run=True)
+    assert found == Purged(((SECRET, "it"),), (SECRET,), ("plan.md",))
+    assert home.agent("a").purge_matching(SECRET) == found
+
+
 def test_a_vector_is_no_text(home: Home) -> None:
     home.agent("a").session("s").add("note", text="x", embedding=[1.0, 0.0])
-    assert home.agent("a").purge_matching("AAAA") == []
+    assert not home.agent("a").purge_matching("AAAA")
 
 
 def test_an_empty_text_is_refused(home: Home) -> None:

@@ -282,7 +282,7 @@ WITHIN = {
     "Agent": {"session", "files", "vectors", "slug"},
     "Session": {"agent", "id"},
     "Notes": {"sources", "warning"},
-    "Files": set[str](),
+    "Files": {"matching"},
 }
 """What is no call of its own: it leads to other calls, or gives objects that only a program can hold."""
 

@@ -164,7 +164,7 @@ def library_call(home: recollect.Home, notes: recollect.Notes, name: str, given:
         },
         "prompt": lambda: {"text": notes.prompt()},
         "match": lambda: documents.purged_document(
-            agent, given["text"], agent.purge_matching(**given), dry_run=given.get("dry_run", False)
+            agent.purge_matching(**given), dry_run=given.get("dry_run", False)
         ),
         "compact": lambda: (
             {"sessions": 1, "saved_bytes": session.compact(), "archived": 0}

@@ -178,6 +178,15 @@ def test_what_a_writer_added_meanwhile_is_no_difference(home: Home) -> None:
     assert wrong(home, fix=True) == []
 
 
+@pytest.mark.parametrize("change", ["ts=9000000000000000000", "ts='soon'", "text=x'ff00'"])
+def test_rows_whose_times_or_texts_are_damaged_are_recalled_as_their_lines_say(
+    home: Home, change: str
+) -> None:
+    expected = home.agent("a").recall("walnut", limit=5)
+    write(home, "UPDATE entry SET " + change)  # noqa: S608  Damage of our own.
+    assert home.agent("a").recall("walnut", limit=5) == expected
+
+
 def test_rows_whose_numbers_are_damaged_are_no_neighbours(home: Home) -> None:
     write(home, "DROP INDEX entry_number", "UPDATE entry SET number=7")
     store = home._store  # noqa: SLF001  What neighbours are is the store's to say.

@@ -11,7 +11,7 @@ from recollect.cli.command import Answer, agent_command, argument_or_input, conf
 from recollect.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from recollect.cli.screen import table
 from recollect.documents import entry_document, purged_document, version_document
-from recollect.model import Entry, Record, Version
+from recollect.model import Entry, Purged, Record, Version
 from recollect.shown import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def purge(
 ) -> Answer:
     """Remove every byte of an entry, history and index included. This cannot be undone.
 
-    With --match of every entry that holds a text, in any case, also of deleted and archived ones
-    and of what they said before. Files and names of sessions that hold it are listed, and left alone.
+    With --match of everything that holds a text, in any case: entries, also deleted and archived ones
+    and what they said before, sessions of that name, and files. Look with --dry-run first.
     """
     if match is not None and entry_id is None:
         return _purge_matching(agent, match, session, dry_run=dry_run, yes=yes)
@@ -128,22 +128,25 @@ def purge(
 def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: bool, yes: bool) -> Answer:
     found = agent.purge_matching(text, session, dry_run=True)
     if found and not dry_run:
-        confirm(f"Purge {counted(len(found), 'entry')} for good, with their history?", yes=yes)
+        confirm(f"Purge {_counts(found)} for good, with all history?", yes=yes)
         found = agent.purge_matching(text, session)
-    document = purged_document(agent, text, found, dry_run=dry_run)
-    return Answer(document, _purged_view(document))
+    return Answer(purged_document(found, dry_run=dry_run), _purged_view(found, dry_run=dry_run))
 
 
-def _purged_view(document: dict[str, Any]) -> RenderableType:
-    verb = "purged" if document["purged"] else "would purge"
-    lines = [f"{verb} {counted(len(document['entries']), 'entry')}"]
-    lines += [
-        f"  {one_line(found['id'])} in session {one_line(found['session'])}" for found in document["entries"]
+def _counts(found: Purged) -> str:
+    whole = ((len(found.sessions), "whole session"), (len(found.files), "file"))
+    parts = [
+        counted(len(found.entries), "entry"),
+        *(counted(number, what) for number, what in whole if number),
     ]
-    lines += [
-        f"left: the name of session {one_line(name)}; see sessions delete" for name in document["sessions"]
-    ]
-    lines += [f"left: file {one_line(path)}; see files delete" for path in document["files"]]
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
+
+
+def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
+    lines = [f"{'would purge' if dry_run else 'purged'} {_counts(found)}"]
+    lines += [f"  {one_line(entry_id)} in session {one_line(session)}" for session, entry_id in found.entries]
+    lines += [f"  session {one_line(name)}, with all its entries" for name in found.sessions]
+    lines += [f"  file {one_line(path)}" for path in found.files]
     return Text("\n".join(lines))
 
 

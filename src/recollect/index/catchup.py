@@ -24,7 +24,7 @@ from recollect.index.entries import Known, Row
 from recollect.index.pending import Pending
 from recollect.index.ranking import Ranking
 from recollect.index.similar import Nearest, Similar
-from recollect.line import from_microseconds, id_of, microseconds, read_time
+from recollect.line import id_of, microseconds, read_time
 from recollect.log import CHECKED, Log, Stat, checksum, stat_of
 from recollect.model import Entry, Scope
 from recollect.rewrite import only_counts
@@ -240,8 +240,7 @@ class Index:
     def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of rows begin, and when the entries were made."""
         with self._mending() as database:
-            found = entries.heads(database, eids)
-        return {eid: (text, from_microseconds(ts)) for eid, (text, ts) in found.items()}
+            return entries.heads(database, eids)
 
     def counts(self, session: str | None = None) -> dict[str, int | None]:
         """Return how many live entries sessions have; None where the index does not hold all of the log."""
@@ -344,7 +343,9 @@ class Index:
             dict(database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,)))
         )
         held = Counter(seen)
-        scan = Scan(fd, known.offset, ts=None if known.ts is None else from_microseconds(known.ts), seen=seen)
+        scan = Scan(
+            fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen
+        )
         taken = 0
         for line in itertools.islice(scan, _LINES_AT_ONCE):
             taken += 1

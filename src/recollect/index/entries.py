@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
+
+import apsw
 
 from recollect.fold import Folded
 from recollect.index import words
 from recollect.index.database import IS_STANDING, Database, row_sum
-from recollect.line import create, dump_read, head_of, id_of, microseconds, parse, read_time, text_of
+from recollect.line import (
+    create,
+    dump_read,
+    from_microseconds,
+    head_of,
+    id_of,
+    microseconds,
+    parse,
+    read_time,
+    text_of,
+)
 from recollect.log import Stat
 from recollect.model import Record, Scope
 from recollect.scan import derived_id
@@ -341,10 +354,23 @@ def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     }
 
 
-def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, int]]:
-    """Return how the texts of rows begin, and when the entries were made, in microseconds."""
-    sql = f"SELECT eid, substr(text, 1, {_HEAD}), ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
-    return {eid: (text, ts) for eid, text, ts in database.rows(sql, (json.dumps(list(eids)),))}
+def instant_of(count: int) -> datetime:
+    """Return the instant of a number of microseconds in the index.
+
+    Raises:
+        apsw.CorruptError: It is none, as only in a damaged file.
+    """
+    try:
+        return from_microseconds(count)
+    except (OverflowError, TypeError) as error:
+        raise apsw.CorruptError(f"{count!r:.80} is no time") from error
+
+
+def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+    """Return how the texts of rows begin, and when the entries were made."""
+    head = f"CAST(substr(text, 1, {_HEAD}) AS TEXT)"
+    sql = f"SELECT eid, {head}, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
+    return {eid: (text, instant_of(ts)) for eid, text, ts in database.rows(sql, (json.dumps(list(eids)),))}
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:

@@ -76,7 +76,7 @@ class PurgedEntry(Shape):
 
 
 class PurgedEntries(Shape):
-    """What is gone for good, or would be, and what holds the text too and was left."""
+    """What held a text and is gone for good, or would be."""
 
     purged: bool
     entries: list[PurgedEntry]

@@ -61,6 +61,9 @@ class Files(Protocol):
     def append(self, path: str, content: str) -> int:
         """Add to a file, or make it; return the bytes written. A failure leaves the file as it was."""
 
+    def matching(self, text: str) -> list[str]:
+        """Return the paths of all files that hold a text, in any case, in their names or contents."""
+
     def list(self) -> list[str]:
         """Return the paths of all files, sorted; none for an agent without files."""
 

@@ -185,6 +185,8 @@ def check_files(factory: Factory) -> None:
             (["plans/today.md"], []),
             "files are listed, not as sessions",
         )
+        for text, paths in (("ONE", ["plans/today.md"]), ("today", ["plans/today.md"]), ("other", [])):
+            same(files.matching(text), paths, f"files that hold {text}")
         files.delete("plans/today.md")
         raises(FileNotFoundError, lambda: files.read("plans/today.md"))
 

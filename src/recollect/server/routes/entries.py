@@ -151,9 +151,9 @@ def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -
 
 @router.post("/purge", **responds(shapes.PurgedEntries))
 def purge_matching(memory: Writing, body: Purging) -> Response:
-    """Remove every byte of each entry that holds a text, deleted and archived ones included, or list them."""
+    """Remove every byte of the entries, sessions and files that hold a text, or list them."""
     found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
-    return answer(purged_document(memory, body.text, found, dry_run=body.dry_run))
+    return answer(purged_document(found, dry_run=body.dry_run))
 
 
 @router.get("/entries/{entry}/history", **responds(shapes.Versions))
