@@ -95,8 +95,11 @@ def given(home: Home, slug: str = "a") -> dict[str, list[Entry]]:
     agent, found = home.agent(slug), {}
     for query in QUERIES:
         # On a busy machine the vectors of an index that was made anew may come after the first answer.
-        while (hits := agent.recall(query, limit=9, neighbours=1)).pending:
+        for _ in range(50):
+            if not (hits := agent.recall(query, limit=9, neighbours=1)).pending:
+                break
             home.embed()
+        assert not hits.pending
         found[f"recall {query}"] = [hit.entry for hit in hits]
     found["vector"] = [hit.entry for hit in agent.recall(None, vector=vectors(1, 99)[0], limit=5)]
     found["tags"] = [hit.entry for hit in agent.recall("pecan", tags=["x"])]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.recall.concepts import Concepts
 
 import recollect
 from recollect import Home
@@ -219,3 +220,18 @@ def test_rebuilding_gives_the_same_answers_and_tells_its_progress(root: Path, ex
         assert answers(home) == expected
     assert told == sorted(told)
     assert told[-1][0] == told[-1][1] == sum(path.stat().st_size for path in root.rglob("s?.ndjson"))
+
+
+def test_a_row_whose_text_was_damaged_does_not_wait_for_a_vector_for_ever(tmp_path: Path) -> None:
+    with recollect.open(tmp_path, durability="os", embedder=Concepts()) as home:
+        home.agent("a").session("s").add_many([{"text": "walnut sister"}, {"text": "pecan"}])
+        home.embed()
+    connection = apsw.Connection(str(index_of(tmp_path)))
+    connection.create_scalar_function("text_digest", lambda *_: b"", 1)
+    connection.execute("PRAGMA trusted_schema=1; UPDATE entry SET text='rotten' WHERE text='pecan'")
+    connection.close()
+    with recollect.open(tmp_path, durability="os", embedder=Concepts()) as home:
+        assert home.agent("a").recall("walnut").pending in {0, 1}
+        home.embed()
+        assert home.agent("a").recall("pecan").pending == 0
+        assert [hit.entry.text for hit in home.agent("a").recall("pecan", limit=1)] == ["pecan"]

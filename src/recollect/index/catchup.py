@@ -284,6 +284,16 @@ class Index:
         with self._mending() as database, database.writing():
             return sum(vectors.keep(database, space, entry, vector) for entry, vector in made)
 
+    def check_texts(self, found: Iterable[Entry]) -> None:
+        """Look whether rows have the texts that entries have in the log.
+
+        Raises:
+            DamagedError: One has another, for which no vector would ever be kept.
+        """
+        with self._mending() as database:
+            for entry in found:
+                vectors.check_text(database, entry)
+
     def forget_space(self, space: str) -> int:
         """Throw all vectors of a space away; return how many there were."""
         with self._mending() as database, database.writing():

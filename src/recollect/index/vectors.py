@@ -85,6 +85,14 @@ def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
     return found is not None
 
 
+def check_text(database: Database, entry: Entry) -> None:
+    """Raise apsw.CorruptError if an entry's row has another text."""
+    sql = "SELECT e.text FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=?"
+    found = database.row(sql, (entry.session, entry.id))
+    if found is not None and found[0] != indexed(entry.text):
+        raise apsw.CorruptError(f"a row has another text than entry {entry.id!r:.80}")
+
+
 def forget_space(database: Database, space: str) -> int:
     """Take all vectors of a space out; return how many there were."""
     database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space WHERE id=?)", (space,))

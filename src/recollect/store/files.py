@@ -481,10 +481,23 @@ class FileStore:
             if logs is None:
                 return 0
             try:
-                return logs.asking(lambda index: index.keep(space, made))
+                kept = logs.asking(lambda index: index.keep(space, made))
+                if kept < len(made):
+                    same = self._unchanged(agent, [entry for entry, _ in made])
+                    logs.asking(lambda index: index.check_texts(same))
             except UnavailableError as error:
                 logs.lag(error)
                 return 0
+            return kept
+
+    def _unchanged(self, agent: str, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the entries whose text is the same in the log by now."""
+        now = {(entry.session, entry.id): self.find(agent, entry.id, entry.session) for entry in entries}
+        return [
+            entry
+            for entry in entries
+            if [found.text for found in now[entry.session, entry.id]] == [entry.text]
+        ]
 
     def forget_vectors(self, agent: str, space: str) -> int:
         return self._ask(agent, (), lambda index: index.forget_space(space)) or 0
