@@ -70,3 +70,22 @@ def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyP
         EmbedderUnavailableError, match=r"'static' needs .* pip install 'recollect\[static\]'"
     ):
         Static().embed_query("text")
+
+
+GROWTH = """
+import random, resource
+from recollect.embed.static import Static
+
+model, chance = Static(), random.Random(1)
+most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+for count in (20, 8000):
+    model.embed_documents(["".join(chance.choices("abcdefgh ", k=200)) for _ in range(count)])
+    print(most())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what ru_maxrss counts differs elsewhere")
+def test_texts_that_were_embedded_are_not_kept_in_memory() -> None:
+    told = subprocess.check_output([sys.executable, "-c", GROWTH], text=True, timeout=300)
+    before, after = map(float, told.split())
+    assert after - before < 30

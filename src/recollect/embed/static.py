@@ -90,6 +90,8 @@ def _load() -> _Model:
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER.name))
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    # It takes a whole text for one word, and would keep 10,000 of them, some KB each, for each thread.
+    tokenizer.model._resize_cache(0)  # noqa: SLF001  The one way to say so of a tokenizer from a file.
     return tokenizer, read_tensors(folder / WEIGHTS.name)["embedding.weight"]
 
 
