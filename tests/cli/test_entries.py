@@ -141,6 +141,18 @@ def test_purge_by_a_text_says_what_it_would_take_and_then_takes_it(cli: Command)
     assert "unspeakable" not in (cli.sessions() / "main.ndjson").read_text("utf-8")
 
 
+def test_purge_by_a_text_names_what_it_takes_and_nothing_else(cli: Command) -> None:
+    cli("files", "write", "notes.md", "unspeakable")
+    told = cli("purge", "--match", "unspeakable", "--dry-run").stdout
+    assert told.split() == "would purge 1 file file notes.md".split()
+
+
+def test_purge_of_a_text_that_nothing_holds_says_so(cli: Command) -> None:
+    cli.json("add", "harmless")
+    result = cli("purge", "--match", "unspeakable", "--dry-run")
+    assert (result.exit_code, result.stdout) == (0, "nothing holds this text\n")
+
+
 @pytest.mark.parametrize("words", [[], ["x", "--match", "y"], ["x", "--dry-run"], ["--match", ""]])
 def test_purge_takes_an_id_or_a_text(cli: Command, words: list[str]) -> None:
     cli.json("add", "something")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,11 @@ def test_on_a_terminal_a_deletion_asks_first(tmp_path: Path, answer: bytes, stat
     os.close(terminal)
     assert (done.returncode, b"Delete session 'main' for good?" in done.stderr) == (status, True)
     assert len(list(tmp_path.rglob("main.ndjson"))) == left
+
+
+def test_a_port_that_is_taken_is_named_with_the_remedy(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        served = run("serve", "--port", port, home=tmp_path)
+    assert served.returncode != 0
+    assert f"127.0.0.1 port {port}: Address already in use; choose another port" in served.stderr

@@ -36,9 +36,17 @@ def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
 
 
 def test_a_recall_without_hits_is_no_failure(cli: Command) -> None:
+    cli.json("add", "apple")
     result = cli("recall", "anything")
     assert (result.exit_code, result.stdout) == (0, "nothing found\n")
     assert cli.json("recall", "anything")["hits"] == []
+
+
+def test_a_recall_in_an_empty_memory_says_where_to_look(cli: Command) -> None:
+    said = cli("recall", "anything", "--agent", "stranger").stdout
+    assert said.split() == (
+        "nothing found: agent stranger has no sessions here; --home and --agent say where to look".split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,13 @@ def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: 
 
 
 def _counts(found: Purged) -> str:
-    whole = ((len(found.sessions), "whole session"), (len(found.files), "file"))
-    parts = [
-        counted(len(found.entries), "entry"),
-        *(counted(number, what) for number, what in whole if number),
-    ]
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
+    held = ((found.entries, "entry"), (found.sessions, "whole session"), (found.files, "file"))
+    return ", ".join(counted(len(some), what) for some, what in held if some)
 
 
 def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
+    if not found:
+        return Text("nothing holds this text")
     lines = [f"{'would purge' if dry_run else 'purged'} {_counts(found)}"]
     lines += [f"  {one_line(entry_id)} in session {one_line(session)}" for session, entry_id in found.entries]
     lines += [f"  session {one_line(name)}, with all its entries" for name in found.sessions]

@@ -125,17 +125,21 @@ AgentOption = Annotated[
         rich_help_panel="Place",
     ),
 ]
-FolderOption = Annotated[
-    Path,
-    typer.Option(
-        "--dir",
+
+
+def folder_option(*names: str) -> Any:
+    """Return the option for a project's folder, under these names."""
+    return typer.Option(
+        *names,
         metavar="DIR",
         help="The project's folder, which holds AGENTS.md.",
         exists=True,
         file_okay=False,
         rich_help_panel="Place",
-    ),
-]
+    )
+
+
+FolderOption = Annotated[Path, folder_option("--dir")]
 UserFileOption = Annotated[
     str | None,
     typer.Option(

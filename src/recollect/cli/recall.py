@@ -95,7 +95,10 @@ def recall(
         min_priority=min_priority,
         neighbours=neighbours,
     )
-    return Answer(hits_document(hits), hits_view(hits, explain=explain))
+    nothing = "nothing found"
+    if not hits and not agent.sessions():
+        nothing += f": agent {agent.slug} has no sessions here; --home and --agent say where to look"
+    return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -109,8 +112,8 @@ def _pair(word: str) -> tuple[str, Any]:
         return key, value
 
 
-def hits_view(hits: Hits, *, explain: bool) -> RenderableType:
-    """Return hits as people read them."""
+def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
+    """Return hits as people read them, or what to say where there are none."""
     shown = (
         [explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
     )
@@ -126,7 +129,7 @@ def hits_view(hits: Hits, *, explain: bool) -> RenderableType:
         notes.append(
             Text("The index is behind the logs, hits may be missing. Run: recollect doctor", "yellow")
         )
-    return Group(*(shown or [Text("nothing found")]), *notes)
+    return Group(*(shown or [Text(nothing)]), *notes)
 
 
 def hit_view(place: int, hit: Hit) -> RenderableType:

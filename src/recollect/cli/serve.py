@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.cli.options import HomeOption, LayoutOption, Place, UserFileOption
+from recollect.cli.options import HomeOption, LayoutOption, Place, UserFileOption, folder_option
 
 if TYPE_CHECKING:
     from recollect.home import Home
@@ -19,18 +19,7 @@ app = typer.Typer()
 
 PORT = 8765
 
-ProjectOption = Annotated[
-    Path,
-    typer.Option(
-        "--project",
-        "--dir",
-        metavar="DIR",
-        help="The project's folder, which holds AGENTS.md.",
-        exists=True,
-        file_okay=False,
-        rich_help_panel="Place",
-    ),
-]
+ProjectOption = Annotated[Path, folder_option("--project", "--dir")]
 HostOption = Annotated[
     str,
     typer.Option(

@@ -33,23 +33,15 @@ class Base:
         self.generation = generation
         self._names = generation.names()
         self._sessions = _sessions(generation.sids)
-        self._dead = np.flatnonzero(generation.scales == 0)
+        self.dead: NDArray[np.intp] = np.flatnonzero(generation.scales == 0)
+        """The rows that have gone, in order."""
 
     def remove(self, vids: NDArray[np.int64]) -> None:
         """Take vectors out that have gone."""
         import numpy as np
 
         rows = np.flatnonzero(np.isin(self.generation.vids, vids))
-        self._dead = np.union1d(self._dead, rows)
-
-    @property
-    def dead(self) -> NDArray[np.intp]:
-        """The rows that have gone."""
-        return self._dead
-
-    def removed(self) -> int:
-        """Return how many rows have gone."""
-        return len(self._dead)
+        self.dead = np.union1d(self.dead, rows)
 
     def range_of(self, sid: int | None) -> Range:
         """Return the rows of a session, or of all."""
@@ -57,7 +49,7 @@ class Base:
 
     def live(self, at: Range) -> int:
         """Return how many rows of a range have not gone."""
-        begin, end = self._dead.searchsorted(at)
+        begin, end = self.dead.searchsorted(at)
         return at[1] - at[0] - int(end - begin)
 
     def nearest(self, vector: Vector, asked: Wanted, limit: int) -> list[int]:
@@ -92,7 +84,7 @@ class Base:
         import numpy as np
 
         masked, begin, end = mask(self.generation, self._names, at, asked), *at
-        live = self._dead[slice(*self._dead.searchsorted(at))] - begin
+        live = self.dead[slice(*self.dead.searchsorted(at))] - begin
         if masked is not None and np.count_nonzero(masked) * _SPARSE < end - begin:
             masked[live] = False
             rows = np.flatnonzero(masked) + begin
@@ -111,8 +103,8 @@ class Base:
 
         query, scale = self._query(vector)
         rows, scores = graph.nearest(query, max(_FEWEST_OF_GRAPH, _TIMES * limit))
-        if len(self._dead):
-            live = ~np.isin(rows, self._dead)
+        if len(self.dead):
+            live = ~np.isin(rows, self.dead)
             rows, scores = rows[live], scores[live]
         return self._vids(rows[best(scores, limit, _STEPS * (self.generation.steps + scale))])
 

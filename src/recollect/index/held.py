@@ -110,7 +110,7 @@ class Held:
         """Tell whether a new generation is due; it also shortens the list of vectors that have gone."""
         rows = self.base.generation.header.rows if self.base else 0
         most = max(NEWER, rows // 10)
-        room = most - self.newer.count - (self.base.removed() if self.base else 0)
+        room = most - self.newer.count - (len(self.base.dead) if self.base else 0)
         if room < 0 or gone > most:
             return True
         if highest - self.newer.last <= room:

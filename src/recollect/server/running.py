@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import signal
 import socket
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; port 0 takes any that is free.
 
     Raises:
-        OSError: The address is none of this machine's, or another program listens there.
+        OSError: The address is none of this machine's, or another program listens there; it names both.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named TCP, for asyncio sends small answers at once (TCP_NODELAY) only where the protocol is said.
@@ -35,9 +36,10 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(1024)
-    except OSError:
+    except OSError as error:
         listening.close()
-        raise
+        remedy = "; choose another port, or 0 for any that is free" if error.errno == errno.EADDRINUSE else ""
+        raise OSError(error.errno, f"{host} port {port}: {error.strerror}{remedy}") from error
     return listening
 
 

@@ -492,12 +492,11 @@ class FileStore:
 
     def _unchanged(self, agent: str, entries: Sequence[Entry]) -> list[Entry]:
         """Return the entries whose text is the same in the log by now."""
-        now = {(entry.session, entry.id): self.find(agent, entry.id, entry.session) for entry in entries}
-        return [
-            entry
-            for entry in entries
-            if [found.text for found in now[entry.session, entry.id]] == [entry.text]
-        ]
+
+        def text_now(entry: Entry) -> list[str]:
+            return [found.text for found in self.find(agent, entry.id, entry.session)]
+
+        return [entry for entry in entries if text_now(entry) == [entry.text]]
 
     def forget_vectors(self, agent: str, space: str) -> int:
         return self._ask(agent, (), lambda index: index.forget_space(space)) or 0

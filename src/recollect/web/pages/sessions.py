@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from nicegui import ui
 
 from recollect.model import SessionInfo
+from recollect.session import Session
 from recollect.shown import counted, size
 from recollect.web.components import SessionList
 from recollect.web.frame import frame
@@ -133,21 +134,20 @@ class Sessions:
                 ui.navigate.to(self.place.link("session", id=name))
 
     async def _clear(self, name: str) -> None:
-        session = self.place.agent.session(self._id_of(name))
         words = f"All entries of “{name}” are removed, archived ones too. The session stays, empty."
-        if await confirmed("Clear this session?", words, "Clear") and not self.place.read_only:
-            with attempt():
-                done = await aside(session.clear)
-                tell(f"Cleared “{name}”" if done else f"“{name}” was gone already")
-            await self.live.refresh()
+        await self._empty(name, Session.clear, "Clear", words, f"Cleared “{name}”")
 
     async def _remove(self, name: str) -> None:
-        session = self.place.agent.session(self._id_of(name))
         words = f"“{name}” and every byte of it are removed: log, archive and index. Nothing brings it back."
-        if await confirmed("Delete this session?", words, "Delete") and not self.place.read_only:
+        await self._empty(name, Session.remove, "Delete", words, f"Deleted “{name}”")
+
+    async def _empty(
+        self, name: str, act: Callable[[Session], bool], verb: str, words: str, done: str
+    ) -> None:
+        session = self.place.agent.session(self._id_of(name))
+        if await confirmed(f"{verb} this session?", words, verb) and not self.place.read_only:
             with attempt():
-                done = await aside(session.remove)
-                tell(f"Deleted “{name}”" if done else f"“{name}” was gone already")
+                tell(done if await aside(act, session) else f"“{name}” was gone already")
             await self.live.refresh()
 
     def _id_of(self, name: str) -> str:
