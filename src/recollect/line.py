@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from recollect.model import Record
@@ -253,13 +252,10 @@ def read_time(value: object) -> datetime | None:
 
     A time without a zone, which many programs write, is read as UTC.
     """
-    return _read_time(value) if isinstance(value, str) else None
-
-
-@lru_cache(maxsize=1 << 16)
-def _read_time(text: str) -> datetime | None:
+    if not isinstance(value, str):
+        return None
     try:
-        moment = _from_iso(text)
+        moment = _from_iso(value)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

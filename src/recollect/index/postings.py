@@ -124,11 +124,10 @@ class Postings:
 
         found = database.row(f"SELECT group_concat(doc) FROM temp.instance WHERE {condition}", bindings)
         listed = numbers_of(found[0] if found and found[0] else "")
-        listed.sort(kind="stable")  # Only those of several words are not in order yet.
-        first = np.flatnonzero(np.diff(listed, prepend=-1))
-        if len(first) > self.rows or (len(listed) and not 0 < listed[0] <= listed[-1] <= self._upto):
+        eids, times = np.unique(listed, return_counts=True)
+        if len(eids) > self.rows or (len(eids) and not 0 < eids[0] <= eids[-1] <= self._upto):
             raise apsw.CorruptError("the full-text table holds words of rows that are not there")
-        return Posting(listed[first], np.diff(first, append=len(listed)).astype(np.int32))
+        return Posting(eids, times.astype(np.int32))
 
     def _keep(self, token: str, posting: Posting) -> None:
         """Keep a posting as the one used last; let go of those not used for longest."""

@@ -13,5 +13,8 @@ _LONGEST = 20_000
 def matched(text: str, terms: Sequence[str]) -> tuple[str, ...]:
     """Return those of the words that stand in a text in any of their forms, as the query has them."""
     begin = text[:_LONGEST]
-    there = {stem(word) for word in words_of(begin)}
-    return tuple(term for term in terms if (term in begin if is_cjk(term) else stem(term) in there))
+    stems = {term: stem(term) for term in terms if not is_cjk(term)}
+    # A stem begins as its word does, accents aside: most words begin as none that is looked for.
+    letters = {found[:1] for found in stems.values()}
+    there = {stem(word) for word in words_of(begin) if word[0] in letters or not word[0].isascii()}
+    return tuple(term for term in terms if (stems[term] in there if term in stems else term in begin))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
 
 from recollect.recall.query import Period, speaker_of
 
@@ -118,7 +117,8 @@ def in_order(parts: Parts) -> list[tuple[int, float]]:
     for given in lists:
         for key, value in given.items():
             total[key] = total.get(key, 0.0) + value
-    return sorted(sorted(total.items()), key=itemgetter(1), reverse=True)
+    keys = sorted(sorted(total), key=total.__getitem__, reverse=True)
+    return [(key, total[key]) for key in keys]
 
 
 def parts_of(parts: Parts, key: int) -> dict[str, float]:

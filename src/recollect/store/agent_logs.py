@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -132,7 +133,8 @@ class AgentLogs:
     def close_some(self) -> None:
         """Close the logs used longest ago that are more than may be open now."""
         with self._guard:
-            for session in list(self._logs)[: max(len(self._logs) - self._most_logs(), 0)]:
+            too_many = max(len(self._logs) - self._most_logs(), 0)
+            for session in list(islice(self._logs, too_many)):
                 if self._logs[session].close_if_idle():
                     del self._logs[session]
                     self._snapshots.pop(session, None)
