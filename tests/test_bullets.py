@@ -118,6 +118,41 @@ def test_removing_takes_the_lines_of_a_bullet_only(
     assert bullets.without(gone) == "".join(kept).encode()
 
 
+@given(st.lists(st.sampled_from(LINES), max_size=9), NEWLINES, st.data())
+def test_a_removed_note_comes_back_to_its_line_or_to_the_end_and_tears_nothing_apart(
+    lines: list[str], newline: str, data: st.DataObject
+) -> None:
+    bullets = Bullets(newline.join(lines).encode())
+    if not bullets.found:
+        return
+    gone = data.draw(st.sampled_from(bullets.found))
+    raw = bullets.without([gone])
+    left = Bullets(raw)
+    after, line = left.with_added(gone.content, gone.line)
+    expected = [bullet.content for bullet in left.found]
+    expected.insert(sum(bullet.line < line for bullet in left.found), gone.content)
+    assert contents(after, None) == expected
+    assert line == gone.line or expected[-1] == gone.content
+    assert is_subsequence(raw, after)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("text", ["- a\n- b\n- c\n", "# H\n\n- a\n\n- b\n  more\n\n- c\n\nend", "x\n\n- a\n"])
+def test_a_removed_note_that_comes_back_leaves_the_file_as_it_was(text: str, newline: str) -> None:
+    raw = text.replace("\n", newline).encode()
+    bullets = Bullets(raw)
+    for gone in bullets.found:
+        assert Bullets(bullets.without([gone])).with_added(gone.content, gone.line) == (raw, gone.line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a\nb\n", 2), ("```\na\n```\n", 2), ("- a\n  b\n", 2), ("- a\n", 9)]
+)
+def test_a_note_for_a_line_where_none_can_begin_is_the_last(text: str, line: int) -> None:
+    raw = text.encode()
+    assert Bullets(raw).with_added("new", line) == Bullets(raw).with_added("new")
+
+
 @given(st.lists(st.sampled_from(LINES), max_size=9), NOTE, NEWLINES, st.data())
 @example(["- a", "- b"], "---", "\n", None)
 def test_a_replaced_note_stands_where_the_old_one_stood(

@@ -2,13 +2,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import AccessDeniedError, IsAFolderError, NotTextError
-from recollect.notes import MemoryEntry, Notes
+from recollect.notes import MemoryEntry, Notes, SaveResult
 
 ADD_MANY = """
 import sys
@@ -156,6 +157,22 @@ def test_of_equal_notes_the_nearest_is_removed(notes: Notes, tmp_path: Path) -> 
     (tmp_path / "user.md").write_text("- a\n- b\n- a\n")
     assert notes.remove(notes.entries()[2])
     assert (tmp_path / "user.md").read_text() == "- a\n- b\n"
+
+
+def test_a_removed_note_can_be_added_where_it_was(notes: Notes) -> None:
+    first, *_ = [notes.add(text, "Project").entry for text in ("a", "b", "c")]
+    notes.remove(first)
+    assert notes.add(first.content, first.type, first.line) == SaveResult(
+        first, saved=True, duplicate_of=None
+    )
+    assert contents(notes) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("line", "error"), [(-1, ValueError), (True, TypeError), ("3", TypeError)])
+def test_what_is_no_line_is_refused(notes: Notes, line: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="line must"):
+        notes.add("a", "Project", line)
+    assert notes.entries() == []
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

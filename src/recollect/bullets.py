@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from recollect.outline import NEVER, RULE, SECTION_LEVEL, Outline, Stretch, text_column
@@ -141,12 +141,16 @@ class Bullets:
             return None
         return next((bullet for bullet in self.found if bullet.key == wanted), None)
 
-    def with_added(self, content: str) -> tuple[bytes, int]:
-        """Return the file's bytes with ``content`` as its last bullet, and the line on which that begins.
+    def with_added(self, content: str, line: int | None = None) -> tuple[bytes, int]:
+        """Return the file's bytes with a bullet of ``content``, and the line on which it begins.
+
+        That is ``line`` where a bullet can begin there; otherwise it is the last one.
 
         Raises:
             ValueError: The bullet would close a fence or comment that the file leaves open.
         """
+        if line and (inserted := self._with_inserted(content, line)):
+            return inserted, line
         for indent in INDENTS:
             addition = self._addition(content, indent)
             if self._is_kept(addition, content):
@@ -155,6 +159,16 @@ class Bullets:
             f"the note {content[:40]!r} would end a comment or fence that is open in the file: close it there"
         )
 
+    def _with_inserted(self, content: str, line: int) -> bytes | None:
+        at = next(islice((found.end() for found in NEWLINE.finditer(self.text)), line - 1, None), None)
+        edges = {edge for bullet in self.found for edge in (bullet.start, bullet.end)}
+        edges |= {section.start for section in self._sections()}
+        if at is None or not (at in edges or self.text.endswith("\n\n", 0, at)):
+            return None  # It would tear apart what people wrote.
+        wanted = [bullet.content for bullet in self.found]
+        wanted.insert(sum(bullet.start < at for bullet in self.found), content)
+        return self._instead(at, at, content, "-", wanted)
+
     def with_replaced(self, old: Bullet, content: str) -> bytes:
         """Return the file's bytes with ``content`` in the place of a bullet, which is one of ``found``.
 
@@ -162,27 +176,38 @@ class Bullets:
             ValueError: No bullet of ``content`` can stand there without making something else of other lines.
         """
         wanted = [content if bullet is old else bullet.content for bullet in self.found]
+        marker = self.text[old.start : old.end].lstrip(" ")[0]
+        result = self._instead(old.start, old.end, content, marker, wanted)
+        if result is None:
+            raise ValueError(
+                f"the note {content[:40]!r} cannot stand there: it would change the lines around it; "
+                "add it anew"
+            )
+        return result
+
+    def _instead(self, start: int, end: int, content: str, marker: str, wanted: list[str]) -> bytes | None:
+        """Return the file with a bullet instead of some lines; None if its bullets are others than wanted."""
         headings = [heading.title for heading in self.outline.headings]
         for indent, below in product(INDENTS, ("", "\n")):
-            result = self._instead(old, _lines(content, indent, self._marker(old)) + below)
+            result = self._spliced(start, end, _lines(content, indent, marker) + below)
             after = Bullets(result, self._section)
             same = headings == [heading.title for heading in after.outline.headings]
             if same and wanted == [bullet.content for bullet in after.found]:
                 return result
-        raise ValueError(
-            f"the note {content[:40]!r} cannot stand there: it would change the lines around it; add it anew"
-        )
+        return None
 
-    def _marker(self, bullet: Bullet) -> str:
-        return self.text[bullet.start : bullet.end].lstrip(" ")[0]
-
-    def _instead(self, old: Bullet, lines: str) -> bytes:
-        """Return the file's bytes with these lines for those of a bullet, whose last line end stays."""
-        start, end = self._raw_offset(old.start), self._raw_offset(old.end)
-        first, last = NEWLINE.search(self._raw), LAST_NEWLINE.search(self._raw[start:end])
-        newline = first[0] if first else "\n"
-        closed = lines.removesuffix("\n").replace("\n", newline) + (last[0] if last else "")
+    def _spliced(self, start: int, end: int, lines: str) -> bytes:
+        """Return the file's bytes with these lines for others, the last of which keeps how it ended."""
+        start, end = self._raw_offset(start), self._raw_offset(end)
+        newline = self._newline()
+        last = LAST_NEWLINE.search(self._raw[start:end])
+        ending = newline if start == end else last[0] if last else ""
+        closed = lines.removesuffix("\n").replace("\n", newline) + ending
         return (self._raw[:start] + closed + self._raw[end:]).encode()
+
+    def _newline(self) -> str:
+        first = NEWLINE.search(self._raw)
+        return first[0] if first else "\n"
 
     def without(self, bullets: Collection[Bullet]) -> bytes:
         """Return the file without these bullets, with their continuation lines and nothing else.
@@ -300,8 +325,7 @@ class Bullets:
     def _with(self, addition: Addition) -> bytes:
         at = self._raw_offset(addition.at)
         before, after = self._raw[:at], self._raw[at:]
-        first = NEWLINE.search(self._raw)
-        newline = first[0] if first else "\n"
+        newline = self._newline()
         # A lone carriage return must not become one line ending with a newline that stands next to it.
         if (newline == "\n" and before.endswith("\r")) or (newline == "\r" and after.startswith("\n")):
             newline = "\r\n"

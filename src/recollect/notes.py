@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.arguments import limit_of
 from recollect.bullets import Bullet, Bullets, sameness
 from recollect.errors import NotTextError, RecollectError
 from recollect.notes_file import NotesFile
@@ -90,7 +91,7 @@ class Notes:
         self._with_others = others
         self._read_last: dict[str, tuple[bytes, Source]] = {}
 
-    def add(self, text: str, type: str) -> SaveResult:  # noqa: A002 - the word of the entry
+    def add(self, text: str, type: str, line: int | None = None) -> SaveResult:  # noqa: A002 - the word of the entry
         """Save ``text`` as the last note of its file, unless the file has a note that says the same.
 
         Case, runs of white space and one final full stop make no difference. Lines after the first are
@@ -101,11 +102,13 @@ class Notes:
         Args:
             text: The note, of one line or several.
             type: ``"Project"`` or ``"User"``.
+            line: The line on which it is to begin, counted from 1, where a note can begin there: so a removed
+                note comes back to its place.
 
         Raises:
-            TypeError: An argument is no string.
+            TypeError: The text or type is no string, or the line no integer.
             ValueError: The text is blank, has a NUL or a lone surrogate, or would end a comment that the file
-                leaves open; or the type is another one.
+                leaves open; the type is another one; or the line is negative.
             NotTextError: The file is not UTF-8.
             IsAFolderError: A folder has the file's name.
             AccessDeniedError: The file is read-only, or the system refuses access.
@@ -114,6 +117,7 @@ class Notes:
         """
         content = _checked_text(text)
         _check_type(type)
+        limit_of(line, "line")
         twin = self._in_other_file(content, type)
 
         def change(raw: bytes) -> tuple[bytes | None, SaveResult]:
@@ -122,8 +126,8 @@ class Notes:
             if same:
                 entry = self._entry(same, type)
                 return None, SaveResult(entry, saved=False, duplicate_of=entry)
-            new, line = bullets.with_added(content)
-            entry = MemoryEntry(content, type, self._source(type), line)
+            new, begins = bullets.with_added(content, line)
+            entry = MemoryEntry(content, type, self._source(type), begins)
             return new, SaveResult(entry, saved=True, duplicate_of=twin)
 
         return self._files[type].edit(change)
@@ -213,7 +217,7 @@ class Notes:
             ValueError: The budget is negative (TypeError: it is no whole number, or the query no string).
             NotTextError, IsAFolderError, AccessDeniedError, StoreError: A file cannot be read.
         """
-        _check_budget(budget)
+        limit_of(budget, "budget")
         if query is not None and not isinstance(query, str):
             raise TypeError(f"query must be a string or None, not {query!r:.80}")
         return prompt_of([self._as_source(kind) for kind in TYPES], budget, query)
@@ -365,12 +369,3 @@ def _types(value: str | None) -> tuple[str, ...]:
         return TYPES
     _check_type(value)
     return (value,)
-
-
-def _check_budget(budget: object) -> None:
-    if budget is None:
-        return
-    if not isinstance(budget, int) or isinstance(budget, bool):
-        raise TypeError(f"budget must be a whole number of tokens or None, not {budget!r:.80}")
-    if budget < 0:
-        raise ValueError(f"budget must not be negative, and is {budget}")

@@ -179,6 +179,15 @@ def test_no_path_leaves_the_folder_of_files(http: httpx.Client, path: str) -> No
     assert answer.json()["code"] in ("path_escape", "memory_file_not_found", "not_found")
 
 
+def test_a_removed_note_is_added_where_it_was(http: httpx.Client) -> None:
+    first, _ = [http.post("/v1/notes", json={"text": text, "type": "User"}).json()["note"] for text in "ab"]
+    http.post("/v1/notes/remove", json=first)
+    back = {"text": first["content"], "type": first["type"], "line": first["line"]}
+    assert http.post("/v1/notes", json=back).json()["note"] == first
+    for note in http.get("/v1/notes").json()["notes"]:
+        http.post("/v1/notes/remove", json=note)
+
+
 def test_notes_are_added_changed_and_removed(http: httpx.Client) -> None:
     note = http.post("/v1/notes", json={"text": "Use pnpm", "type": "Project"}).json()["note"]
     changed = http.put("/v1/notes", json={"note": note, "text": "Use npm"}).json()["note"]

@@ -48,8 +48,8 @@ def test_what_is_typed_filters_the_list(chat: Chat) -> None:
 def test_a_deleted_note_comes_back_by_undo(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/memory")
-        await terminal.press("down", "delete")
-        assert contents(chat) == ["Use pnpm instead of npm", "My name is Alice"]
+        await terminal.press("delete")
+        assert contents(chat) == ["Deploy on Fridays never", "My name is Alice"]
         assert "Ctrl+Z brings it back" in terminal.text
         await terminal.press("ctrl+z")
         assert "Saved as a Project note" in terminal.text

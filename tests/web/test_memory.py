@@ -57,14 +57,28 @@ def test_an_edit_of_case_alone_is_kept(site: Site, agent: Agent, browse: Browse)
 
 @pytest.mark.requirement("notes.fr008.screen-to-view-and-delete")
 def test_a_deleted_note_can_be_brought_back(site: Site, agent: Agent, browse: Browse) -> None:
-    site.notes.add("Keep me", "Project")
+    for text in ("Keep me", "And me"):
+        site.notes.add(text, "Project")
     page = browse(site.url(agent.slug, "memory"))
     page.get_by_role("button", name="Delete: Keep me").click()
+    expect(notes(page, "Project")).to_have_text(["And me"])
+    page.get_by_role("button", name="Delete: And me").click()
     expect(page.locator(".box h2").first).to_have_text("No notes of this project")
     assert site.notes.entries() == []
     page.get_by_role("button", name="Undo").click()
-    expect(notes(page, "Project")).to_have_text(["Keep me"])
-    assert [note.content for note in site.notes.entries("Project")] == ["Keep me"]
+    expect(notes(page, "Project")).to_have_text(["And me"])
+
+
+@pytest.mark.requirement("notes.fr008.screen-to-view-and-delete")
+def test_a_note_comes_back_to_its_place(site: Site, agent: Agent, browse: Browse) -> None:
+    for text in ("Keep me", "And me"):
+        site.notes.add(text, "Project")
+    before = site.notes.entries()
+    page = browse(site.url(agent.slug, "memory"))
+    page.get_by_role("button", name="Delete: Keep me").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(notes(page, "Project")).to_have_text(["Keep me", "And me"])
+    assert site.notes.entries() == before
 
 
 def test_a_note_of_an_editor_appears_by_itself(site: Site, agent: Agent, browse: Browse) -> None:

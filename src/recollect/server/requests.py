@@ -182,6 +182,9 @@ class NewNote(Body):
 
     text: str
     type: NoteType
+    line: Annotated[
+        int | None, Field(ge=1, description="Where it is to begin, if a note can begin there.")
+    ] = None
 
 
 class NamedNote(BaseModel):

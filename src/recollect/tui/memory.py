@@ -69,7 +69,7 @@ class Memory(Listing[MemoryEntry, None]):
             self.attempt(lambda: self._delete(entry))
 
     def action_undo(self) -> None:
-        """Bring the last deleted note back, at the end of its file."""
+        """Bring the last deleted note back, to its place or else to the end of its file."""
         if self._deleted:
             self.attempt(self._undo)
         else:
@@ -82,7 +82,7 @@ class Memory(Listing[MemoryEntry, None]):
 
     def _undo(self) -> None:
         entry = self._deleted[-1]
-        result = self._notes.add(entry.content, entry.type)
+        result = self._notes.add(entry.content, entry.type, entry.line)
         self._deleted.pop()
         self.reload(wording.saved(result))
 

@@ -45,7 +45,7 @@ def list_notes(notes: NotesReading, kind: TypeQuery = None) -> Response:
 @router.post("", **responds(shapes.SavedNote))
 def add_note(notes: NotesWriting, body: NewNote) -> Response:
     """Save a note. One that says what its file already says is not written."""
-    return answer(saved_document(notes.add(body.text, body.type)))
+    return answer(saved_document(notes.add(body.text, body.type, body.line)))
 
 
 @router.put("", **responds(shapes.SavedNote))

@@ -103,8 +103,12 @@ class Memory:
 
     async def _restore(self, note: MemoryEntry) -> None:
         with attempt():
-            await aside(self.notes.add, note.content, note.type)
-            tell("Brought back, as the last note of its file")
+            result = await aside(self.notes.add, note.content, note.type, note.line)
+            tell(
+                "Brought back"
+                if result.entry.line == note.line
+                else "Brought back, as the last note of its file"
+            )
         await self.live.refresh()
         self.undo.clear()
 
