@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from mmap import ACCESS_COPY, mmap
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect.index.database import Database
@@ -121,8 +123,14 @@ class Newer:
 
 
 def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
+    """Return a longer copy, in memory that goes back to the system as a whole.
+
+    Of what grows now in one thread and now in another, malloc keeps pieces for each of them: in time
+    several times of what is there.
+    """
     import numpy as np
 
-    new = np.empty(shape, old.dtype)
+    memory = mmap(-1, math.prod(shape) * old.itemsize, access=ACCESS_COPY)
+    new: NDArray[Number] = np.ndarray(shape, old.dtype, memory)
     new[: old.shape[0], : old.shape[1]] = old
     return new
