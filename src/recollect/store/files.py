@@ -17,7 +17,7 @@ from recollect.errors import AgentNotFoundError, EntryNotFoundError, LockTimeout
 from recollect.files import AgentFiles
 from recollect.index import Index, Row, UnavailableError
 from recollect.layout import Layout
-from recollect.line import apply, check_size, dump, dump_read
+from recollect.line import apply, check_size, dump
 from recollect.lock import TIMEOUT
 from recollect.log import Log, Stat
 from recollect.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
@@ -31,6 +31,7 @@ from recollect.store.past import Past
 from recollect.store.writing import (
     Known,
     Written,
+    counted,
     folded_of,
     in_batch,
     refuse_other,
@@ -183,9 +184,9 @@ class FileStore:
             log = logs.log(session)
             try:
                 with log.locked(TIMEOUT if wait else 0):
-                    counted = _counted(logs.records(session), increments)
-                    if counted:
-                        log.append(counted, sync=False)
+                    lines = counted(logs.records(session), increments)
+                    if lines:
+                        log.append(lines, sync=False)
             except LockTimeoutError:
                 if wait:
                     raise
@@ -586,17 +587,6 @@ def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] |
     return [
         deepcopy(record) for record in (chosen if limit is None else chosen[max(len(chosen) - limit, 0) :])
     ]
-
-
-def _counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[bytes]:
-    """Return the lines that add to the access counts of those records that are there."""
-    counted = []
-    for record in records:
-        if record["id"] in increments:
-            access = record.get("access")
-            total = (access if isinstance(access, int) else 0) + increments[record["id"]]
-            counted.append(dump_read({"id": record["id"], "access": total}))
-    return counted
 
 
 def _no_entry(entry_id: str, session: str) -> EntryNotFoundError:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from recollect.errors import EntryExistsError
 from recollect.fold import Fold, Folded
 from recollect.index import UnavailableError
-from recollect.line import RESERVED, apply, check_size, create, dump, text_of
+from recollect.line import RESERVED, apply, check_size, create, dump, dump_read, text_of
 from recollect.log import Log, Stat
 from recollect.model import Record
 from recollect.store.agent_logs import AgentLogs, UnfinishedError
@@ -106,6 +106,17 @@ def refuse_other(there: Record, record: Record) -> Record:
     raise EntryExistsError(
         f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
     )
+
+
+def counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[bytes]:
+    """Return the lines that add to the access counts of those records that are there."""
+    lines = []
+    for record in records:
+        if record["id"] in increments:
+            access = record.get("access")
+            total = (access if isinstance(access, int) else 0) + increments[record["id"]]
+            lines.append(dump_read({"id": record["id"], "access": total}))
+    return lines
 
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
