@@ -76,7 +76,8 @@ def create_app(
 
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
-    for module in (agents, sessions, entries, recall, files, upkeep):
+    # A route is found by asking one after the other: those that are used most come first.
+    for module in (entries, recall, agents, sessions, files, upkeep):
         app.include_router(module.router, prefix="/v1")
     if notes is not None:
         app.include_router(notes_routes.router, prefix="/v1")
