@@ -5,7 +5,7 @@
 Eight clients add, read, change, find, list and remove, write files and notes, and load pages, each in
 sessions of its own, which it removes again: the home stays about as large as it is after the first minute.
 Every second the server's memory, open files and threads are noted. The first half is its warming up, in which
-its caches of stems and times fill; what the last quarter has more than the one before is growth, in a run of
+its cache of stems fills; what the last quarter has more than the one before is growth, in a run of
 25 minutes or more. The status is 1 if there was an error or growth.
 """
 
