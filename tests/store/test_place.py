@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import recollect
 from recollect import Home
 from recollect.store import place
-from recollect.store.place import network_type, sync_service
+from recollect.store.place import network_type, sync_service, tops
 
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -65,6 +67,17 @@ def test_without_a_list_of_mounts_nothing_is_said_of_them() -> None:
     assert network_type(Path("/home/ada"), "") is None
 
 
+def test_of_two_mounts_on_one_place_the_later_one_counts() -> None:
+    later = "45 40 8:3 / /home/ada/far rw - xfs /dev/sdc1 rw\n"
+    assert network_type(Path("/home/ada/far"), MOUNTS + later) is None
+    assert network_type(Path("/home/ada/far"), later + MOUNTS) == "nfs4"
+
+
+@given(st.text(st.sampled_from("/a 01234\\-\n") | st.characters(), max_size=60))
+def test_no_list_of_mounts_is_too_odd_to_be_read(mounts: str) -> None:
+    assert network_type(Path("/home/ada"), mounts) is None
+
+
 def test_a_home_on_a_network_file_system_is_a_warning(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +127,55 @@ def test_what_others_can_read_is_named_and_closed(home: Home, path: str) -> None
     assert found(home)[0][0] == "ok"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
+def test_of_much_that_others_can_read_three_are_named_and_the_rest_counted(home: Home) -> None:
+    for path in (home.root / "agents").rglob("*"):
+        path.chmod(path.stat().st_mode | 0o040)
+    count = len(list((home.root / "agents").rglob("*")))
+    ((_, message),) = found(home)
+    assert message.split(" may be read")[0].endswith(f" and {count - 3} more")
+
+
+def test_a_home_that_is_not_there_keeps_nothing_and_is_not_made(tmp_path: Path) -> None:
+    layout = recollect.Layout(*TEMPLATES)
+    (looked,) = place.examine_home(tmp_path / "none", layout)
+    assert (looked.level, looked.message) == ("ok", "nothing is kept here yet")
+    assert place.mend_home(tmp_path / "none", layout) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_system_keeps_from_us_is_an_error_and_hides_nothing_else(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> Iterator[Path]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (home.root / "agents/a/files").mkdir(parents=True, exist_ok=True)
+    (home.root / ".stfolder").mkdir()
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert ("error", "the system does not let us look at it") in found(home)
+    assert ("warning", "in a folder that Syncthing copies elsewhere") in found(home)
+
+
+@pytest.mark.parametrize(
+    ("templates", "names"),
+    [
+        (TEMPLATES, ["agents", ".index"]),
+        (("log/{agent}", "files/{agent}"), ["files", "log", ".index"]),
+        (("{agent}/log", "{agent}/files"), ["a", ".index"]),
+    ],
+)
+def test_all_of_a_home_lies_below_its_tops_the_derived_last(
+    tmp_path: Path, templates: tuple[str, str], names: list[str]
+) -> None:
+    for template in templates:
+        (tmp_path / template.format(agent="a")).mkdir(parents=True)
+    for other in (".index/a", ".git"):
+        (tmp_path / other).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / ".git")
+    assert [path.name for path in tops(tmp_path, recollect.Layout(*templates))] == names
+
+
 def test_other_folders_beside_the_home_s_own_are_not_judged(home: Home) -> None:
     (home.root / "notes").mkdir(0o755)
     (home.root / "notes/plan.md").touch(0o644)
@@ -138,7 +200,13 @@ def test_the_home_itself_may_be_a_link(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["agents/a/files/.recollect.tmp", ".index/.space.json.7.tmp", ".index/gone/v1/index.db"]
+    "name",
+    [
+        "agents/a/files/.recollect.tmp",
+        ".index/.space.json.7.tmp",
+        ".index/gone/v1/index.db",
+        ".index/a/v4/index.db.5.aside",
+    ],
 )
 def test_what_killed_processes_left_is_named_and_removed(home: Home, name: str) -> None:
     path = home.root / name
