@@ -57,8 +57,9 @@ class Held:
 
     def follow(self, database: Database) -> None:
         """Take in what changed, if anything did."""
-        # The one tells of what other connections wrote, the other of what this one did.
-        stamp = self._connection.data_version(), self._connection.total_changes()
+        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
+        # at the file; what apsw calls so is the version of the last transaction.
+        stamp = database.row("PRAGMA data_version"), self._connection.total_changes()
         if stamp == self._stamp:
             return
         published = database.row(
