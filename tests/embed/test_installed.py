@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.embed.tiny import TINY
 
-from recollect.embed.catalogue import MINILM, model_named
+from recollect.embed.catalogue import MINILM
 from recollect.embed.installed import check_file, model_folder, models_folder, state_of
 from recollect.errors import EmbedderUnavailableError
 
@@ -35,9 +35,3 @@ def test_a_file_that_is_none_of_the_models_is_refused(tiny_folder: Path) -> None
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(EmbedderUnavailableError, match=r"nowhere cannot be read: No such file"):
         check_file(tmp_path / "nowhere", TINY.files[0])
-
-
-def test_a_model_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValueError, match="no model 'huge' can be installed: choose from minilm"):
-        model_named("huge")
-    assert model_named("minilm") is MINILM
