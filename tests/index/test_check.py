@@ -116,15 +116,19 @@ def test_all_that_is_wrong_is_named_and_the_file_stays(
     assert (tmp_path / "index/index.db").stat().st_ino == before
 
 
-def test_a_table_that_is_gone_is_named_and_hides_no_other_damage(
-    index: Index, session: Damaged, database: Database
-) -> None:
+def test_a_table_that_is_gone_is_named_and_hides_no_other_damage(index: Index, database: Database) -> None:
     database.execute("UPDATE vector SET eid=eid+1000 WHERE vid=1")
     database.execute("DROP TABLE words")
-    damage, differing = found(index, session)
-    assert damage[0].startswith("SQLite cannot read it")
-    assert damage[1].startswith("1 vector(s) of no entry")
-    assert differing == 0
+    first, second = check.damage(index)
+    assert first.startswith("SQLite cannot read it")
+    assert second.startswith("1 vector(s) of no entry")
+
+
+def test_rows_that_cannot_be_read_are_damage_and_no_difference(
+    index: Index, session: Damaged, database: Database
+) -> None:
+    database.execute("DROP TABLE session")
+    assert check.differing(index, "s", session.log) == 0
 
 
 def test_an_index_that_was_closed_is_unavailable_and_not_damaged(index: Index, session: Damaged) -> None:

@@ -97,7 +97,7 @@ def test_an_agent_that_cannot_be_opened_is_one_error_and_counts_no_bytes(root: P
     assert told == [(len(LINE), len(LINE))]
 
 
-def test_modes_of_what_was_mended_are_closed_in_the_same_round(root: Path) -> None:
+def test_one_round_mends_both_lines_and_modes(root: Path) -> None:
     log = LAYOUT.sessions_folder(root, "a") / "s.ndjson"
     log.write_bytes(LINE + b"no line\n")
     log.chmod(0o644)

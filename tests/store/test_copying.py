@@ -15,6 +15,7 @@ from recollect.lock import Lock
 from recollect.store.copying import Copy, Unit
 
 FILES = {"log": b'{"id":"a"}\n', "archive/log": b"old\n", "note.md": b"Call Ana", "empty": b""}
+TORN = b'{"id":"b","type":"note","batch":[1,2]}\n'
 
 
 class Place:
@@ -161,9 +162,10 @@ def test_a_copy_that_rots_is_named(place: Place, damage: bytes) -> None:
 @pytest.mark.parametrize(
     ("end", "kept"),
     [
-        (b'{"id":"b","type":"note","batch":[1,2]}\n', b""),
-        (b'{"id":"b","type":"note","batch":[1,2]}\n{"id"', b""),
+        (TORN, b""),
+        (TORN + b'{"id"', b""),
         (b'{"id":"b","type":"note"}', b'{"id":"b","type":"note"}'),
+        (TORN + b'{"id":"c","type":"note"}', TORN + b'{"id":"c","type":"note"}'),
         (b'{"id":"b","ty', b'{"id":"b","ty'),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.damage import NAME, Damaged, entry, opened
 
@@ -51,20 +51,17 @@ def test_an_original_is_known_by_its_whole_name(name: str, log: str | None) -> N
 
 
 @given(st.text(min_size=1))
+@example("two\nlines")
 def test_an_original_of_any_log_names_it(name: str) -> None:
     assert log_of(f"{name}.{STAMP}.original") == name
 
 
 def test_originals_of_one_log_come_oldest_first_and_no_others(session: Damaged) -> None:
-    for name in (
-        f"{NAME}.20270101T000000000000Z.original",
-        f"{NAME}.{STAMP}.original",
-        f"s2{NAME}.{STAMP}.original",
-    ):
+    names = [f"{NAME}.2026{month:02}01T000000000000Z.original" for month in range(1, 13)]
+    for name in (*names[::2], f"s2{NAME}.{STAMP}.original", *names[1::2]):
         put(session, name)
     assert [log.name for log in originals(session.folder, session.log)] == [
-        f"{ARCHIVE}/{NAME}.{STAMP}.original",
-        f"{ARCHIVE}/{NAME}.20270101T000000000000Z.original",
+        f"{ARCHIVE}/{name}" for name in names
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.damage import TS, Damaged, batch, entry, patch, tombstone
+from tests.damage import TS, Damaged, batch, entry, lines, patch, tombstone
 
 from recollect.model import Record
 from recollect.store.snapshot import Snapshot, in_order
@@ -68,6 +68,17 @@ def test_lines_that_were_changed_in_place_are_read_anew(session: Damaged, snapsh
     session.path.write_bytes(session.path.read_bytes().replace(b"one", b"two"))
     session.write(entry("b", "three"))
     assert texts(snapshot) == ["two", "three"]
+
+
+def test_a_log_that_was_exchanged_is_read_anew_however_alike_its_end_is(
+    session: Damaged, snapshot: Snapshot
+) -> None:
+    session.append(entry("a", "one"), entry("b", "x" * 5000))
+    snapshot.records()
+    other = session.path.with_name("other")
+    other.write_bytes(session.path.read_bytes().replace(b"one", b"two") + lines(entry("c", "three")))
+    other.replace(session.path)
+    assert (texts(snapshot)[0], texts(snapshot)[2]) == ("two", "three")
 
 
 def test_times_that_lines_lack_are_those_of_the_line_before(session: Damaged, snapshot: Snapshot) -> None:

@@ -151,7 +151,7 @@ def test_a_vector_is_given_up_where_it_would_answer_for_another_text(
 )
 def test_what_patches_changed_since_does_not_make_a_record_another(changed: Record) -> None:
     there = entry("a", "x", **changed)
-    assert refuse_other(there, entry("a", "x")) is there
+    assert refuse_other(there, entry("a", "x")) is refuse_other(there, entry("a", "x", **changed)) is there
 
 
 @pytest.mark.parametrize(
