@@ -64,9 +64,10 @@ def test_each_row_is_nearest_to_itself(folder: Folder, generation: Generation) -
 
 
 def test_only_live_rows_of_the_range_are_in_a_graph(folder: Folder, generation: Generation) -> None:
-    graph = grown(folder, generation, (10, 30), np.array([5, 12, 29, 30]))
-    rows, _ = graph.nearest(generation.rows[12], ROWS)
-    assert sorted(rows.tolist()) == [row for row in range(10, 30) if row not in (12, 29)]
+    graph = grown(folder, generation, (10, 30), np.array([5, 10, 12, 29, 30]))
+    rows, _ = graph.nearest(generation.rows[15], ROWS)
+    assert rows[0] == 15
+    assert sorted(rows.tolist()) == [row for row in range(11, 29) if row != 12]
 
 
 @pytest.mark.parametrize(("rows", "steps"), [((0, 60), 3), ((0, 50), 2), ((7, 8), 1)])

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -45,13 +45,13 @@ def table(rows: list[tuple[int, int, int]]) -> Table:
     return Table(np.arange(len(rows), dtype=np.int64) + 50, times, sids, types)
 
 
-tables = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9), st.integers(0, 2)), max_size=15).map(table)
+tables = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 2)), max_size=15).map(table)
 asked = st.builds(
     Wanted,
     st.none() | st.lists(st.integers(1, 4), max_size=4, unique=True).map(sorted),
     st.none() | st.lists(st.sampled_from([*NAMES, "other"]), max_size=2).map(tuple),
-    st.none() | st.integers(0, 10),
-    st.none() | st.integers(0, 10),
+    st.none() | st.integers(0, 4),
+    st.none() | st.integers(0, 4),
     st.none() | st.lists(st.integers(48, 66)).map(lambda vids: np.array(vids, np.int64)),
 )
 
@@ -68,12 +68,18 @@ def allows(columns: Table, row: int, one: Wanted) -> bool:
 
 
 @given(tables, asked)
+@example(table([(1, time, 0) for time in range(4)]), Wanted(None, None, 1, 3, None))
 def test_ranges_and_masks_let_through_exactly_what_is_in_scope(columns: Table, one: Wanted) -> None:
     found = []
     for begin, end in ranges(columns, columns.sessions, one):
         masked = mask(columns, NAMES, (begin, end), one)
         found += [row for row in range(begin, end) if masked is None or masked[row - begin]]
     assert found == [row for row in range(len(columns.vids)) if allows(columns, row, one)]
+
+
+def test_a_range_begins_with_since_and_ends_before_until() -> None:
+    columns = table([(sid, time, 0) for sid in (1, 2) for time in range(4)])
+    assert ranges(columns, columns.sessions, Wanted([1, 2], None, 1, 3, None)) == [(1, 3), (5, 7)]
 
 
 @given(tables, asked)
@@ -100,7 +106,7 @@ def test_without_any_types_none_is_wanted() -> None:
 
 @pytest.fixture
 def database() -> Database:
-    """Sessions s1 and s2 with an entry each, of which the second has a tag."""
+    """Sessions s1 and s2 with an entry each, of which the second has a tag and vectors of two spaces."""
     database = Database(None)
     for number, tags in ((1, None), (2, ["x"])):
         record = {
@@ -116,6 +122,7 @@ def database() -> Database:
         room = room_in(database, sid)
         insert(database, sid, folded, room)
         insert_vectors(database, folded, room.eid)
+    database.execute("INSERT INTO vector(space, eid, made, f32) VALUES(7, 2, 1, x'00')")
     return database
 
 
