@@ -69,6 +69,12 @@ def test_no_part_takes_more_than_its_share_of_the_budget() -> None:
     assert BUDGET * 0.95 < built(FULL).tokens <= BUDGET
 
 
+def test_a_file_of_more_than_half_the_budget_is_cut_though_the_prefix_had_room() -> None:
+    [part] = built(Wanted(notes=(notes(400),))).parts
+    assert len(notes(400).bullets.body) < BUDGET * 0.7
+    assert part.items[0].remark.endswith("passages")
+
+
 def test_preferences_and_decisions_take_a_fifth_at_most_the_newest_first() -> None:
     context = built(Wanted(standing=entries("standing")))
     assert BUDGET / 5 * 0.9 < sizes(context)["standing"] <= BUDGET / 5
@@ -76,13 +82,16 @@ def test_preferences_and_decisions_take_a_fifth_at_most_the_newest_first() -> No
     assert shown == [entry.id for entry in entries("standing")][-len(shown) :]
 
 
-@pytest.mark.parametrize(("count", "sure"), [(60, 0.2), (1, 0)])
-def test_newest_turns_are_sure_of_a_quarter_of_the_room_or_what_they_need(count: int, sure: float) -> None:
+@pytest.mark.parametrize(("count", "sure", "rest"), [(60, 0.2, 0.6), (1, 0, 0.9)])
+def test_newest_turns_are_sure_of_a_quarter_of_the_room_or_what_they_need(
+    count: int, sure: float, rest: float
+) -> None:
     context = built(Wanted(recalled=entries("recalled"), newest=entries("newest", range(count))))
     turns = ids(context, "newest")
     assert turns == [entry.id for entry in entries("newest", range(count))][-len(turns) :]
     assert sizes(context)["newest"] >= BUDGET * sure
-    assert sizes(context)["recalled"] >= BUDGET * 0.6
+    assert sizes(context)["recalled"] >= BUDGET * rest
+    assert not any("came out longer" in left.reason for left in context.left_out)
 
 
 def test_what_the_recalled_leave_goes_to_the_newest_turns() -> None:

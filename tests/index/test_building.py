@@ -135,6 +135,20 @@ def test_a_vector_that_went_while_its_generation_was_made_is_erased_there(
     assert made.vids[made.scales == 0].tolist() == [4]
 
 
+def test_a_vector_that_came_while_a_generation_of_none_was_made_is_left_to_the_next(
+    database: Database, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill = building._fill  # noqa: SLF001  As above.
+
+    def add_and_fill(database: Database, made: Generation, columns: Any) -> None:
+        database.execute("INSERT INTO vector(space, eid, made, f32) VALUES(1, 99, 0, zeroblob(32))")
+        fill(database, made, columns)
+
+    database.execute("DELETE FROM entry")
+    monkeypatch.setattr(building, "_fill", add_and_fill)
+    assert built(database, folder).header.rows == 0
+
+
 # Erasing
 
 
