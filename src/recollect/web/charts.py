@@ -10,6 +10,7 @@ from typing import Any
 
 from recollect.decay import FADED, FADING
 from recollect.shown import size
+from recollect.web.words import shown
 
 Options = dict[str, Any]
 
@@ -48,7 +49,11 @@ def types(counts: Counter[str]) -> Options:
         **_calm(),
         "grid": {"left": 8, "right": 24, "top": 8, "bottom": 8, "containLabel": True},
         "xAxis": {"type": "value", "minInterval": 1, "splitLine": {"lineStyle": {"color": _LINE}}},
-        "yAxis": {"type": "category", "data": [name[:24] for name, _ in common], "axisTick": {"show": False}},
+        "yAxis": {
+            "type": "category",
+            "data": [shown(name[:24]) for name, _ in common],
+            "axisTick": {"show": False},
+        },
         "series": [
             {"type": "bar", "data": rows, "barMaxWidth": 22, "label": {"show": True, "position": "right"}}
         ],
