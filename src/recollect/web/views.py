@@ -120,7 +120,7 @@ def _change(number: int, version: Version) -> str:
 
 def hit_views(hits: Hits, place: Place) -> list[View]:
     """Return hits, their bars drawn to the scale of the best one."""
-    scale = max((_total(hit.why.parts) for hit in hits), default=0.0) or 1.0
+    scale = max((_total(hit.why.parts) for hit in hits), default=0.0)
     return [_hit_view(hit, place, scale) for hit in hits]
 
 

@@ -1,0 +1,36 @@
+"""What the lists send to the browser."""
+
+from nicegui import Client
+from tests.web.page import on_a_page
+
+from recollect.web.components import FindingList, NoteList
+
+
+def test_a_list_sends_again_only_what_has_changed() -> None:
+    async def steps(page: Client) -> None:
+        notes = NoteList()
+        notes.show(notes=[{"key": "1"}], locked=False)
+        page.outbox.updates.clear()
+        notes.show(notes=[{"key": "1"}])
+        assert notes.id not in page.outbox.updates
+        notes.show(notes=[{"key": "2"}])
+        assert notes.id in page.outbox.updates
+
+    on_a_page(steps)
+
+
+def test_a_list_keeps_what_it_was_not_given_anew() -> None:
+    async def steps(_: Client) -> None:
+        findings = FindingList()
+        findings.show(findings=["a"], busy=True)
+        findings.show(busy=False)
+        assert findings.props == {"findings": ["a"], "busy": False}
+
+    on_a_page(steps)
+
+
+def test_each_list_has_a_component_of_its_own() -> None:
+    async def steps(_: Client) -> None:
+        assert NoteList().component != FindingList().component
+
+    on_a_page(steps)

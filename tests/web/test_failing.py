@@ -1,0 +1,48 @@
+"""What stands in place of a page that is not there, or that failed."""
+
+import subprocess
+import sys
+
+import pytest
+
+ASKED = """
+import sys
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+import recollect
+from recollect.web import mount
+
+def access(request):
+    raise RuntimeError("the key is 4711")
+
+app = FastAPI()
+with recollect.open(sys.argv[1]) as home:
+    mount(app, home, project=Path(sys.argv[1]), access=access)
+    with TestClient(app, raise_server_exceptions=False) as http:
+        for path in ("/a/default/sessions", "/nowhere"):
+            answer = http.get(path)
+            print(answer.status_code, answer.text.replace("\\n", " "))
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return what a browser gets for a page that fails, and for one that is not there."""
+    command = [sys.executable, "-c", ASKED, str(tmp_path_factory.mktemp("failing"))]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True)
+    return done.stdout.splitlines()
+
+
+def test_a_page_that_failed_keeps_the_words_of_the_error_to_itself(answers: list[str]) -> None:
+    assert answers[0].startswith("500 ")
+    assert "This page failed" in answers[0]
+    assert "4711" not in answers[0]
+
+
+def test_an_address_without_a_page_is_answered_as_not_found(answers: list[str]) -> None:
+    assert answers[1].startswith("404 ")
+    assert "There is no such page" in answers[1]
+
+
+def test_what_stands_in_place_of_a_page_looks_like_one(answers: list[str]) -> None:
+    assert ["/_recollect/style.css" in answer for answer in answers] == [True, True]

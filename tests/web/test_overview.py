@@ -1,0 +1,148 @@
+"""What the overview reads, and what it says of it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nicegui import Client, ui
+from tests.memories import SESSIONS, Letters
+from tests.web.page import every, on_a_page, words_of
+
+import recollect
+from recollect import Home, Notes, StoreError
+from recollect.chat.offline import OfflineResponder
+from recollect.web.answering import Talking
+from recollect.web.pages import overview
+from recollect.web.site import Open, Place, Site
+
+
+class Far(Letters):
+    """An embedder that is asked behind everybody's back, as it may take its time."""
+
+    is_remote = True
+
+
+def place_in(home: Home) -> Place:
+    notes = Notes(home.root)
+    site = Site(home, notes, lambda _: Open(), Talking(notes, OfflineResponder()))
+    return Place(site, home.agent("default"), Open(), {})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with recollect.open(tmp_path, embedder="none") as home:
+        yield place_in(home)
+
+
+def written(place: Place, session: str, *lines: dict[str, Any]) -> None:
+    """Write a log as another program would."""
+    log = place.site.home.root / SESSIONS / f"{session}.ndjson"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    whole = [
+        {"id": str(at), "ts": "2026-03-01T12:00:00Z", "type": "note", "data": {}} | line
+        for at, line in enumerate(lines)
+    ]
+    log.write_text("".join(json.dumps(line) + "\n" for line in whole), "utf-8")
+
+
+def page_of(place: Place) -> list[str]:
+    """Return what the page says once it has looked."""
+    said: list[str] = []
+
+    async def steps(page: Client) -> None:
+        await overview.build(place)
+        [timer] = every(page, ui.timer)
+        await timer.callback()  # type: ignore[misc]
+        said.extend(words_of(page))
+
+    on_a_page(steps)
+    return said
+
+
+def test_an_agent_without_entries_has_an_overview_of_nothing(place: Place) -> None:
+    found = overview.gather(place)
+    assert (found.sessions, found.entries, found.days, found.types, found.faded) == ([], 0, {}, {}, 0)
+    assert found.disk["Logs"] == 0
+
+
+def test_entries_count_on_the_day_that_it_was_in_utc(place: Place) -> None:
+    written(place, "s", {"ts": "2026-03-01T23:30:00-05:00"}, {"ts": "2026-03-01T00:30:00+01:00"}, {})
+    days = {date(2026, 2, 28): 1, date(2026, 3, 1): 1, date(2026, 3, 2): 1}
+    assert overview.gather(place).days == days
+
+
+def test_what_was_deleted_is_in_no_chart(place: Place) -> None:
+    written(place, "s", {"type": "decision"}, {"type": "finding"}, {"id": "0", "deleted": True})
+    found = overview.gather(place)
+    assert (found.entries, found.types) == (1, Counter(["finding"]))
+
+
+def test_a_pinned_entry_never_counts_as_faded(place: Place) -> None:
+    old = {"ts": "2020-01-01T00:00:00Z"}
+    written(place, "s", old, old | {"pinned": True}, {"ts": "2999-01-01T00:00:00Z"})
+    assert overview.gather(place).faded == 1
+
+
+def test_only_so_many_sessions_are_read_from_the_last_changed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "_MOST_SESSIONS", 1)
+    place.agent.session("old").add("decision", {"content": "x"}, ts="2026-03-01T12:00:00Z")
+    place.agent.session("new").add("finding", {"content": "y"})
+    found = overview.gather(place)
+    assert (found.read, found.types, found.entries) == (1, Counter(["finding"]), 2)
+
+
+def test_one_session_is_read_however_many_entries_it_has(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "_MOST_ENTRIES", 2)
+    written(place, "one", {}, {}, {})
+    written(place, "two", {}, {}, {})
+    found = overview.gather(place)
+    assert (found.read, found.types.total(), found.entries) == (1, 3, 6)
+
+
+def test_the_weight_of_the_index_is_that_of_its_files(place: Place) -> None:
+    place.agent.session("s").add("note", {"content": "x"})
+    overview.gather(place)
+    files = [path for path in (place.site.home.root / ".index" / "default").rglob("*") if path.is_file()]
+    found = overview.gather(place)
+    assert found.disk == {"Logs": found.sessions[0].size, "Index": sum(path.stat().st_size for path in files)}
+
+
+def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(place, "one", {})
+    written(place, "two", {})
+    assert "When the entries were made." in page_of(place)
+    monkeypatch.setattr(overview, "_MOST_SESSIONS", 1)
+    assert "When the entries of the 1 session changed last were made." in page_of(place)
+
+
+def test_an_index_of_words_says_so_and_why(place: Place) -> None:
+    written(place, "s", {})
+    index = page_of(place)[-1]
+    assert index.startswith("Recall goes by words only: ")
+    assert index.endswith("It has taken in all logs.")
+
+
+def test_an_index_of_vectors_says_what_is_still_without_one(tmp_path: Path) -> None:
+    with recollect.open(tmp_path, embedder=Far(26)) as home:
+        home.agent("default").session("s").add_many([{"id": "a", "text": "abc"}, {"id": "b", "text": "b"}])
+        index = page_of(place_in(home))[-1]
+    assert index.startswith("Recall goes by words and by meaning, with letters: ")
+    assert index.endswith("It has taken in all logs. 2 entries still without a vector.")
+
+
+def test_what_cannot_be_read_is_told_in_place_of_the_charts(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Place) -> None:
+        raise StoreError("the disk failed")
+
+    monkeypatch.setattr(overview, "gather", fail)
+    assert page_of(place)[-2:] == ["That did not work. ", "the disk failed"]
