@@ -3,39 +3,30 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from nicegui import Client, ui
-from tests.memories import SESSIONS, Letters
+from tests.memories import SESSIONS
 from tests.web.page import every, on_a_page, words_of
 
 import recollect
-from recollect import Home, Notes, StoreError
+from recollect import Hits, Notes, StoreError
 from recollect.chat.offline import OfflineResponder
 from recollect.web.answering import Talking
 from recollect.web.pages import overview
 from recollect.web.site import Open, Place, Site
 
 
-class Far(Letters):
-    """An embedder that is asked behind everybody's back, as it may take its time."""
-
-    is_remote = True
-
-
-def place_in(home: Home) -> Place:
-    notes = Notes(home.root)
-    site = Site(home, notes, lambda _: Open(), Talking(notes, OfflineResponder()))
-    return Place(site, home.agent("default"), Open(), {})
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     with recollect.open(tmp_path, embedder="none") as home:
-        yield place_in(home)
+        notes = Notes(tmp_path)
+        site = Site(home, notes, lambda _: Open(), Talking(notes, OfflineResponder()))
+        yield Place(site, home.agent("default"), Open(), {})
 
 
 def written(place: Place, session: str, *lines: dict[str, Any]) -> None:
@@ -123,19 +114,24 @@ def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pyte
     assert "When the entries of the 1 session changed last were made." in page_of(place)
 
 
-def test_an_index_of_words_says_so_and_why(place: Place) -> None:
-    written(place, "s", {})
-    index = page_of(place)[-1]
-    assert index.startswith("Recall goes by words only: ")
-    assert index.endswith("It has taken in all logs.")
-
-
-def test_an_index_of_vectors_says_what_is_still_without_one(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Far(26)) as home:
-        home.agent("default").session("s").add_many([{"id": "a", "text": "abc"}, {"id": "b", "text": "b"}])
-        index = page_of(place_in(home))[-1]
-    assert index.startswith("Recall goes by words and by meaning, with letters: ")
-    assert index.endswith("It has taken in all logs. 2 entries still without a vector.")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Hits(reason="no model\x07"), "by words only: no model\\x07. It has taken in all logs."),
+        (Hits(reason="off", stale=True), "by words only: off. It is behind the logs."),
+        (
+            Hits(embedder="letters", reason="named", pending=1),
+            "by words and by meaning, with letters: named. It has taken in all logs."
+            " 1 entry still without a vector.",
+        ),
+    ],
+)
+def test_the_page_says_how_the_index_stands(
+    place: Place, monkeypatch: pytest.MonkeyPatch, answer: Hits, told: str
+) -> None:
+    found = replace(overview.gather(place), answer=answer)
+    monkeypatch.setattr(overview, "gather", lambda _: found)
+    assert page_of(place)[-1] == f"Recall goes {told}"
 
 
 def test_what_cannot_be_read_is_told_in_place_of_the_charts(
