@@ -6,7 +6,6 @@ import pytest
 
 from recollect.chat import ModelError, choose
 from recollect.chat.anthropic_model import AnthropicModel
-from recollect.chat.endpoint import check_package
 from recollect.chat.offline import OfflineResponder
 from recollect.chat.openai_model import OpenAIModel
 
@@ -67,11 +66,6 @@ def test_a_missing_key_names_its_variable(word: str, variable: str) -> None:
 def test_a_name_of_another_form_is_refused(word: str) -> None:
     with pytest.raises(ValueError, match="model"):
         choose(word, KEYS)
-
-
-def test_a_missing_package_is_named_with_the_extra() -> None:
-    with pytest.raises(ModelError, match=r"pip install 'recollect\[chat\]'"):
-        check_package("no_such_package")
 
 
 def test_a_model_shows_no_key() -> None:

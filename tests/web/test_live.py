@@ -11,6 +11,7 @@ from tests.web.page import every, on_a_page, within, words_of
 
 from recollect import StoreError
 from recollect.web.live import Live
+from recollect.web.parts import Said
 
 
 class Source:
@@ -69,8 +70,10 @@ def test_a_trouble_is_told_once_and_goes_when_it_is_over() -> None:
 
     async def steps(page: Client) -> None:
         await source.live().start()
-        await look(page, 2)
-        assert alerts(page) == ["locked"]
+        await look(page)
+        told = every(page, Said)
+        await look(page)
+        assert (alerts(page), every(page, Said)) == (["locked"], told)
         await look(page)
         assert (alerts(page), source.drawn) == ([], [[1]])
 

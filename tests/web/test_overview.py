@@ -120,9 +120,8 @@ def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pyte
         (Hits(reason="no model\x07"), "by words only: no model\\x07. It has taken in all logs."),
         (Hits(reason="off", stale=True), "by words only: off. It is behind the logs."),
         (
-            Hits(embedder="letters", reason="named", pending=1),
-            "by words and by meaning, with letters: named. It has taken in all logs."
-            " 1 entry still without a vector.",
+            Hits(embedder="x", reason="named", pending=2),
+            "by words and by meaning, with x: named. It has taken in all logs. 2 entries still without a vector.",
         ),
     ],
 )

@@ -44,7 +44,7 @@ class Endpoint:
 
     def _told(self, error: Exception) -> str:
         status = getattr(error, "status_code", None)
-        words = str(error).replace(self.key, "***")[:300].rstrip(".")
+        words = str(error).replace(self.key, "***")[:300].rstrip(".") or "no reason was given"
         if status in _DENIED:
             return f"refuses the key ({status}): check {self.key_variable}."
         if status == _BUSY:
