@@ -117,11 +117,11 @@ def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (Hits(reason="no model\x07"), "by words only: no model\\x07. It has taken in all logs."),
-        (Hits(reason="off", stale=True), "by words only: off. It is behind the logs."),
+        (Hits(reason="no model\x07"), "words only: no model\\x07. It has taken in all logs."),
+        (Hits(reason="off", stale=True), "words only: off. It is behind the logs."),
         (
-            Hits(embedder="x", reason="named", pending=2),
-            "by words and by meaning, with x: named. It has taken in all logs. 2 entries still without a vector.",
+            Hits(embedder="x", reason="own", pending=2),
+            "words and by meaning, with x: own. It has taken in all logs. 2 entries still without a vector.",
         ),
     ],
 )
@@ -130,7 +130,7 @@ def test_the_page_says_how_the_index_stands(
 ) -> None:
     found = replace(overview.gather(place), answer=answer)
     monkeypatch.setattr(overview, "gather", lambda _: found)
-    assert page_of(place)[-1] == f"Recall goes {told}"
+    assert page_of(place)[-1] == f"Recall goes by {told}"
 
 
 def test_what_cannot_be_read_is_told_in_place_of_the_charts(
