@@ -39,9 +39,10 @@ def demo(
     from recollect.cli.demo_home import make
     from recollect.cli.demo_story import story
 
-    root = Path(home).expanduser().absolute()
+    place = Path(home).expanduser()  # What it tells to type stands in quotes, where no shell does that.
+    root = place.absolute()
     start_clean(root)
-    shown = make(root, home)
+    shown = make(root, str(place))
     show(Answer(_document(shown), Constrain(Group(*story(shown)), _WIDTH)), as_json=json)
 
 

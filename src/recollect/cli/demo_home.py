@@ -49,7 +49,7 @@ class Shown:
     """What the demo has found out, before it is printed."""
 
     place: str
-    """The demo's folder, as the user named it."""
+    """The demo's folder, as the user named it, without ``~``."""
     root: Path
     entries: int
     answers: tuple[tuple[str, Hits], ...]
