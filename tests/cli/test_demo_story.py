@@ -22,6 +22,8 @@ def told(place: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, "me")  # A short one, so that no command is longer than a line.
     monkeypatch.setenv("PATH", os.devnull)  # Where the command is not installed, python -m calls it.
 
 
