@@ -201,7 +201,7 @@ def check_rebuild_and_doctor(factory: Factory) -> None:
         store.append(AGENT, "s1", [record("a", "walnut")])
         told: list[tuple[int, int]] = []
         same(store.rebuild(lambda done, of: told.append((done, of))), 1, "one session was read")
-        same(told[-1:], [told[-1][::-1]], "progress ends at the end")
+        same([done == of for done, of in told[-1:]], [True], "progress ends at the end")
         store.sync()
         same(search(store, ["walnut"]), ["a"], "what was found is found again")
         same({finding.level for finding in store.doctor()}, {"ok"}, "all is well")

@@ -1,0 +1,43 @@
+"""Stores that do all but one thing right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.layout import LAYOUTS
+from recollect.store.files import FileStore
+from recollect.testing import Check, Factory
+
+Fault = Callable[..., Any]
+"""What a method does in place of the right thing; it is given the sound store first."""
+
+
+class Broken:
+    """Passes every call on, but for one method."""
+
+    def __init__(self, sound: Any, method: str, fault: Fault) -> None:
+        self._sound, self._method, self._fault = sound, method, fault
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self._fault, self._sound) if name == self._method else getattr(self._sound, name)
+
+
+def fails(check: Check, method: str, fault: Fault, folder: Path) -> str:
+    """Return why a check fails for a store with a fault in one method."""
+    numbers = count()
+
+    def opened() -> Any:
+        store = FileStore(folder / str(next(numbers)), LAYOUTS["default"])
+        return closing(Broken(store, method, fault))
+
+    factory: Factory = opened
+    with pytest.raises(AssertionError) as failed:
+        check(factory)
+    return str(failed.value)

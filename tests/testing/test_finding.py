@@ -1,0 +1,94 @@
+"""The checks of what is found tell a store that does one thing wrong."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.testing.broken import Fault, fails
+
+from recollect.testing import Check, finding
+
+
+def worst_first(store: Any, terms: Any, scope: Any, limit: int) -> Any:
+    return store.search(terms, scope, 50)[::-1][:limit]
+
+
+def of_all_types(store: Any, terms: Any, scope: Any, limit: int) -> Any:
+    return store.search(terms, replace(scope, types=None), limit)
+
+
+def changing_nothing(store: Any, agent: str, session: str, record: dict[str, Any]) -> Any:
+    return store.find(agent, record["id"], session)[0]
+
+
+def of_today(store: Any, *of: Any, **how: Any) -> Any:
+    how.pop("as_of", None)
+    return store.entries(*of, **how)
+
+
+def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
+    shutil.rmtree(folder, ignore_errors=True)
+    return store.backup(folder, progress)
+
+
+@pytest.mark.parametrize(
+    ("check", "method", "fault", "told"),
+    [
+        (finding.check_search, "search", worst_first, "the best one first"),
+        (finding.check_search_in_scope, "search", of_all_types, "a search in {'types': ('note',)}"),
+        (finding.check_search_follows_changes, "amend", changing_nothing, "the old words are gone"),
+        (
+            finding.check_neighbours,
+            "neighbours",
+            lambda store, keys, reach, scope: store.neighbours(keys, reach - 1, scope),
+            "neighbours of types None",
+        ),
+        (finding.check_counts_and_links, "count", lambda *_, wait: wait, "counts add up"),
+        (
+            finding.check_pinned_and_standing,
+            "standing",
+            lambda store, agent, _: store.standing(agent, 9),
+            "the newest preferences and decisions",
+        ),
+        (
+            finding.check_history,
+            "history",
+            lambda store, *of: store.history(*of)[-1:],
+            "all versions in order",
+        ),
+        (finding.check_time_travel_and_archive, "entries", of_today, "entries as they were"),
+        (
+            finding.check_search_in_the_past,
+            "past",
+            lambda store, agent, _, moment: store.past(agent, None, moment),
+            "what was there of sessions ['s1']",
+        ),
+        (
+            finding.check_matching_and_pinned,
+            "matching",
+            lambda store, agent, text, _: store.matching(agent, text, None),
+            "in one session, in any case",
+        ),
+        (
+            finding.check_keys,
+            "numbering",
+            lambda *_: object(),
+            "an entry more leaves the keys of others alone",
+        ),
+        (finding.check_backup, "backup", into_any_folder, "expected ValueError"),
+        (
+            finding.check_rebuild_and_doctor,
+            "rebuild",
+            lambda store, _: store.rebuild(None),
+            "progress ends at the end",
+        ),
+    ],
+)
+def test_a_store_that_finds_something_wrong_is_told_what(
+    check: Check, method: str, fault: Fault, told: str, tmp_path: Path
+) -> None:
+    assert fails(check, method, fault, tmp_path).startswith(told)

@@ -1,0 +1,84 @@
+"""The checks of what is written tell a store that does one thing wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.testing.broken import Broken, Fault, fails
+
+from recollect.testing import Check, writing
+
+
+def one_by_one(store: Any, agent: str, session: str, records: list[Any]) -> list[Any]:
+    return [entry for record in records for entry in store.append(agent, session, [record])]
+
+
+def giving_back_the_given(store: Any, agent: str, session: str, records: list[Any]) -> Any:
+    kept = store.append(agent, session, records)
+    return [replace(entry, line=record) for entry, record in zip(kept, records, strict=True)]
+
+
+def losing_one(store: Any, agent: str, session: str, records: list[Any]) -> Any:
+    return store.append(agent, session, [record for record in records if record["id"] != "c7"])
+
+
+def losing_tags(store: Any, agent: str, session: str, record: dict[str, Any]) -> Any:
+    return store.amend(agent, session, record | {"tags": None})
+
+
+def oldest_first(store: Any, agent: str, session: str, limit: int | None, types: Any) -> Any:
+    return store.entries(agent, session, None, types)[:limit]
+
+
+def newest(store: Any, agent: str, session: str, *more: Any) -> Any:
+    return store.entries(agent, session, 1, *more[1:])
+
+
+def making_sessions(store: Any, agent: str, session: str, *more: Any) -> Any:
+    store.create(agent, session)
+    return store.entries(agent, session, *more)
+
+
+def overwriting(store: Any, agent: str) -> Any:
+    return Broken(store.files(agent), "append", lambda files, path, text: files.write(path, text))
+
+
+@pytest.mark.parametrize(
+    ("check", "method", "fault", "told"),
+    [
+        (writing.check_append_and_entries, "entries", newest, "entries returns what was appended"),
+        (writing.check_append_is_all_or_nothing, "append", one_by_one, "a refused append makes no session"),
+        (
+            writing.check_append_of_a_known_id,
+            "append",
+            giving_back_the_given,
+            "the entry as it is comes back",
+        ),
+        (writing.check_puts_and_patches, "amend", losing_tags, "a put keeps time, type and reserved keys"),
+        (
+            writing.check_put_makes_or_replaces,
+            "put",
+            lambda store, *to: store.put(*to[:2], to[2][-1:]),
+            "put",
+        ),
+        (writing.check_delete, "find", lambda store, *of: store.history(*of), "find without the deleted one"),
+        (writing.check_order_and_limits, "entries", oldest_first, "the newest two, oldest first"),
+        (writing.check_missing_things, "entries", making_sessions, "nothing to remove"),
+        (
+            writing.check_sessions,
+            "sessions",
+            lambda store, of: store.sessions(of)[1:],
+            "all sessions are listed",
+        ),
+        (writing.check_names, "check_agent", lambda _, slug: slug, "expected InvalidAgentIdError"),
+        (writing.check_files, "files", overwriting, "append"),
+        (writing.check_threads, "append", losing_one, "every entry of every thread"),
+    ],
+)
+def test_a_store_that_writes_something_wrong_is_told_what(
+    check: Check, method: str, fault: Fault, told: str, tmp_path: Path
+) -> None:
+    assert fails(check, method, fault, tmp_path).startswith(told)
