@@ -7,6 +7,7 @@ import pytest
 
 ASKED = """
 import sys
+from pathlib import Path
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 import recollect
