@@ -28,7 +28,7 @@ def harmless(text: str) -> str:
 def _escape(letter: str) -> str:
     if letter in _SHOWN or unicodedata.category(letter) not in _HIDDEN:
         return letter
-    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return letter.encode("unicode_escape").decode("ascii")
 
 
 def clipped(text: str, length: int = _CLIP) -> str:
@@ -55,7 +55,7 @@ def size(count: int) -> str:
     """
     amount = float(count)
     for unit in ("B", "KiB", "MiB"):
-        if amount < _KIBI:
+        if round(amount, 1) < _KIBI:
             return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= _KIBI
     return f"{amount:.1f} GiB"
@@ -70,5 +70,10 @@ def counted(count: int, word: str) -> str:
     """
     if count == 1:
         return f"1 {word}"
-    is_changed = word.endswith("y") and word[-2] not in "aeiou"
-    return f"{count:,} {word[:-1]}ies" if is_changed else f"{count:,} {word}s"
+    return f"{count:,} {_plural(word)}"
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y") and word[-2] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.shown import clipped, counted, size
 from recollect.web.site import address
 from recollect.web.words import ago, shown
 
@@ -36,15 +35,6 @@ def test_ordinary_text_of_any_script_is_shown_as_it_is() -> None:
 )
 def test_a_time_is_told_in_its_largest_unit(past: timedelta, said: str) -> None:
     assert ago(NOW - past, NOW) == said
-
-
-def test_sizes_and_numbers_are_told_with_their_units() -> None:
-    assert [size(5), size(58_450), size(3 << 30)] == ["5 B", "57.1 KiB", "3.0 GiB"]
-    assert [counted(1, "day"), counted(2, "day"), counted(2, "entry")] == ["1 day", "2 days", "2 entries"]
-
-
-def test_a_long_text_ends_with_three_dots() -> None:
-    assert clipped("one two three", 9) == "one two…"
 
 
 def test_an_address_holds_any_id_of_a_session() -> None:

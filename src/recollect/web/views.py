@@ -77,7 +77,7 @@ def _worth(entry: Entry, now: datetime) -> View:
     share = min(1.0, max(0.0, faded))
     return {
         "worth": f"{faded:.2f}",
-        "worthTitle": title.replace("accesss", "accesses"),
+        "worthTitle": title,
         "worthWidth": f"{share:.0%}",
     }
 
