@@ -40,19 +40,24 @@ def entry_document(entry: Entry) -> Document:
 def record_document(agent: str, session: str, record: Record) -> Document:
     """Return the document of an entry from what ``Session.records`` gives, many times faster."""
     if "agent" in record or "session" in record:
-        record = _nested(record, payload_of(record))
+        record = _nested(record)
     return {"agent": agent, "session": session, **record}
 
 
-def _nested(line: Record, payload: Record) -> Record:
-    rest = {key: value for key, value in line.items() if key not in payload}
-    return {key: value for key, value in rest.items() if key not in ("agent", "session")} | {"data": payload}
+def _nested(line: Record) -> Record:
+    payload = payload_of(line)
+    beside = {"agent", "session"} if payload is line.get("data") else payload.keys()
+    return {key: value for key, value in line.items() if key not in beside} | {"data": payload}
 
 
 def version_document(version: Version) -> Document:
-    """Return one version of an entry: as an entry, with when it was written and whether it is a deletion."""
+    """Return one version of an entry: as an entry, with when it was written and whether it is a deletion.
+
+    A flat payload that has a key ``written`` itself goes under ``data``, too.
+    """
+    line = _nested(version.line) if "written" in version.line else version.line
     written = {"written": format_time(version.written), "deleted": version.deleted}
-    return {**entry_document(version), **written}
+    return {**record_document(version.agent, version.session, line), **written}
 
 
 def why_document(why: Why) -> Document:
