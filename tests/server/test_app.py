@@ -1,12 +1,11 @@
 """The app as pages are added to it, called in this process."""
 
-import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import fastapi
 import pytest
+from tests.server.asgi import scope_of, sent_by
 
 import recollect
 from recollect.server import Tokens, create_app, signed_in
@@ -34,26 +33,8 @@ def app(tmp_path: Path) -> fastapi.FastAPI:
     return create_app(recollect.open(tmp_path), tokens=Tokens(tmp_path), web=pages)
 
 
-def asked(app: fastapi.FastAPI, path: str, kind: str = "http", **headers: str) -> list[dict[str, Any]]:
-    """Send one request to an app, and return the messages of its answer."""
-    names = {"host": "localhost", **headers}
-    scope = {
-        "type": kind, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
-        "scheme": "http",
-        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in names.items()],
-        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "root_path": "", "http_version": "1.1",
-    }  # fmt: skip
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": f"{kind}.{'request' if kind == 'http' else 'connect'}"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    with suppress(RuntimeError):  # Raised once more after the answer, for the server's log.
-        asyncio.run(app(scope, receive, send))
-    return sent
+def asked(app: fastapi.FastAPI, path: str, kind: str = "http", **headers: str) -> list[Any]:
+    return sent_by(app, scope_of(path, kind, **headers))
 
 
 def bearer(app: fastapi.FastAPI, agents: list[str] | None = None) -> str:

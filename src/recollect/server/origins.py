@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Mapping
-from urllib.parse import urlsplit
 
 from recollect.server.problems import ProblemError
 
@@ -71,8 +70,8 @@ def _foreign() -> ProblemError:
 
 
 def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
-    parts = urlsplit(origin)
-    return parts.scheme in ("http", "https") and parts.netloc.lower() == headers.get("host", "").lower()
+    scheme, _, authority = origin.lower().partition("://")
+    return scheme in ("http", "https") and authority == headers.get("host", "").lower()
 
 
 def _name_in(host: str) -> str:
