@@ -14,12 +14,13 @@ def scope_of(
     """Return the scope of a request for a path as it was sent; headers are named with underscores."""
     path, _, query = path.partition("?")
     names = {"host": "localhost", **headers}
-    return {
-        "type": kind, "method": method, "path": unquote(path), "raw_path": quote(path, safe="/%").encode(),
+    scope = {
+        "type": kind, "path": unquote(path), "raw_path": quote(path, safe="/%").encode(),
         "query_string": query.encode(), "scheme": scheme,
         "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in names.items()],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "root_path": "", "http_version": "1.1",
     }  # fmt: skip
+    return scope | {"method": method} if kind == "http" else scope
 
 
 def sent_by(app: ASGIApp, scope: Scope, *pieces: bytes) -> list[Any]:

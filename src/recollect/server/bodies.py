@@ -39,7 +39,7 @@ class Bodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, or answer that it is too large or too slow."""
-        if scope["type"] != "http" or not _has_body(Headers(scope=scope)):
+        if scope["type"] != "http" or not _may_have_body(scope):
             await self._app(scope, receive, send)
             return
         most = _STRANGERS if scope.get(SCOPE_KEY) is None else self._limits.body
@@ -85,8 +85,11 @@ def _too_large(most: int) -> ProblemError:
 _CLOSE = {"Connection": "close"}
 
 
-def _has_body(headers: Headers) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+def _may_have_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    # From HTTP/2 on, which another server than ours may speak, a body needs no header that says so.
+    announced = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+    return announced or not scope["http_version"].startswith("1")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.errors import StoreError
+from recollect.errors import RecollectError
 from recollect.server.access import AGAIN_KEY, SCOPE_KEY, Access
 from recollect.server.gate import Gate, cookies_of
 from recollect.server.origins import SAFE, Origins
@@ -86,7 +86,7 @@ class Guard:
     def _again(self, scope: Scope) -> Access | None:
         try:
             return self._access(scope, Headers(scope=scope), "GET")
-        except (ProblemError, StoreError):
+        except (ProblemError, RecollectError):
             return None
 
 
