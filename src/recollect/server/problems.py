@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from recollect.failures import FORESEEN, MISSING, WRONG, code_of, message_of
+from recollect.shown import clipped
 
 MEDIA_TYPE = "application/problem+json"
 _STATUSES: Mapping[str, int] = {
@@ -24,6 +25,8 @@ _STATUSES: Mapping[str, int] = {
     "embedder_unavailable": 503,
 }
 """Statuses of single codes; those of their kinds are in ``status_of``."""
+_KEY = 80
+"""Letters of a key that a problem repeats."""
 _RETRIED = frozenset({"lock_timeout", "purge_pending"})
 
 
@@ -92,10 +95,14 @@ async def _own(_: Request, error: Exception) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  What it is registered for.
-    # The input itself is not repeated: it may be long, and it may be a memory.
-    errors = [{"at": "/".join(map(str, found["loc"])), "message": found["msg"]} for found in error.errors()]
+    # The input itself is not repeated: it may be long, and it may be a memory. So may be a key.
+    errors = [{"at": _place(found["loc"]), "message": found["msg"]} for found in error.errors()]
     detail = "; ".join(f"{found['at']}: {found['message']}" for found in errors[:3])
     return problem(400, "invalid_argument", detail, errors=errors[:20])
+
+
+def _place(keys: Iterable[object]) -> str:
+    return "/".join(clipped(str(key), _KEY) for key in keys)
 
 
 _CODES = {400: "invalid_argument", 404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}

@@ -1,0 +1,92 @@
+"""What requests carry, in its shape: what it means is the library's to say."""
+
+import inspect
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from recollect.server import requests
+from recollect.server.requests import Change, Keys, NamedNote, NewEntry
+
+KINDS = [
+    kind for _, kind in inspect.getmembers(requests, inspect.isclass) if kind.__module__ == requests.__name__
+]
+FREE = st.text().filter(
+    lambda key: key not in Keys.model_fields and key not in {"id", "ts", "session", "self"}
+)
+PAYLOAD = st.dictionaries(
+    FREE | st.sampled_from(["keys", "model_dump", "__class__"]), st.integers() | st.text()
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_example_of_the_description_is_a_body_that_is_taken(kind: type[BaseModel]) -> None:
+    for example in kind.model_json_schema().get("examples", []):
+        assert kind.model_validate(example).model_dump(exclude_unset=True) == example
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(kind, requests.Body)])
+def test_a_body_has_no_field_that_the_description_does_not_name(kind: type[BaseModel]) -> None:
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        kind.model_validate({"unheard_of": 1})
+
+
+@pytest.mark.parametrize("kind", [Change, NewEntry])
+@given(payload=PAYLOAD)
+def test_keys_of_any_name_are_payload_as_they_were_given(kind: type[Keys], payload: dict[str, Any]) -> None:
+    assert kind.model_validate(payload).keys() == payload
+
+
+def test_what_was_not_given_is_no_key_and_null_is_one() -> None:
+    assert Change.model_validate({}).keys() == {}
+    assert Change.model_validate({"tags": None}).keys() == {"tags": None}
+
+
+@pytest.mark.parametrize("key", ["id", "session", "self"])
+def test_a_change_cannot_name_the_entry_anew(key: str) -> None:
+    with pytest.raises(ValueError, match=f"'{key}' cannot be changed.*inside data"):
+        Change.model_validate({key: "x", "text": "y"}).keys()
+    assert Change.model_validate({"data": {key: "x"}}).keys() == {"data": {key: "x"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "wrong"),
+    [
+        ("NewEntry", "id", ""),
+        ("NewEntry", "type", 5),
+        ("NewEntry", "tags", "auth"),
+        ("NewEntry", "pinned", 1),
+        ("NewEntry", "priority", "0.5"),
+        ("NewEntry", "data", []),
+        ("RecallQuery", "limit", -1),
+        ("RecallQuery", "limit", 1001),
+        ("RecallQuery", "limit", "10"),
+        ("RecallQuery", "min_priority", float("nan")),
+        ("RecallQuery", "neighbours", 101),
+        ("ContextQuery", "budget", -1),
+        ("ContextQuery", "budget", 1_000_001),
+        ("Increments", "increments", {"x": -1}),
+        ("Increments", "increments", {"x": 1_000_001}),
+        ("Increments", "increments", {"x": True}),
+        ("Indexing", "re_embed", ""),
+        ("Indexing", "re_embed", "minilm\n"),
+        ("Indexing", "re_embed", "../x"),
+        ("Purging", "text", ""),
+        ("NewNote", "type", "project"),
+        ("NewNote", "line", 0),
+        ("Link", "to", ""),
+        ("Link", "rel", ""),
+    ],
+)
+def test_what_has_the_wrong_type_or_size_is_named_by_its_field(kind: str, field: str, wrong: object) -> None:
+    with pytest.raises(ValidationError) as refused:
+        getattr(requests, kind).model_validate({field: wrong})
+    assert field in {error["loc"][0] for error in refused.value.errors() if error["type"] != "missing"}
+
+
+def test_a_note_is_taken_as_a_list_of_notes_has_it() -> None:
+    listed = {"content": "Use pnpm", "type": "Project", "source": "/p/AGENTS.md", "line": 3}
+    assert NamedNote.model_validate(listed) == NamedNote(content="Use pnpm", type="Project", line=3)
