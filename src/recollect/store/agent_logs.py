@@ -33,6 +33,9 @@ T = TypeVar("T")
 SNAPSHOTS = 4
 """Sessions of one agent that are kept in memory whole, once they were read whole."""
 
+_NEVER_TOO_MANY = 1
+"""So many logs of an agent may always be open; whether more may be is looked at whenever one is used."""
+
 _TRIES = 5
 """How often a question is asked again when the log changed while it was answered."""
 
@@ -86,8 +89,9 @@ class AgentLogs:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
                 log = self._logs[session] = _Log(self.folder, name, lock, session, durable=self._durable)
-                self.close_some()
             self._logs.move_to_end(session)
+            if len(self._logs) > _NEVER_TOO_MANY:
+                self.close_some()  # Also those that were in use when it became too many.
             return log
 
     def archive(self, session: str) -> Log:
