@@ -17,6 +17,8 @@ from recollect.vector import unit
 
 ALL = Scope("a")
 SPACE = "letters"
+PAGE = 4096
+TEXTS = [f"text {number:02}" for number in range(20)]
 
 
 @pytest.fixture
@@ -84,3 +86,25 @@ def test_pending_entries_follow_types_and_rebuilding(store: FileStore, session: 
     assert pending(store, Scope("a", types=("note",))) == []
     store.rebuild(None)
     assert pending(store) == ["one", "two"]
+
+
+def misplace(index: Path, text: bytes) -> None:
+    """Give the row with this text the number 0, amid higher ones, as a flipped byte does."""
+    raw = bytearray(index.read_bytes())
+    at = raw.index(text)
+    page = at // PAGE * PAGE
+    count = int.from_bytes(raw[page + 3 : page + 5])
+    pointers = raw[page + 8 : page + 8 + 2 * count]
+    cells = [page + int.from_bytes(pointers[place : place + 2]) for place in range(0, 2 * count, 2)]
+    cell = max(start for start in cells if start < at)
+    raw[cell + 1] = 0  # After the length of the row, which is a byte for rows as short as ours.
+    index.write_bytes(raw)
+
+
+def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path: Path) -> None:
+    with recollect.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s1").add_many({"text": text} for text in TEXTS)
+    [index] = tmp_path.glob(".index/a/*/index.db")
+    misplace(index, TEXTS[10].encode())
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
+        assert pending(store) == TEXTS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import apsw
+
 from recollect.index.database import Database
 from recollect.index.entries import conditions
 from recollect.model import Scope
@@ -35,13 +37,23 @@ class Pending:
         self._seen: dict[str, _Seen] = {}
 
     def rows(self, database: Database, space: str, scope: Scope) -> list[int]:
-        """Return the rows in scope that have text and no vector of the space, the oldest first."""
+        """Return the rows in scope that have text and no vector of the space, the oldest first.
+
+        Raises:
+            apsw.CorruptError: One of them is not found by its number, so it would wait for ever.
+        """
         # A session has few rows; only where all are meant it pays to know where to begin.
         upto = self._upto(database, space) if scope.sessions is None else 0
         condition, bindings = conditions(scope)
         source = "entry e" if scope.sessions is None else _ENTRIES
-        sql = f"SELECT e.eid FROM {source} WHERE e.eid>? AND {condition} AND {_HAS_NONE} ORDER BY e.eid"
-        return [eid for (eid,) in database.rows(sql, (upto, *bindings, space))]
+        sql = (
+            f"SELECT e.eid, EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid) FROM {source} "
+            f"WHERE e.eid>? AND {condition} AND {_HAS_NONE} ORDER BY e.eid"
+        )
+        found = database.rows(sql, (upto, *bindings, space))
+        if not all(there for _, there in found):
+            raise apsw.CorruptError("an entry is not where its number says")
+        return [eid for eid, _ in found]
 
     def _upto(self, database: Database, space: str) -> int:
         changes = database.row(_CHANGES)
