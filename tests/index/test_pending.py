@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 import recollect
@@ -108,3 +109,14 @@ def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path
     misplace(index, TEXTS[10].encode())
     with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
         assert pending(store) == TEXTS
+
+
+@pytest.mark.parametrize("damage", ["at=-5", "length=-5", "length=1<<60"])
+def test_a_row_with_a_place_that_no_file_has_stands_for_nothing(tmp_path: Path, damage: str) -> None:
+    with recollect.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s1").add("note", text="one")
+    [index] = tmp_path.glob(".index/a/*/index.db")
+    with closing(apsw.Connection(str(index))) as connection:
+        connection.execute(f"UPDATE entry SET {damage}")  # noqa: S608  Ours.
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
+        assert store.load("a", [1]) == {}

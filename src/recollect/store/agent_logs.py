@@ -20,7 +20,7 @@ from recollect.fold import Folded
 from recollect.index import DamagedError, Index, Row, UnavailableError
 from recollect.index.database import BUSY, SCHEMA, UNUSABLE
 from recollect.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
-from recollect.line import payload_of, read_time, text_of
+from recollect.line import MAX_LINE, payload_of, read_time, text_of
 from recollect.lock import TIMEOUT, Lock
 from recollect.log import Log, Stat, stat_of
 from recollect.model import Entry, Record, SessionInfo
@@ -303,7 +303,11 @@ class AgentLogs:
         for session, others in by_session.items():
             with self.log(session).reading() as fd:
                 for row in others if fd is not None else ():
-                    folded = row.folded(os.pread(fd, row.length, row.at)) if fd is not None else None
+                    # A damaged row may name a place or a length that no file has.
+                    is_there = fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE
+                    folded = (
+                        row.folded(os.pread(fd, row.length, row.at)) if fd is not None and is_there else None
+                    )
                     if folded is not None:
                         loaded[row.eid] = folded
         return loaded
