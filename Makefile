@@ -33,25 +33,25 @@ help:
 	@echo "make clean   remove what make made"
 
 run: $(INSTALLED)
-	@$(BIN)/recollect model install minilm || echo "Without the model recall goes by words and by static vectors."
-	@$(BIN)/recollect demo
+	@$(BIN)/keepstone model install minilm || echo "Without the model recall goes by words and by static vectors."
+	@$(BIN)/keepstone demo
 	@echo "Open the demo in your browser:"
-	@echo "  $(BIN)/recollect serve --open --home .recollect-demo --project .recollect-demo/project --user-file .recollect-demo/user/memory.md"
+	@echo "  $(BIN)/keepstone serve --open --home .keepstone-demo --project .keepstone-demo/project --user-file .keepstone-demo/user/memory.md"
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST)
 	@$(MAKE) --no-print-directory $(if $(HAS_NPM),test-voltagent,without-npm)
 
 test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
-	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python $(NPM) test
+	KEEPSTONE_PYTHON=$(CURDIR)/$(BIN)/python $(NPM) test
 
 snapshots: $(INSTALLED)
-	$(BIN)/python -m recollect.tui.picture docs/chat.svg
-	RECOLLECT_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
+	$(BIN)/python -m keepstone.tui.picture docs/chat.svg
+	KEEPSTONE_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 # Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.
 offline-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
-	RECOLLECT_PYTHON=$(CURDIR)/$(BIN)/python unshare --map-root-user --net sh -ec \
+	KEEPSTONE_PYTHON=$(CURDIR)/$(BIN)/python unshare --map-root-user --net sh -ec \
 		'ip link set lo up; for step in "ci --include=dev --ignore-scripts --offline" test "run build"; do $(NPM) $$step; done'
 
 check: $(INSTALLED)
@@ -75,7 +75,7 @@ docs: $(INSTALLED)
 	$(BIN)/mkdocs serve
 
 faults: $(INSTALLED)
-	RECOLLECT_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
+	KEEPSTONE_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
 	@$(MAKE) --no-print-directory fuzz
 
 # Each round begins at another place by chance; what failed once is kept in .hypothesis and tried first.
@@ -93,11 +93,11 @@ lock: $(INSTALLED)
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .bench .recollect-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A new lock makes a new environment, so that nothing of an old one stays; a change of pyproject.toml only the package.
 $(LOCKED): requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "recollect needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keepstone needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12")'
 	@echo "Installing what requirements.lock names into .venv (once, about a minute) ..."
 	@$(PYTHON) -m venv --clear .venv
 	@$(PIP) install --require-hashes -r requirements.lock

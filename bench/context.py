@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise, takewhile
 from pathlib import Path
 
-import recollect
-from recollect import Agent, Notes
-from recollect.chat import Conversation
-from recollect.chat.exchange import Request
+import keepstone
+from keepstone import Agent, Notes
+from keepstone.chat import Conversation
+from keepstone.chat.exchange import Request
 
 RUNS = 40
 TURNS = 50
@@ -114,7 +114,7 @@ def show_prefix(agent: Agent, folder: Path, notes_added: int) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         os.environ["XDG_STATE_HOME"] = str(Path(name) / "state")
-        with recollect.open(Path(name) / "home", durability="os", embedder="none") as home:
+        with keepstone.open(Path(name) / "home", durability="os", embedder="none") as home:
             agent = home.agent("a")
             fill(agent)
             show("recall alone", lambda n: agent.recall(f"house {n} walnut", limit=8))

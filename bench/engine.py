@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import recollect
-from recollect.tokens import STOP_WORDS
+import keepstone
+from keepstone.tokens import STOP_WORDS
 
 RUNS = 5
 ADDS = 400
@@ -57,7 +57,7 @@ def sentences(seed: int) -> Iterator[str]:
 @contextmanager
 def folder() -> Iterator[Path]:
     """Give a new folder on the disk that temporary files lie on."""
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as name:
         yield Path(name)
 
 
@@ -74,7 +74,7 @@ def add_ratio() -> float:
 
 
 def _add_ratio(seed: int) -> float:
-    with folder() as root, recollect.open(root / "home") as home:
+    with folder() as root, keepstone.open(root / "home") as home:
         session = home.agent("bench").session("s")
         raw = os.open(root / "raw", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         adds, syncs = [], []
@@ -94,7 +94,7 @@ def _add_ratio(seed: int) -> float:
 
 def bulk_rate() -> float:
     """Entries a second through add_many, 1,000 at a time."""
-    with folder() as root, recollect.open(root, embedder="none") as home:
+    with folder() as root, keepstone.open(root, embedder="none") as home:
         session = home.agent("bench").session("s")
         texts = sentences(1)
         items = [{"type": "message", "data": {"role": "user", "content": next(texts)}} for _ in range(10_000)]
@@ -104,7 +104,7 @@ def bulk_rate() -> float:
 
 def recall_by_words() -> float:
     """Milliseconds of a recall among 10,000 entries in 100 sessions, eight words a question."""
-    with folder() as root, recollect.open(root, embedder="none") as home:
+    with folder() as root, keepstone.open(root, embedder="none") as home:
         agent = home.agent("bench")
         texts = sentences(2)
         for number in range(100):
@@ -118,13 +118,13 @@ def recall_by_words() -> float:
 def opening() -> float:
     """Seconds to open a home of 10,000 sessions in a new process and list them."""
     with folder() as root:
-        with recollect.open(root, durability="os", embedder="none") as home:
+        with keepstone.open(root, durability="os", embedder="none") as home:
             agent = home.agent("bench")
             for number in range(10_000):
                 agent.session(f"session-{number}").add("note", text="one")
         script = (
-            "import sys, time, recollect; began = time.perf_counter();"
-            "agent = recollect.open(sys.argv[1], embedder='none').agent('bench'); agent.recall('one');"
+            "import sys, time, keepstone; began = time.perf_counter();"
+            "agent = keepstone.open(sys.argv[1], embedder='none').agent('bench'); agent.recall('one');"
             "count = len(agent.sessions());"
             "print(time.perf_counter() - began); assert count == 10_000"
         )
@@ -132,8 +132,8 @@ def opening() -> float:
 
 
 def importing() -> float:
-    """Milliseconds that ``import recollect`` takes in a new process."""
-    script = "import time; began = time.perf_counter(); import recollect; print(time.perf_counter() - began)"
+    """Milliseconds that ``import keepstone`` takes in a new process."""
+    script = "import time; began = time.perf_counter(); import keepstone; print(time.perf_counter() - began)"
     return 1000 * statistics.median(float(_python(script)) for _ in range(RUNS))
 
 
@@ -147,7 +147,7 @@ FIGURES = {
     "add_many of 1,000, entries/s (at least 20,000)": bulk_rate,
     "recall by words at 10,000 entries, ms p50 (below 2)": recall_by_words,
     "open a home of 10,000 sessions, s (below 0.3)": opening,
-    "import recollect, ms (below 100)": importing,
+    "import keepstone, ms (below 100)": importing,
 }
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 
-import recollect
+import keepstone
 
 PROCESSES = 16
 ADDS = 200
@@ -24,11 +24,11 @@ ADDS = 200
 
 def main() -> None:
     """Measure and print one line, or one JSON document with ``--json``."""
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as folder:
         began = time.perf_counter()
         waits = measure(folder)
         took = time.perf_counter() - began
-        kept = len(recollect.open(folder).agent("coder").session("s1").entries())
+        kept = len(keepstone.open(folder).agent("coder").session("s1").entries())
     figures = {
         "longest add, seconds": waits[-1],
         "add at the 99th percentile, seconds": waits[int(len(waits) * 0.99)],
@@ -60,7 +60,7 @@ def measure(folder: str) -> list[float]:
 def add(folder: str, start: Barrier, results: SimpleQueue[list[float]]) -> None:
     """Add many entries and report how long each took."""
     waits = []
-    with recollect.open(folder) as home:
+    with keepstone.open(folder) as home:
         session = home.agent("coder").session("s1")
         start.wait()
         for number in range(ADDS):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-import recollect
-from recollect import MemoryService
+import keepstone
+from keepstone import MemoryService
 
 MEMORIES, DIM = 1000, 384
 QUERIES = 300
@@ -34,7 +34,7 @@ def p50_ms(call: Callable[[int], object], runs: int, before: Callable[[int], obj
     return statistics.median(times) * 1000
 
 
-def fill(home: recollect.Home, vectors: Vectors) -> None:
+def fill(home: keepstone.Home, vectors: Vectors) -> None:
     """Write the session that is asked and nine others of its size."""
     for number in range(10):
         session = home.agent("default").session(f"s{number}")
@@ -48,7 +48,7 @@ def main() -> None:
     chance = np.random.default_rng(7)
     vectors = chance.normal(size=(MEMORIES, DIM)).astype(np.float32)
     queries = chance.normal(size=(QUERIES, DIM)).astype(np.float32)
-    with tempfile.TemporaryDirectory() as name, recollect.open(Path(name)) as home:
+    with tempfile.TemporaryDirectory() as name, keepstone.open(Path(name)) as home:
         fill(home, vectors)
         service = MemoryService(home)
         size = f"a session of {MEMORIES:,} x {DIM}"

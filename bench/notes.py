@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from recollect.notes import Notes
+from keepstone.notes import Notes
 
 RUNS = 7
 GUIDE = """## Building

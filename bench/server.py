@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.engine import folder, sentences, took
 
-import recollect
-from recollect.server.tokens import Tokens
+import keepstone
+from keepstone.server.tokens import Tokens
 
 CLIENTS = 8
 REQUESTS = 4000
@@ -43,7 +43,7 @@ def main() -> None:
         with serving(root) as (port, pid):
             measure(port, pid, token, questions, entries)
             over_http = asyncio.run(latencies(port, token, questions))
-        with recollect.open(root) as home:
+        with keepstone.open(root) as home:
             agent = home.agent("bench")
             agent.recall("warm up")
             own = [took(lambda question=question: agent.recall(question)) for question in questions]  # type: ignore[misc]
@@ -56,7 +56,7 @@ def main() -> None:
 def fill(root: Path, entries: int) -> list[str]:
     """Write the entries and return questions of eight words of one sentence."""
     texts = sentences(1)
-    with recollect.open(root, durability="os") as home:
+    with keepstone.open(root, durability="os") as home:
         for begin in range(0, entries, SESSION):
             home.agent("bench").session(f"s{begin // SESSION}").add_many(
                 {"id": f"e{number}", "type": "message", "text": next(texts)}
@@ -68,7 +68,7 @@ def fill(root: Path, entries: int) -> list[str]:
 @contextmanager
 def serving(root: Path, *options: str) -> Iterator[tuple[int, int]]:
     """Run the server on a free port; give the port and the id of its process."""
-    command = [sys.executable, "-m", "recollect", "serve", "--home", str(root), "--port", "0", *options]
+    command = [sys.executable, "-m", "keepstone", "serve", "--home", str(root), "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  Our own command.
         assert server.stdout is not None  # noqa: S101  A pipe was asked for.
         found = re.search(r":(\d+)/v1", server.stdout.readline())
@@ -157,5 +157,5 @@ async def latencies(port: int, token: str, questions: Sequence[str]) -> list[flo
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("RECOLLECT_EMBEDDER", "none")
+    os.environ.setdefault("KEEPSTONE_EMBEDDER", "none")
     main()

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from recollect.services.session_memory import SessionMemory
+from keepstone.services.session_memory import SessionMemory
 
 ENTRIES = 10_000
 RUNS = 9
 TYPES = ["conversation", "decision", "finding", "preference"]
 COLD = """
 import sys, time
-import recollect.store.files
-from recollect.services.session_memory import SessionMemory
+import keepstone.store.files
+from keepstone.services.session_memory import SessionMemory
 start = time.perf_counter()
 found = SessionMemory("s", sys.argv[1]).query(limit=20)
 print(time.perf_counter() - start)

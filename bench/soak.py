@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.engine import folder, sentences
 from bench.server import request, serving
 
-from recollect.server.tokens import Tokens
+from keepstone.server.tokens import Tokens
 
 CLIENTS = 8
 SESSION = 60

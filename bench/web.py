@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, sync_playwright
 
-import recollect
+import keepstone
 
 SESSIONS, ENTRIES, ROUNDS = 10_000, 100_000, 5
 WORDS = "the storm ferry deck payment search index passkey pager release car boarding rota night".split()
@@ -32,11 +32,11 @@ import sys
 from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
-import recollect
-from recollect.web import mount
+import keepstone
+from keepstone.web import mount
 root = Path(sys.argv[1])
 app = FastAPI()
-mount(app, recollect.open(root, embedder="none"), project=root, notes=recollect.Notes(root, root / "user.md"))
+mount(app, keepstone.open(root, embedder="none"), project=root, notes=keepstone.Notes(root, root / "user.md"))
 uvicorn.run(app, port=int(sys.argv[2]), log_level="error")
 """
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -60,7 +60,7 @@ def fill(root: Path) -> None:
         for session, size in enumerate(sizes):
             lines = (line(number, chance) for number in range(size))
             (folder / f"s{session}.ndjson").write_text("".join(lines), encoding="utf-8")
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         home.sync()
 
 

@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.engine import folder, sentences, took
 
-import recollect
-from recollect.tokens import STOP_WORDS
+import keepstone
+from keepstone.tokens import STOP_WORDS
 
 SIZES = (10_000, 100_000)
 SESSION = 500
@@ -42,13 +42,13 @@ def main() -> None:
     for size in sizes:
         with folder() as root:
             texts = sentences(1)
-            with recollect.open(root, durability="os", embedder="none") as home:
+            with keepstone.open(root, durability="os", embedder="none") as home:
                 fill(home.agent("bench"), size, texts)
-            with recollect.open(root, durability="os", embedder="none") as home:
+            with keepstone.open(root, durability="os", embedder="none") as home:
                 report(home.agent("bench"), size, texts)
 
 
-def fill(agent: recollect.Agent, size: int, texts: Iterator[str]) -> None:
+def fill(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
     """Write the sessions, whose times follow one another a minute an entry."""
     for begin in range(0, size, SESSION):
         agent.session(f"s{begin // SESSION}").add_many(
@@ -61,7 +61,7 @@ def fill(agent: recollect.Agent, size: int, texts: Iterator[str]) -> None:
         )
 
 
-def report(agent: recollect.Agent, size: int, texts: Iterator[str]) -> None:
+def report(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
     """Print what recalls of each kind take, those of all entries first, when nothing is remembered yet."""
     questions = [some_of(next(texts).split()) for _ in range(QUESTIONS)]
     sessions = [session.id for session in agent.sessions()]
@@ -95,7 +95,7 @@ def commonest(texts: Iterator[str]) -> list[str]:
     return [word for word, _ in Counter(some).most_common(30)]
 
 
-def after_add(agent: recollect.Agent, text: str, question: str) -> float:
+def after_add(agent: keepstone.Agent, text: str, question: str) -> float:
     """Return what a recall takes that follows an add."""
     agent.session("s0").add("message", text=text)
     return 1000 * took(partial(agent.recall, question))

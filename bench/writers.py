@@ -21,7 +21,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-import recollect
+import keepstone
 
 WRITERS = (1, 4, 8, 16)
 ADDS = 1600
@@ -53,7 +53,7 @@ def rates() -> Iterator[tuple[str, float]]:
 def rate(writers: int, *, each: bool) -> float:
     """Return how many adds a second all writers together made."""
     adds = ADDS // writers
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as folder:
         start = context.Barrier(writers + 1)
         names = [f"{SESSION}{writer}" if each else SESSION for writer in range(writers)]
         processes = [context.Process(target=add, args=(folder, name, adds, start)) for name in names]
@@ -70,7 +70,7 @@ def rate(writers: int, *, each: bool) -> float:
 
 def add(folder: str, name: str, adds: int, start: Barrier) -> None:
     """Add many entries between two meetings of all processes."""
-    with recollect.open(folder, embedder="none") as home:
+    with keepstone.open(folder, embedder="none") as home:
         session = home.agent("coder").session(name)
         start.wait()
         for number in range(adds):
@@ -88,13 +88,13 @@ def lags() -> Iterator[tuple[str, float]]:
 
 
 def lag(
-    writer: Callable[[str, Connection[int]], None], see: Callable[[recollect.Agent, str], bool]
+    writer: Callable[[str, Connection[int]], None], see: Callable[[keepstone.Agent, str], bool]
 ) -> list[float]:
     """Return after how many milliseconds each entry was seen, the shortest first."""
     here, there = context.Pipe()
     with (
-        tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
-        recollect.open(folder, embedder="none") as home,
+        tempfile.TemporaryDirectory(prefix="keepstone-bench-") as folder,
+        keepstone.open(folder, embedder="none") as home,
     ):
         agent = home.agent("coder")
         agent.session(SESSION).add("note", {"content": "the first"})
@@ -107,7 +107,7 @@ def lag(
 
 
 def one_lag(
-    agent: recollect.Agent, here: Connection[int], see: Callable[[recollect.Agent, str], bool], number: int
+    agent: keepstone.Agent, here: Connection[int], see: Callable[[keepstone.Agent, str], bool], number: int
 ) -> float:
     """Let the other process write, look until it is there, and return the milliseconds between."""
     here.send(number)
@@ -118,19 +118,19 @@ def one_lag(
     return max(seen - written, 0) / 1e6  # What is seen before the write returned was seen at once.
 
 
-def is_read(agent: recollect.Agent, word: str) -> bool:
+def is_read(agent: keepstone.Agent, word: str) -> bool:
     """Tell whether the session's last entry has the word."""
     return agent.session(SESSION).entries(limit=1)[-1].data == {"content": word}
 
 
-def is_recalled(agent: recollect.Agent, word: str) -> bool:
+def is_recalled(agent: keepstone.Agent, word: str) -> bool:
     """Tell whether the word recalls anything."""
     return bool(agent.recall(word, limit=1))
 
 
 def ours(folder: str, there: Connection[int]) -> None:
     """Add what is asked for, and tell when each add had returned."""
-    with recollect.open(folder, embedder="none") as home:
+    with keepstone.open(folder, embedder="none") as home:
         while (number := there.recv()) >= 0:
             home.agent("coder").session(SESSION).add("note", {"content": f"walnut{number}"})
             there.send(time.monotonic_ns())

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer  # noqa: TID251 - the page is made from typer's commands
 
-from recollect.cli.app import app
+from keepstone.cli.app import app
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 SETTINGS: dict[str, Any] = {"terminal_width": 80, "help_option_names": ["--help", "-h"]}
@@ -29,7 +29,7 @@ What `--json` prints is described in [its contract](json.md).
 
 def commands() -> Iterator[tuple[str, Any, typer.Context]]:
     """Yield each command with its full name and its context, groups before what they hold."""
-    yield from _below(typer.main.get_command(app), "recollect", None)
+    yield from _below(typer.main.get_command(app), "keepstone", None)
 
 
 def _below(command: Any, name: str, parent: typer.Context | None) -> Iterator[tuple[str, Any, typer.Context]]:

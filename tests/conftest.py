@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 # What is installed on a machine must not decide what a test sees; tests of meaning name their embedder.
-os.environ["RECOLLECT_EMBEDDER"] = "none"
+os.environ["KEEPSTONE_EMBEDDER"] = "none"
 
 # No deadlines: a test that fails because the machine was busy says nothing about the code.
 settings.register_profile("quick", deadline=None, max_examples=50)
@@ -21,7 +21,7 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     folder = tmp_path_factory.mktemp("user")
     for name in ("HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA"):
         monkeypatch.setenv(name, str(folder))
-    for name in [name for name in os.environ if name.startswith(("RECOLLECT_", "XDG_"))]:
+    for name in [name for name in os.environ if name.startswith(("KEEPSTONE_", "XDG_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("KEEPSTONE_EMBEDDER", "none")
     return folder

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recollect.confine import Folder
-from recollect.fold import Fold
-from recollect.layout import ARCHIVE
-from recollect.line import dump
-from recollect.lock import Lock
-from recollect.log import Log
-from recollect.model import Record
-from recollect.rewrite import Rewritten, compact, purge
-from recollect.scan import Line, Scan
+from keepstone.confine import Folder
+from keepstone.fold import Fold
+from keepstone.layout import ARCHIVE
+from keepstone.line import dump
+from keepstone.lock import Lock
+from keepstone.log import Log
+from keepstone.model import Record
+from keepstone.rewrite import Rewritten, compact, purge
+from keepstone.scan import Line, Scan
 
 NAME = "s1.ndjson"
 TS = "2026-01-11T14:31:00.000000Z"

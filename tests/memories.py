@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect import Home, Memory
+from keepstone import Home, Memory
 
 SESSIONS = "agents/default/memory/sessions"
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Home, RecollectError
-from recollect.arguments import limit_of, names_of, record_of
-from recollect.testing import ManualClock
+import keepstone
+from keepstone import Home, KeepstoneError
+from keepstone.arguments import limit_of, names_of, record_of
+from keepstone.testing import ManualClock
 
 HUGE = "x" * (17 << 20)
 NAN, INFINITY = float("nan"), float("inf")
@@ -164,7 +164,7 @@ CALLS: Mapping[str, tuple[Call, st.SearchStrategy[Any]]] = {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A home in use, whose index has nothing left to take in."""
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"}, id="e")
         home.agent("a").recall("walnut")
         yield home
@@ -185,7 +185,7 @@ def test_a_bad_argument_is_refused_and_leaves_no_byte_behind(
     call, bad_values = CALLS[name]
     bad = data.draw(bad_values)
     before = bytes_of(home.root)
-    with pytest.raises((TypeError, ValueError, RecollectError)) as caught:
+    with pytest.raises((TypeError, ValueError, KeepstoneError)) as caught:
         call(home, bad)
     assert 0 < len(str(caught.value)) < 1000
     assert bytes_of(home.root) == before
@@ -226,7 +226,7 @@ json_values = st.recursive(
 def test_all_valid_unicode_and_json_comes_back_equal(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any], text: str | None, tags: list[str]
 ) -> None:
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         added = home.agent("a").session("s").add("note", data, text=text, tags=tags)
         assert added.data == data
         assert added.tags == tuple(tags)
@@ -235,7 +235,7 @@ def test_all_valid_unicode_and_json_comes_back_equal(
 
 
 def test_the_longest_line_is_taken_and_one_byte_more_is_not(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         session = home.agent("a").session("s")
         session.add("note", text="x" * ((16 << 20) - (1 << 17)), id="a")
         with pytest.raises(ValueError, match="split it"):
@@ -244,7 +244,7 @@ def test_the_longest_line_is_taken_and_one_byte_more_is_not(tmp_path: Path) -> N
 
 
 def test_patches_that_would_make_an_entry_too_long_are_refused(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         session = home.agent("a").session("s")
         session.add("note", text="x" * (10 << 20), id="a")
         with pytest.raises(ValueError, match="split it"):
@@ -259,7 +259,7 @@ def test_patches_that_would_make_an_entry_too_long_are_refused(tmp_path: Path) -
 
 @pytest.mark.parametrize("clock", [lambda: None, lambda: datetime(2026, 1, 1)])  # noqa: DTZ001
 def test_a_clock_that_gives_no_instant_stops_the_write(tmp_path: Path, clock: Callable[[], Any]) -> None:
-    with recollect.open(tmp_path, clock=clock) as home, pytest.raises((TypeError, ValueError), match="clock"):
+    with keepstone.open(tmp_path, clock=clock) as home, pytest.raises((TypeError, ValueError), match="clock"):
         home.agent("a").session("s").add("note")
     assert not list(tmp_path.iterdir())
 
@@ -271,13 +271,13 @@ def test_a_clock_that_gives_no_instant_stops_the_write(tmp_path: Path, clock: Ca
 )
 def test_open_refuses_choices_that_it_does_not_have(tmp_path: Path, choice: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
-        recollect.open(tmp_path, **choice)
+        keepstone.open(tmp_path, **choice)
 
 
 @pytest.mark.parametrize("target", [5, b"x", ["x"], Opaque()])
 def test_open_refuses_a_target_of_a_wrong_type(target: Any) -> None:
     with pytest.raises(TypeError, match=r"target|path"):
-        recollect.open(target)
+        keepstone.open(target)
 
 
 def test_a_record_gets_what_its_item_does_not_say() -> None:

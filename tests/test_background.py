@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect.background import Background
-from recollect.errors import StoreError
+import keepstone
+from keepstone.background import Background
+from keepstone.errors import StoreError
 
 
 def test_work_goes_on_until_there_is_none_left() -> None:
@@ -74,7 +74,7 @@ def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
 
 
 def test_what_a_recall_leaves_pending_gets_its_vectors_in_the_background(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Concepts(), durability="os") as home:
+    with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         agent = home.agent("a")
         agent.session("s").add_many({"content": f"brother {n}"} for n in range(2000))
         pending = agent.recall("sibling").pending
@@ -113,14 +113,14 @@ def test_a_child_after_a_fork_has_a_background_of_its_own() -> None:
 BUSY_AT_THE_END = """
 import sys
 import numpy as np
-import recollect
+import keepstone
 
 rng = np.random.default_rng(1)
-home = recollect.open(sys.argv[1], embedder="none", durability="os")
+home = keepstone.open(sys.argv[1], embedder="none", durability="os")
 rows = rng.standard_normal((6000, 64)).astype("f4")
 session = home.agent("a").session("s")
 session.add_many({"text": "x", "embedding": row} for row in rows)
-service = recollect.MemoryService(home, agent="a", hnsw_from=100)
+service = keepstone.MemoryService(home, agent="a", hnsw_from=100)
 for _ in range(20):
     service.query_similar_memories(rows[0], "s")
 print("done")

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Home, StoreError
-from recollect.model import BackupInfo
-from recollect.store import backup as making
-from recollect.store.copying import Copy
+import keepstone
+from keepstone import Home, StoreError
+from keepstone.model import BackupInfo
+from keepstone.store import backup as making
+from keepstone.store.copying import Copy
 
 SESSIONS = "agents/a/memory/sessions"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         session = home.agent("a").session("s")
         session.add("note", {"content": "walnut"}, id="it")
         session.update("it", text="pecan")
@@ -59,7 +59,7 @@ def test_a_backup_says_what_is_in_it(home: Home, target: Path) -> None:
 
 def test_a_backup_opens_like_any_home(home: Home, target: Path) -> None:
     home.backup(target)
-    with recollect.open(target, embedder="none") as copy:
+    with keepstone.open(target, embedder="none") as copy:
         assert [entry.text for entry in copy.agent("a").session("s").entries()] == ["pecan", "one", "two"]
         assert [version.text for version in copy.agent("a").history("it")] == ["walnut", "pecan"]
         assert copy.agent("b").recall("hazel")[0].entry.session == "x/y"
@@ -80,7 +80,7 @@ def test_nobody_else_can_read_a_backup(home: Home, target: Path) -> None:
 
 
 def test_a_backup_of_an_empty_home_is_an_empty_home(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "none", embedder="none") as home:
+    with keepstone.open(tmp_path / "none", embedder="none") as home:
         info = home.backup(tmp_path / "copy")
     assert (info.agents, info.entries, list((tmp_path / "copy").iterdir())) == (0, 0, [])
 
@@ -93,7 +93,7 @@ def test_an_empty_folder_may_be_filled(home: Home, target: Path) -> None:
 
 @pytest.mark.parametrize("layout", ["bmad", "cache"])
 def test_a_home_of_any_layout_can_be_copied(tmp_path: Path, target: Path, layout: str) -> None:
-    with recollect.open(tmp_path / "home", layout=layout, embedder="none") as home:
+    with keepstone.open(tmp_path / "home", layout=layout, embedder="none") as home:
         home.agent("default").session("s").add("note", text="walnut")
         home.agent("default").files.write("x.md", "x")
         info = home.backup(target)
@@ -247,8 +247,8 @@ def test_a_purge_that_was_killed_is_finished_in_the_copy(home: Home, target: Pat
 
 
 _WRITER = """
-import sys, recollect
-with recollect.open(sys.argv[1], durability="os", embedder="none") as home:
+import sys, keepstone
+with keepstone.open(sys.argv[1], durability="os", embedder="none") as home:
     session, number = home.agent("a").session("busy"), 0
     while True:
         session.add("note", {"number": number})
@@ -282,7 +282,7 @@ def test_backups_beside_a_writer_hold_what_it_had_done_and_no_part_of_a_batch(
         home.backup(tmp_path / f"copy{copy}")
         log = (tmp_path / f"copy{copy}" / SESSIONS / "busy.ndjson").read_bytes()
         lines = [json.loads(line) for line in log.splitlines()]
-        with recollect.open(tmp_path / f"copy{copy}", embedder="none") as opened:
+        with keepstone.open(tmp_path / f"copy{copy}", embedder="none") as opened:
             entries = opened.agent("a").session("busy").entries()
         single = [entry.data["number"] for entry in entries if "of" not in entry.data]
         batched = [entry.data["number"] for entry in entries if "of" in entry.data]

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from recollect.bullets import Bullet, Bullets, sameness
+from keepstone.bullets import Bullet, Bullets, sameness
 
 PARSER = MarkdownIt("commonmark").disable("inline")
 LINES = [

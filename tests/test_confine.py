@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect import confine
-from recollect.confine import Folder, border, check_file, check_path, set_mode, sync_file, truncate, write_all
-from recollect.errors import (
+from keepstone import confine
+from keepstone.confine import Folder, border, check_file, check_path, set_mode, sync_file, truncate, write_all
+from keepstone.errors import (
     AccessDeniedError,
     IsAFolderError,
+    KeepstoneError,
     MemoryFileNotFoundError,
     PathEscapeError,
-    RecollectError,
     StoreError,
 )
 
@@ -319,7 +319,7 @@ def test_what_is_absent_is_an_answer(folder: Folder, name: str) -> None:
     for call in (folder.stat, folder.unlink):
         with pytest.raises(FileNotFoundError) as info:
             call(name)
-        assert not isinstance(info.value, RecollectError)
+        assert not isinstance(info.value, KeepstoneError)
     with pytest.raises(FileNotFoundError):
         folder.open(name, os.O_RDONLY)
 
@@ -488,7 +488,7 @@ def test_a_file_is_cut_and_given_a_mode(folder: Folder) -> None:
         (errno.EIO, StoreError),
     ],
 )
-def test_an_error_of_the_system_has_a_counterpart(number: int, expected: type[RecollectError]) -> None:
+def test_an_error_of_the_system_has_a_counterpart(number: int, expected: type[KeepstoneError]) -> None:
     cause = OSError(number, os.strerror(number))
     with pytest.raises(expected, match="here/a") as info, border("here", "a"):
         raise cause
@@ -499,7 +499,7 @@ def test_an_error_of_the_system_has_a_counterpart(number: int, expected: type[Re
 @pytest.mark.parametrize("number", sorted(errno.errorcode))
 def test_no_error_of_the_system_is_missed(number: int) -> None:
     answers = (FileNotFoundError, FileExistsError, NotADirectoryError)
-    with pytest.raises((RecollectError, *answers)), border("a"):
+    with pytest.raises((KeepstoneError, *answers)), border("a"):
         raise OSError(number, os.strerror(number))
 
 

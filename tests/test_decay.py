@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.decay import FADING, base_of, worth_of
-from recollect.line import format_time
+from keepstone.decay import FADING, base_of, worth_of
+from keepstone.line import format_time
 
 MADE = datetime(2026, 1, 11, 14, 30, tzinfo=UTC)
 

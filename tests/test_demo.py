@@ -1,4 +1,4 @@
-"""``recollect demo`` and the sample that it writes."""
+"""``keepstone demo`` and the sample that it writes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from recollect.cli import demo, sample
-from recollect.cli.app import app
+from keepstone.cli import demo, sample
+from keepstone.cli.app import app
 
 
 def run(*words: str) -> Result:
@@ -72,7 +72,7 @@ def test_the_demo_shows_what_answers_each_question() -> None:
 
 def test_the_demo_shows_reasons_context_places_and_next_steps() -> None:
     shown = run().stdout
-    for words in (*sample.QUESTIONS, sample.TOPIC, "found by", "RECOLLECT_HOME", "doctor"):
+    for words in (*sample.QUESTIONS, sample.TOPIC, "found by", "KEEPSTONE_HOME", "doctor"):
         assert words in shown
 
 

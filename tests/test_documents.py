@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import documents
-from recollect.documents import entry_document, record_document, version_document
-from recollect.line import payload_of
-from recollect.model import (
+from keepstone import documents
+from keepstone.documents import entry_document, record_document, version_document
+from keepstone.line import payload_of
+from keepstone.model import (
     BackupInfo,
     Context,
     Entry,
@@ -26,8 +26,8 @@ from recollect.model import (
     Version,
     Why,
 )
-from recollect.notes import MemoryEntry, SaveResult
-from recollect.notes_import import Offer
+from keepstone.notes import MemoryEntry, SaveResult
+from keepstone.notes_import import Offer
 
 THEN = datetime(2026, 1, 11, 14, 31, tzinfo=UTC)
 HEAD = {"id": "one", "ts": "2026-01-11T14:31:00.000000Z", "type": "note"}

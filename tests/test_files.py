@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import confine
-from recollect.confine import Folder
-from recollect.errors import (
+from keepstone import confine
+from keepstone.confine import Folder
+from keepstone.errors import (
     AccessDeniedError,
     IsAFolderError,
     LockTimeoutError,
@@ -26,9 +26,9 @@ from recollect.errors import (
     PathEscapeError,
     StoreError,
 )
-from recollect.files import AgentFiles
-from recollect.layout import FILES_LOCK, FILES_TEMPORARY
-from recollect.lock import Lock
+from keepstone.files import AgentFiles
+from keepstone.layout import FILES_LOCK, FILES_TEMPORARY
+from keepstone.lock import Lock
 
 Call = Callable[[AgentFiles, str], object]
 
@@ -184,7 +184,7 @@ def test_a_path_that_leaves_touches_nothing(files: AgentFiles, tmp_path: Path, c
 
 
 @ALL
-@pytest.mark.parametrize("path", ["", ".", "a//b", "a/", "\ud800", "a" * 256, FILES_LOCK, ".Recollect.tmp/a"])
+@pytest.mark.parametrize("path", ["", ".", "a//b", "a/", "\ud800", "a" * 256, FILES_LOCK, ".Keepstone.tmp/a"])
 def test_a_malformed_path_touches_nothing(files: AgentFiles, tmp_path: Path, call: Call, path: str) -> None:
     with pytest.raises(ValueError, match=r"empty|surrogate|too long|reserved"):
         call(files, path)
@@ -346,7 +346,7 @@ def test_a_sync_that_fails_leaves_the_old_content(
     def fail(_: int) -> None:
         raise StoreError("the disk failed")
 
-    monkeypatch.setattr("recollect.files.sync_file", fail)
+    monkeypatch.setattr("keepstone.files.sync_file", fail)
     with pytest.raises(StoreError):
         call(files, "a.md")
     assert tree(root) == {"a.md": b"old"}
@@ -436,7 +436,7 @@ def test_threads_that_append_lose_nothing(root: Path) -> None:
 
 def test_processes_that_append_and_write_lose_nothing(root: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from recollect.files import AgentFiles\n"
+        "import sys; from pathlib import Path; from keepstone.files import AgentFiles\n"
         "files = AgentFiles(Path(sys.argv[1]), durable=False)\n"
         "for n in range(25):\n"
         "    files.append('log.md', f'{sys.argv[2]}{n}\\n'); files.write('state.md', sys.argv[2] * 5000)\n"
@@ -451,7 +451,7 @@ def test_processes_that_append_and_write_lose_nothing(root: Path) -> None:
 
 def test_a_killed_writer_leaves_a_whole_file(root: Path) -> None:
     program = (
-        "import itertools, sys; from pathlib import Path; from recollect.files import AgentFiles\n"
+        "import itertools, sys; from pathlib import Path; from keepstone.files import AgentFiles\n"
         "files = AgentFiles(Path(sys.argv[1]), durable=False)\n"
         "for text in itertools.cycle('ab'):\n"
         "    files.write('a.md', text * 1_000_000); print('.', end='', flush=True)\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.damage import TS, Damaged, entry, lines, patch, tombstone
 
-from recollect.line import dump
+from keepstone.line import dump
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.index.database import Database
+from keepstone.index.database import Database
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),

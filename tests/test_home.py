@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Agent, Home, Session
-from recollect.testing import START, ManualClock
+import keepstone
+from keepstone import Agent, Home, Session
+from keepstone.testing import START, ManualClock
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def home(tmp_path: Path, clock: ManualClock) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", clock=clock) as home:
+    with keepstone.open(tmp_path / "home", clock=clock) as home:
         yield home
 
 
@@ -43,7 +43,7 @@ def texts(session: Session, **choice: Any) -> list[str]:
 
 
 def test_opening_a_home_and_naming_an_agent_writes_nothing(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "home") as home:
+    with keepstone.open(tmp_path / "home") as home:
         agent = home.agent("coder")
         agent.session("s1").entries()
         agent.recall("anything")
@@ -56,26 +56,26 @@ def test_opening_a_home_and_naming_an_agent_writes_nothing(tmp_path: Path) -> No
 def test_the_environment_names_the_home_when_the_caller_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "named"))
-    assert recollect.open().root == tmp_path / "named"
+    monkeypatch.setenv("KEEPSTONE_HOME", str(tmp_path / "named"))
+    assert keepstone.open().root == tmp_path / "named"
 
 
 def test_without_a_name_the_home_lies_in_the_users_data_folder(user_folder: Path) -> None:
-    assert recollect.open().root.is_relative_to(user_folder)
+    assert keepstone.open().root.is_relative_to(user_folder)
 
 
 def test_a_home_where_a_file_stands_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(ValueError, match="is a file"):
-        recollect.open(tmp_path / "file")
+        keepstone.open(tmp_path / "file")
     with pytest.raises(ValueError, match="file"):
-        recollect.open(tmp_path / "file" / "home").agent("coder").session("s1").add("note")
+        keepstone.open(tmp_path / "file" / "home").agent("coder").session("s1").add("note")
 
 
 @pytest.mark.parametrize("target", ["", "\0", "\ud800", "x" * 300, "~nobody-of-that-name/x"])
 def test_a_target_that_no_folder_can_have_is_a_value_error(target: str) -> None:
     with pytest.raises(ValueError, match="no path"):
-        recollect.open(target)
+        keepstone.open(target)
 
 
 def test_an_added_entry_comes_back_with_every_key(session: Session) -> None:
@@ -122,7 +122,7 @@ def test_the_same_content_with_the_same_id_is_added_once(
 @pytest.mark.parametrize("other", [{"data": {"content": "two"}}, {"type": "decision"}, {"pinned": True}])
 def test_other_content_with_the_same_id_is_refused(session: Session, other: dict[str, Any]) -> None:
     first = session.add("note", {"content": "one"}, id="a")
-    with pytest.raises(recollect.EntryExistsError, match="'a' exists"):
+    with pytest.raises(keepstone.EntryExistsError, match="'a' exists"):
         session.add_many([{"type": "note", "data": {"content": "one"}, "id": "a"} | other])
     assert session.entries() == [first]
 
@@ -230,7 +230,7 @@ def test_changing_what_is_not_there_is_refused_and_makes_nothing(home: Home, act
     session = home.agent(slug).session("none" if where == "missing session" else "s1")
     before = sorted(path for path in home.root.rglob("*") if ".index" not in path.parts)
     keys = {"pinned": True} if act == "update" else {}
-    with pytest.raises(recollect.EntryNotFoundError, match="none"):
+    with pytest.raises(keepstone.EntryNotFoundError, match="none"):
         getattr(session, act)("none", **keys)
     assert sorted(path for path in home.root.rglob("*") if ".index" not in path.parts) == before
 
@@ -241,7 +241,7 @@ def test_a_deleted_entry_is_hidden_and_its_line_stays(home: Home, agent: Agent, 
     assert not session.entries()
     assert not agent.recall("walnut")
     assert b"walnut" in log_of(home).read_bytes()
-    with pytest.raises(recollect.EntryNotFoundError):
+    with pytest.raises(keepstone.EntryNotFoundError):
         agent.get("a")
 
 
@@ -268,7 +268,7 @@ def test_an_id_in_several_sessions_needs_the_session_named(agent: Agent, act: st
     for name in ("s1", "s2"):
         agent.session(name).add("note", {"content": name}, id="a")
     keys = {"pinned": True} if act == "update" else {}
-    with pytest.raises(recollect.AmbiguousIdError, match="s1, s2"):
+    with pytest.raises(keepstone.AmbiguousIdError, match="s1, s2"):
         getattr(agent, act)("a", **keys)
     getattr(agent, act)("a", session="s2", **keys)
     assert texts(agent.session("s1")) == ["s1"]
@@ -301,7 +301,7 @@ def test_history_survives_compaction_and_ends_with_a_purge(agent: Agent, session
     session.compact()
     assert agent.history("a") == before
     agent.purge("a")
-    with pytest.raises(recollect.EntryNotFoundError):
+    with pytest.raises(keepstone.EntryNotFoundError):
         agent.history("a")
 
 
@@ -325,7 +325,7 @@ def test_the_newest_entries_are_the_end_of_all_entries_sorted(
     limit: int,
     types: list[str] | None,
 ) -> None:
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         session = home.agent("coder").session("s1")
         for batch in batches:
             session.add_many([{"ts": ts, "type": kind} for ts, kind in batch])
@@ -370,7 +370,7 @@ def test_a_purged_agent_leaves_nothing_under_the_home(home: Home, agent: Agent, 
     home.purge_agent("coder")
     assert home.agents() == ["other"]
     assert [path for path in home.root.rglob("*") if "coder" in path.name] == []
-    with pytest.raises(recollect.AgentNotFoundError, match="coder"):
+    with pytest.raises(keepstone.AgentNotFoundError, match="coder"):
         home.purge_agent("coder")
 
 
@@ -382,7 +382,7 @@ def test_a_closed_home_opens_its_files_anew_when_used(home: Home, session: Sessi
 
 
 def test_two_homes_on_one_folder_see_each_others_writes(home: Home, agent: Agent, session: Session) -> None:
-    with recollect.open(home.root) as other:
+    with keepstone.open(home.root) as other:
         there = other.agent("coder")
         for n in range(5):
             session.add("note", {"content": f"mine{n}"}, id=f"m{n}")
@@ -416,7 +416,7 @@ def run_together(works: list[Callable[[], object]]) -> None:
 
 
 def test_eight_threads_adding_through_one_home_lose_nothing(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         agent = home.agent("coder")
 
         def work(thread: int) -> None:
@@ -435,7 +435,7 @@ def purge_all(session: Session, numbers: Iterable[int]) -> None:
 
 
 def test_threads_read_and_recall_while_others_write_and_purge(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         agent = home.agent("coder")
         session = agent.session("s1")
         session.add_many([{"id": str(n), "content": f"walnut {n}"} for n in range(40)])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.errors import AccessDeniedError, InvalidAgentIdError, InvalidSessionIdError
-from recollect.layout import LAYOUTS, Layout, folds_case, layout_of, lock_file, refuse_case_twin
+from keepstone.errors import AccessDeniedError, InvalidAgentIdError, InvalidSessionIdError
+from keepstone.layout import LAYOUTS, Layout, folds_case, layout_of, lock_file, refuse_case_twin
 
 DEFAULT, BMAD, CACHE = (LAYOUTS[name] for name in ("default", "bmad", "cache"))
 ROOT = Path("root")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.line import (
+from keepstone.line import (
     MAX_LINE,
     RESERVED,
     apply,

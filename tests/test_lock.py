@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock, Timeout
 
-import recollect
-from recollect.confine import Folder
-from recollect.errors import LockTimeoutError
-from recollect.lock import Lock
+import keepstone
+from keepstone.confine import Folder
+from keepstone.errors import LockTimeoutError
+from keepstone.lock import Lock
 
 NAME = "s1.lock"
 
@@ -53,8 +53,8 @@ with FileLock(sys.argv[1]):
 HOLD_OURS = """
 import sys
 from pathlib import Path
-from recollect.confine import Folder
-from recollect.lock import Lock
+from keepstone.confine import Folder
+from keepstone.lock import Lock
 with Lock(Folder(Path(sys.argv[1]).parent), Path(sys.argv[1]).name).hold():
     print("held", flush=True)
     sys.stdin.read()
@@ -199,8 +199,8 @@ def test_a_closed_lock_opens_again_at_its_next_use(lock: Lock) -> None:
 
 ADD = """
 import sys
-import recollect
-with recollect.open(sys.argv[1]) as home:
+import keepstone
+with keepstone.open(sys.argv[1]) as home:
     session = home.agent("coder").session("s1")
     print("open", flush=True)
     sys.stdin.readline()
@@ -217,7 +217,7 @@ def test_of_sixteen_processes_that_add_at_once_none_loses_an_entry_or_adds_it_tw
             writer.stdin.write("go\n")
             writer.stdin.flush()
     assert [writer.returncode for writer in writers] == [0] * 16
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         entries = home.agent("coder").session("s1").entries()
     written = Counter((entry.data["writer"], entry.data["number"]) for entry in entries)
     assert written == Counter((str(writer), number) for writer in range(16) for number in range(30))

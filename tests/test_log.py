@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.damage import NAME, Damaged, batch, entry, lines
 
-from recollect import log as log_module
-from recollect.confine import Folder, sync_file
-from recollect.errors import AccessDeniedError, CorruptLogError, PathEscapeError, StoreError
-from recollect.line import dump
-from recollect.log import Log
+from keepstone import log as log_module
+from keepstone.confine import Folder, sync_file
+from keepstone.errors import AccessDeniedError, CorruptLogError, PathEscapeError, StoreError
+from keepstone.line import dump
+from keepstone.log import Log
 
 A, B, C = (entry(letter) for letter in "abc")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.damage import Damaged, batch, entry, lines, patch, tombstone
 
-from recollect.model import Record
+from keepstone.model import Record
 
 ids = st.sampled_from(["id-a", "id-b", "id-c"])
 changes = st.sampled_from([{"access": 1}, {"access": 2}, {"pinned": True}, {"pinned": None}, {"tags": ["t"]}])
@@ -34,7 +34,7 @@ class LogModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+        self.root = Path(tempfile.mkdtemp(prefix="keepstone-test-"))
         self.session = Damaged(self.root / "sessions")
         self.groups: list[list[Record]] = []
         self.texts: dict[str, str] = {}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Entry, Hit, Hits, Why
+from keepstone import Entry, Hit, Hits, Why
 
 
 def entry(**keys: Any) -> Entry:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import AccessDeniedError, IsAFolderError, NotTextError
-from recollect.notes import MemoryEntry, Notes, SaveResult
+from keepstone.errors import AccessDeniedError, IsAFolderError, NotTextError
+from keepstone.notes import MemoryEntry, Notes, SaveResult
 
 ADD_MANY = """
 import sys
-from recollect.notes import Notes
+from keepstone.notes import Notes
 notes = Notes(sys.argv[1])
 sys.stdin.readline()
 for number in range(25):
@@ -60,7 +60,7 @@ def test_the_user_file_is_in_the_home_unless_told_otherwise(
     project: Path, user_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Notes(project).add("a", "User").entry.source == str(user_folder / ".wave" / "memory.md")
-    monkeypatch.setenv("RECOLLECT_USER_MEMORY", str(project / "variable.md"))
+    monkeypatch.setenv("KEEPSTONE_USER_MEMORY", str(project / "variable.md"))
     assert Notes(project).add("a", "User").entry.source == str(project / "variable.md")
     assert Notes(project, "~/mine.md").add("a", "User").entry.source == str(user_folder / "mine.md")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from recollect import notes_file
-from recollect.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, StoreError
-from recollect.notes_file import NotesFile
+from keepstone import notes_file
+from keepstone.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, StoreError
+from keepstone.notes_file import NotesFile
 
 needs_posix = pytest.mark.skipif(os.name == "nt", reason="modes and signals of POSIX")
 KILLED_BEFORE_REPLACING = """
 import os, pathlib, signal, sys
-from recollect.notes_file import NotesFile
+from keepstone.notes_file import NotesFile
 pathlib.Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 NotesFile(pathlib.Path(sys.argv[1]), private=False).edit(lambda old: (b"new", None))
 """

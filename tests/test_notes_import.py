@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Notes
-from recollect.notes_import import offers, take
-from recollect.notes_others import OtherFile
+from keepstone import Notes
+from keepstone.notes_import import offers, take
+from keepstone.notes_others import OtherFile
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Notes
-from recollect.notes_others import READ_LIMIT, OtherFile, others_in
+from keepstone import Notes
+from keepstone.notes_others import READ_LIMIT, OtherFile, others_in
 
 
 def names(folder: Path) -> list[str]:

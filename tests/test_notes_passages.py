@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.bullets import Bullets
-from recollect.notes_passages import Passages
+from keepstone.bullets import Bullets
+from keepstone.notes_passages import Passages
 
 
 def passages(text: str, section: str | None = None) -> Passages:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.bullets import Bullets
-from recollect.notes_prompt import Source, prompt_of
+from keepstone.bullets import Bullets
+from keepstone.notes_prompt import Source, prompt_of
 
 
 def sources(project: str, user: str = "") -> list[Source]:

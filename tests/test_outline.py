@@ -3,7 +3,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from recollect.outline import Outline, text_column
+from keepstone.outline import Outline, text_column
 
 PARSER = MarkdownIt("commonmark").disable("inline")
 BLOCKS = [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.damage import Damaged, batch, entry, lines, patch, tombstone
 
-import recollect
-from recollect import rewrite
-from recollect.line import MAX_LINE, dump
-from recollect.log import Log
-from recollect.rewrite import is_due
+import keepstone
+from keepstone import rewrite
+from keepstone.line import MAX_LINE, dump
+from keepstone.log import Log
+from keepstone.rewrite import is_due
 
 A, B, C = (entry(letter) for letter in "abc")
 MB = 1024 * 1024
@@ -252,7 +252,7 @@ def test_adds_to_a_long_session_with_old_versions_compact_it_at_most_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compactions: list[int]
 ) -> None:
     monkeypatch.setattr(rewrite, "COMPACT_FROM", 20_000)
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         session = home.agent("a").session("s1")
         for _ in range(2):
             session.add_many({"text": "x" * 1000} for _ in range(30))
@@ -268,7 +268,7 @@ def test_adds_to_a_long_session_with_old_versions_compact_it_at_most_twice(
 def test_a_long_session_with_nothing_to_fold_away_is_not_rewritten_by_adds(
     tmp_path: Path, compactions: list[int]
 ) -> None:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         session = home.agent("a").session("s1")
         session.add_many({"text": "word " * 20_000} for _ in range(300))
         for number in range(1000):
@@ -277,7 +277,7 @@ def test_a_long_session_with_nothing_to_fold_away_is_not_rewritten_by_adds(
     assert compactions == []
 
 
-def change_often(session: recollect.Session, round_: int) -> None:
+def change_often(session: keepstone.Session, round_: int) -> None:
     """Puts, patches, a deletion and a new life of one entry."""
     session.add("note", {"content": f"first {round_}"}, id="a")
     session.update("a", data={"content": "second"})
@@ -290,7 +290,7 @@ def change_often(session: recollect.Session, round_: int) -> None:
 def test_history_is_the_same_after_compactions_at_any_time(tmp_path: Path) -> None:
     told = []
     for name, compacting in (("never", False), ("always", True)):
-        with recollect.open(tmp_path / name) as home:
+        with keepstone.open(tmp_path / name) as home:
             session = home.agent("a").session("s1")
             for round_ in range(3):
                 change_often(session, round_)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import TS, batch, entry, lines, opened, patch
 
-from recollect.line import MAX_LINE, dump, format_time
-from recollect.scan import Line, Scan, backwards, batch_of, behind_last_newline, split
+from keepstone.line import MAX_LINE, dump, format_time
+from keepstone.scan import Line, Scan, backwards, batch_of, behind_last_newline, split
 
 Opener = Callable[[bytes], int]
 

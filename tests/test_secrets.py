@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Home, MemoryAdapter, MemoryService, SecretError, Session
-from recollect.secrets import kinds_in, mask, masked
+import keepstone
+from keepstone import Home, MemoryAdapter, MemoryService, SecretError, Session
+from keepstone.secrets import kinds_in, mask, masked
 
 _LETTERS = string.ascii_letters + string.digits
 
@@ -144,7 +144,7 @@ def session(tmp_path: Path) -> Iterator[Opening]:
     with ExitStack() as homes:
 
         def opened(name: str = "s", **options: Any) -> Session:
-            home = homes.enter_context(recollect.open(tmp_path, embedder="none", **options))
+            home = homes.enter_context(keepstone.open(tmp_path, embedder="none", **options))
             return home.agent("a").session(name)
 
         yield opened
@@ -226,11 +226,11 @@ def test_by_default_what_is_remembered_is_kept_as_it_is(session: Opening) -> Non
 
 def test_another_word_than_the_three_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'keep', 'mask' or 'refuse', not 'hide'"):
-        recollect.open(tmp_path, secrets="hide")  # type: ignore[arg-type]
+        keepstone.open(tmp_path, secrets="hide")  # type: ignore[arg-type]
 
 
 def test_memory_services_on_such_a_home_mask_what_they_keep(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, secrets="mask", embedder="none") as home:
+    with keepstone.open(tmp_path, secrets="mask", embedder="none") as home:
         MemoryService(home).create_memory("s", TOKEN, [1.0, 0.0], TOKEN)
         assert [memory.text for memory in MemoryService(home).get_memories_by_session("s")] == [
             "[secret: GitHub token]"
@@ -240,10 +240,10 @@ def test_memory_services_on_such_a_home_mask_what_they_keep(tmp_path: Path) -> N
 
 def test_who_keeps_secrets_does_not_load_the_table_of_them() -> None:
     program = (
-        "import sys, tempfile, recollect\n"
-        "home = recollect.open(tempfile.mkdtemp(), embedder='none')\n"
+        "import sys, tempfile, keepstone\n"
+        "home = keepstone.open(tempfile.mkdtemp(), embedder='none')\n"
         "home.agent('a').session('s').add('note', text='x')\n"
-        "assert 'recollect.secrets' not in sys.modules"
+        "assert 'keepstone.secrets' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
@@ -261,7 +261,7 @@ def failures(home: Home) -> None:
         lambda: target.update("missing", text="walnut"),
         lambda: home.agent("a").files.read("walnut.md"),
     ):
-        with pytest.raises((recollect.RecollectError, ValueError, TypeError)):
+        with pytest.raises((keepstone.KeepstoneError, ValueError, TypeError)):
             wrong()
 
 
@@ -269,7 +269,7 @@ def test_the_programs_log_never_holds_what_is_remembered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         agent = home.agent("a")
         agent.session("s").add("note", {"content": "walnut"}, id="it", summary="walnut", tags=["walnut"])
         agent.files.write("x.md", "walnut")
@@ -302,7 +302,7 @@ def test_an_embedder_that_quotes_texts_does_not_bring_them_into_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with recollect.open(tmp_path, embedder=Quoting()) as home:
+    with keepstone.open(tmp_path, embedder=Quoting()) as home:
         home.agent("a").session("s").add("note", text="walnut")
         home.agent("a").recall("walnut")
     assert caplog.records

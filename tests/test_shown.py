@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.shown import clipped, counted, harmless, moment, one_line, size
+from keepstone.shown import clipped, counted, harmless, moment, one_line, size
 
 
 @given(st.text(st.characters()))

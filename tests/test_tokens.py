@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.tokens import STOP_WORDS, is_cjk, pairs, spread, stem, words_of
+from keepstone.tokens import STOP_WORDS, is_cjk, pairs, spread, stem, words_of
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import EmbeddingDimMismatchError, InvalidEmbeddingError
-from recollect.vector import Space, decode, embedding_of, encode, given_space, settle, unit
+from keepstone.errors import EmbeddingDimMismatchError, InvalidEmbeddingError
+from keepstone.vector import Space, decode, embedding_of, encode, given_space, settle, unit
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20).filter(any)
 

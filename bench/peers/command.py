@@ -95,7 +95,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure recollect beside its peers.")
+    parser = argparse.ArgumentParser(description="Measure keepstone beside its peers.")
     parser.add_argument("--scale", type=_names(tuple(SCALES)), default=["10k", "100k"], help="10k,100k,1m")
     parser.add_argument("--only", type=_names(PEERS), default=list(PEERS), help=", ".join(PEERS))
     parser.add_argument("--timeout", type=float, default=3600, help="seconds that a step may take")

@@ -39,7 +39,7 @@ def draw(folder: Path, results: dict[str, Any]) -> None:
 def chart(title: str, panels: dict[str, Bars]) -> str:
     """Return a drawing with one panel of bars for each kind of question, milliseconds on a log scale.
 
-    >>> chart("2 rows", {"session": {"recollect": (0.1, ""), "chroma": (10.0, "")}}).startswith("<svg")
+    >>> chart("2 rows", {"session": {"keepstone": (0.1, ""), "chroma": (10.0, "")}}).startswith("<svg")
     True
     """
     scale = _scale([value for bars in panels.values() for value, _ in bars.values()], MARGIN, WIDTH - 90)
@@ -115,7 +115,7 @@ def _panel(kind: str, bars: Bars, top: int, scale: _Scale) -> list[str]:
 
 
 def _bar(name: str, said: str, end: float, top: int) -> list[str]:
-    ours = name == "recollect"
+    ours = name == "keepstone"
     size = f'width="{max(1, end - MARGIN):.1f}" height="{ROW - 4}"'
     return [
         text(0, top + 11, name_of(name), bold=ours),
@@ -141,9 +141,9 @@ def _grown(kind: str, lines: Lines, left: int) -> list[str]:
     places = _apart({name: up(line[-1][1]) for name, line in lines.items()})
     for name, line in lines.items():
         drawn = " ".join(f"{across(rows):.1f},{up(value):.1f}" for rows, value in line)
-        look = f'stroke="{OURS}" stroke-width="3"' if name == "recollect" else f'stroke="{THEIRS}"'
+        look = f'stroke="{OURS}" stroke-width="3"' if name == "keepstone" else f'stroke="{THEIRS}"'
         parts.append(f'<polyline points="{drawn}" fill="none" {look}/>')
-        parts.append(text(across(line[-1][0]) + 6, places[name] + 4, name_of(name), bold=name == "recollect"))
+        parts.append(text(across(line[-1][0]) + 6, places[name] + 4, name_of(name), bold=name == "keepstone"))
     return parts
 
 

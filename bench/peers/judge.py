@@ -1,4 +1,4 @@
-"""The ratios that recollect is held to."""
+"""The ratios that keepstone is held to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Verdict:
 
 def ratios(peers: dict[str, Any]) -> list[Verdict]:
     """Return all verdicts for which both sides were measured."""
-    ours = peers.get("recollect", {"failed": "not measured"})
+    ours = peers.get("keepstone", {"failed": "not measured"})
     if "failed" in ours:
         return []
     others = {name: peers[name] for name in FASTER if name in peers and "failed" not in peers[name]}

@@ -22,7 +22,7 @@ from bench.peers.data import (
     save_rows,
 )
 
-from recollect.tokens import STOP_WORDS
+from keepstone.tokens import STOP_WORDS
 
 SEED = 11
 CENTRES = 500

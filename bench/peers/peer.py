@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from bench.peers.data import Rows, Scope, Vector
 
 PEERS = (
-    "recollect",
+    "keepstone",
     "chroma",
     "lancedb",
     "sqlite_vec",

@@ -32,7 +32,7 @@ def environment(peer: str) -> Path:
     """
     name = SHARED.get(peer, peer)
     required = REQUIREMENTS / f"{name}.txt"
-    sources = [required, ROOT / "pyproject.toml"] if name == "recollect" else [required]
+    sources = [required, ROOT / "pyproject.toml"] if name == "keepstone" else [required]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
     folder = BENCH / "environments" / f"{name}-{digest}"
     python = folder / "bin" / "python"
@@ -51,7 +51,7 @@ def step(name: str, peer: str, data: Path, folder: Path, timeout: float) -> dict
     Raises:
         StepFailedError: It failed, or took longer than so many seconds.
     """
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as place:
+    with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as place:
         answer = Path(place) / "figures.json"
         arguments = [name, peer, str(data), str(folder), str(answer)]
         _run([str(environment(peer)), "-m", "bench.peers.worker", *arguments], timeout)

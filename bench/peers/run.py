@@ -1,6 +1,6 @@
-"""Measure recollect beside its peers and print the table.
+"""Measure keepstone beside its peers and print the table.
 
-python bench/peers/run.py --scale 10k,100k [--only recollect,chroma]
+python bench/peers/run.py --scale 10k,100k [--only keepstone,chroma]
 """
 
 from __future__ import annotations

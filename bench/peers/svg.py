@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
 TEXT, OURS, THEIRS = "#7d8590", "#d9730d", "#7c93b8"
-"""Words and rules; what is recollect's; what is a peer's."""
+"""Words and rules; what is keepstone's; what is a peer's."""
 NAMES = {
     "chroma": "Chroma",
     "fts5": "FTS5 alone",

@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.peers.data import DIM, Rows, Scope, Vector
 from bench.peers.peer import Defaults, package
 
-# The standard library can often not load extensions; apsw also has the SQLite that recollect uses.
+# The standard library can often not load extensions; apsw also has the SQLite that keepstone uses.
 apsw, sqlite_vec = package("apsw"), package("sqlite_vec")
 
 

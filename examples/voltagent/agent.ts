@@ -1,5 +1,5 @@
 /**
- * An agent with a tool, whose memory is recollect's. It runs offline: the model is a mock.
+ * An agent with a tool, whose memory is keepstone's. It runs offline: the model is a mock.
  *
  * For a real model, install its provider (`npm install @ai-sdk/openai`), set its key, and change two lines:
  *
@@ -7,12 +7,12 @@
  *     const model = openai("gpt-4o-mini");
  */
 import { Agent, createTool, Memory } from "@voltagent/core";
-import { RecollectStorage } from "@recollect/voltagent";
+import { KeepstoneStorage } from "keepstone-voltagent";
 import { z } from "zod";
 
 import { model } from "./mock-model.js";
 
-const storage = new RecollectStorage({ agent: "harbour" }); // RECOLLECT_URL and RECOLLECT_TOKEN say where it is.
+const storage = new KeepstoneStorage({ agent: "harbour" }); // KEEPSTONE_URL and KEEPSTONE_TOKEN say where it is.
 
 const tide = createTool({
   name: "tide",
@@ -37,5 +37,5 @@ for (const question of ["We sail from Calais.", "When is the tide high there?"])
 
 const known = await storage.getMessages("ada", "departures");
 console.log(`\n${known.length} messages are in the session "departures". Look at them with`);
-console.log('  recollect sessions show departures --agent harbour\n  recollect recall "tide" --agent harbour');
+console.log('  keepstone sessions show departures --agent harbour\n  keepstone recall "tide" --agent harbour');
 process.exit(); // VoltAgent's observability would keep the process alive.

@@ -1,7 +1,7 @@
 /**
  * Runs the example with one command and without a network: node examples/voltagent/start.mjs
  *
- * It needs recollect[server] (RECOLLECT_PYTHON, else the repository's .venv, else python3) and what
+ * It needs keepstone[server] (KEEPSTONE_PYTHON, else the repository's .venv, else python3) and what
  * `npm ci` in packages/voltagent installs, which it does the first time.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -16,9 +16,9 @@ const root = join(here, "..", "..");
 const packed = join(root, "packages", "voltagent");
 const built = join(packed, "build", "example");
 const venv = join(root, ".venv", "bin", "python");
-const python = process.env.RECOLLECT_PYTHON ?? (existsSync(venv) ? venv : "python3");
-const home = process.env.RECOLLECT_HOME ?? mkdtempSync(join(tmpdir(), "recollect-example-"));
-const env = { ...process.env, RECOLLECT_HOME: home, NODE_ENV: "production", PYTHONPATH: join(root, "src") };
+const python = process.env.KEEPSTONE_PYTHON ?? (existsSync(venv) ? venv : "python3");
+const home = process.env.KEEPSTONE_HOME ?? mkdtempSync(join(tmpdir(), "keepstone-example-"));
+const env = { ...process.env, KEEPSTONE_HOME: home, NODE_ENV: "production", PYTHONPATH: join(root, "src") };
 
 /** Compile the example where it finds the package and what that needs, as in a project that has installed it. */
 function compile() {
@@ -35,8 +35,8 @@ function compile() {
   execFileSync(process.execPath, [tsc, ...options, ...sources], { cwd: packed, stdio: "inherit" });
 }
 
-function recollect(...args) {
-  return spawn(python, ["-m", "recollect", ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
+function keepstone(...args) {
+  return spawn(python, ["-m", "keepstone", ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
 }
 
 async function firstLine(child) {
@@ -44,15 +44,15 @@ async function firstLine(child) {
     child.stdout.resume();
     return line;
   }
-  throw new Error("recollect ended without a word: is recollect[server] installed?");
+  throw new Error("keepstone ended without a word: is keepstone[server] installed?");
 }
 
 compile();
-const token = JSON.parse(await firstLine(recollect("token", "create", "--agents", "harbour", "--json"))).token;
-const server = recollect("serve", "--port", "0");
+const token = JSON.parse(await firstLine(keepstone("token", "create", "--agents", "harbour", "--json"))).token;
+const server = keepstone("serve", "--port", "0");
 const url = /http:\S+(?=\/v1)/.exec(await firstLine(server))[0];
 const agent = spawn(process.execPath, [join(built, "agent.js")], {
-  env: { ...env, RECOLLECT_URL: url, RECOLLECT_TOKEN: token },
+  env: { ...env, KEEPSTONE_URL: url, KEEPSTONE_TOKEN: token },
   stdio: "inherit",
 });
 agent.once("exit", (code) => {

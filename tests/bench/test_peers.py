@@ -52,21 +52,21 @@ def test_parts_of_rows_keep_the_numbers_of_their_rows(tmp_path: Path) -> None:
 def test_a_ratio_that_reaches_its_bound_passes() -> None:
     from bench.peers.judge import ratios
 
-    verdicts = ratios({"recollect": _measured(1), "chroma": _measured(50)})
+    verdicts = ratios({"keepstone": _measured(1), "chroma": _measured(50)})
     assert all(verdict.passed for verdict in verdicts)
 
 
 def test_a_quick_answer_that_misses_rows_does_not_pass() -> None:
     from bench.peers.judge import ratios
 
-    verdicts = ratios({"recollect": _measured(1, recall=0.99), "zvec": _measured(50)})
+    verdicts = ratios({"keepstone": _measured(1, recall=0.99), "zvec": _measured(50)})
     assert not any(verdict.passed for verdict in verdicts)
 
 
 def test_a_peer_that_was_not_measured_gives_no_ratio() -> None:
     from bench.peers.judge import ratios
 
-    assert ratios({"recollect": _measured(1), "chroma": {"failed": "no such package"}}) == []
+    assert ratios({"keepstone": _measured(1), "chroma": {"failed": "no such package"}}) == []
 
 
 def test_a_drawing_has_a_bar_for_each_peer_and_question() -> None:

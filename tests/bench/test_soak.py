@@ -11,7 +11,7 @@ import pytest
 def checkout_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the scripts of the checkout be imported as they import one another."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("KEEPSTONE_EMBEDDER", "none")
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells what a process has")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.chat.model_server import ModelServer, running
 
-import recollect
-from recollect import Agent, Home, Notes
-from recollect.chat import ChatModel, Conversation, choose
+import keepstone
+from keepstone import Agent, Home, Notes
+from keepstone.chat import ChatModel, Conversation, choose
 
 KEY = "sk-very-secret-4711"
 
@@ -23,7 +23,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home") as opened:
+    with keepstone.open(tmp_path / "home") as opened:
         yield opened
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.chat import ModelError, choose
-from recollect.chat.anthropic_model import AnthropicModel
-from recollect.chat.offline import OfflineResponder
-from recollect.chat.openai_model import OpenAIModel
+from keepstone.chat import ModelError, choose
+from keepstone.chat.anthropic_model import AnthropicModel
+from keepstone.chat.offline import OfflineResponder
+from keepstone.chat.openai_model import OpenAIModel
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -21,8 +21,8 @@ KEYS = {"OPENAI_API_KEY": "sk-secret", "ANTHROPIC_API_KEY": "sk-other"}
         (KEYS, OfflineResponder, "offline"),
         ({**KEYS, "OPENAI_MODEL": "gpt-x"}, OpenAIModel, "openai:gpt-x"),
         ({**KEYS, "ANTHROPIC_MODEL": "claude-x"}, AnthropicModel, "anthropic:claude-x"),
-        ({**KEYS, "OPENAI_MODEL": "a", "RECOLLECT_CHAT_MODEL": "offline"}, OfflineResponder, "offline"),
-        ({"RECOLLECT_CHAT_MODEL": "http://h:1/v1?model=m"}, OpenAIModel, "m at h:1"),
+        ({**KEYS, "OPENAI_MODEL": "a", "KEEPSTONE_CHAT_MODEL": "offline"}, OfflineResponder, "offline"),
+        ({"KEEPSTONE_CHAT_MODEL": "http://h:1/v1?model=m"}, OpenAIModel, "m at h:1"),
         ({"OPENAI_MODEL": "llama", "OPENAI_BASE_URL": "http://h:1/v1"}, OpenAIModel, "openai:llama"),
     ],
 )
@@ -38,7 +38,7 @@ def test_a_model_that_is_named_beats_the_environment() -> None:
 
 
 def test_without_a_model_the_reason_says_how_to_name_one() -> None:
-    assert "--model or $RECOLLECT_CHAT_MODEL" in choose(None, KEYS).reason
+    assert "--model or $KEEPSTONE_CHAT_MODEL" in choose(None, KEYS).reason
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ import pytest
 from tests.chat.conftest import KEY, Said
 from tests.chat.model_server import ModelServer
 
-import recollect
-from recollect import Agent, Notes
-from recollect.chat import Conversation, endpoint
-from recollect.chat.exchange import Request
-from recollect.errors import StoreError
+import keepstone
+from keepstone import Agent, Notes
+from keepstone.chat import Conversation, endpoint
+from keepstone.chat.exchange import Request
+from keepstone.errors import StoreError
 
 
 def contents(talk: Conversation) -> list[tuple[str, str]]:
@@ -176,7 +176,7 @@ def test_a_key_is_in_no_message_and_no_entry(
 
 
 def test_a_server_that_is_not_there_is_told(talk: Conversation, say: Said) -> None:
-    model = recollect.chat.choose("http://127.0.0.1:1/v1?model=m").model
+    model = keepstone.chat.choose("http://127.0.0.1:1/v1?model=m").model
     refused = Conversation(talk.agent, talk.notes, model, talk.session)
     assert "cannot be reached" in say(refused, "Hi")
     assert contents(talk) == [("user", "Hi")]
@@ -185,7 +185,7 @@ def test_a_server_that_is_not_there_is_told(talk: Conversation, say: Said) -> No
 def test_a_server_that_keeps_silent_is_given_up(
     talk: Conversation, server: ModelServer, say: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (recollect.chat.openai_model, recollect.chat.anthropic_model, endpoint):
+    for module in (keepstone.chat.openai_model, keepstone.chat.anthropic_model, endpoint):
         monkeypatch.setattr(module, "SILENCE", 0.2)
     server.held.clear()
     told = say(talk, "Hi")
@@ -352,11 +352,11 @@ def test_a_message_that_cannot_be_stored_is_never_asked(
 
 
 _PROGRAM = """
-import sys, recollect
-from recollect.chat import Conversation, choose
+import sys, keepstone
+from keepstone.chat import Conversation, choose
 home, url = sys.argv[1:]
-agent = recollect.open(home).agent("default")
-talk = Conversation(agent, recollect.Notes(home), choose(url).model, agent.session("s"))
+agent = keepstone.open(home).agent("default")
+talk = Conversation(agent, keepstone.Notes(home), choose(url).model, agent.session("s"))
 print(*(delta.text for delta in talk.send("one")), flush=True)
 for delta in talk.send("two"):
     print(delta.text, flush=True)
@@ -373,6 +373,6 @@ def test_a_kill_in_mid_answer_leaves_all_acknowledged_turns(tmp_path: Path, serv
         server.held.clear()
         assert process.stdout.readline().split() == ["Hello."]
         os.kill(process.pid, signal.SIGKILL)
-    with recollect.open(home) as opened:
+    with keepstone.open(home) as opened:
         said = [entry.data["content"] for entry in opened.agent("default").session("s").entries()]
     assert said == ["one", "Hello. ", "two"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.chat.endpoint import NO_KEY, Endpoint, broken_off, check_package
-from recollect.chat.exchange import ModelError
+from keepstone.chat.endpoint import NO_KEY, Endpoint, broken_off, check_package
+from keepstone.chat.exchange import ModelError
 
 KEYS = st.text("abcxyz0189", min_size=4).map("sk-{}".format)
 STATUSES = (None, 400, 401, 403, 404, 429, 500)
@@ -90,12 +90,12 @@ def test_an_answer_without_its_end_says_that_what_came_is_kept(reason: tuple[str
 
 
 def test_a_server_that_wants_no_key_is_told_of_like_any_other() -> None:
-    endpoint = Endpoint("m", "m at h:1", NO_KEY, "RECOLLECT_CHAT_KEY", "http://h:1/v1")
-    assert "check RECOLLECT_CHAT_KEY" in str(endpoint.failure(RefusedError("who are you", 401)))
+    endpoint = Endpoint("m", "m at h:1", NO_KEY, "KEEPSTONE_CHAT_KEY", "http://h:1/v1")
+    assert "check KEEPSTONE_CHAT_KEY" in str(endpoint.failure(RefusedError("who are you", 401)))
 
 
 def test_a_missing_package_is_named_with_the_extra() -> None:
-    with pytest.raises(ModelError, match=r"package no_such_package .* pip install 'recollect\[chat\]'"):
+    with pytest.raises(ModelError, match=r"package no_such_package .* pip install 'keepstone\[chat\]'"):
         check_package("no_such_package")
 
 

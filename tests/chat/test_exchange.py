@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import RecollectError
-from recollect.chat import ModelError
-from recollect.chat.exchange import Prompt
+from keepstone import KeepstoneError
+from keepstone.chat import ModelError
+from keepstone.chat.exchange import Prompt
 
 
 @given(st.text(), st.text(), st.text())
@@ -18,5 +18,5 @@ def test_prompts_of_one_stable_part_begin_alike(stable: str, one: str, other: st
 
 
 def test_a_failing_model_is_caught_with_all_errors_of_ours() -> None:
-    assert issubclass(ModelError, RecollectError)
+    assert issubclass(ModelError, KeepstoneError)
     assert issubclass(ModelError, RuntimeError)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.chat.conftest import Said
 
-from recollect import Agent, Notes
-from recollect.chat import Conversation
-from recollect.chat.offline import OfflineResponder
+from keepstone import Agent, Notes
+from keepstone.chat import Conversation
+from keepstone.chat.offline import OfflineResponder
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def test_the_best_quotes_are_few_and_short(talk: Conversation, say: Said) -> Non
 def test_what_another_agent_remembers_is_never_quoted(
     agent: Agent, notes: Notes, say: Said, home: object
 ) -> None:
-    import recollect
+    import keepstone
 
-    assert isinstance(home, recollect.Home)
+    assert isinstance(home, keepstone.Home)
     home.agent("other").session("s").add("fact", {"content": "the safe is behind the clock"})
     talk = Conversation(agent, notes, OfflineResponder())
     assert "clock" not in say(talk, "Where is the safe?")

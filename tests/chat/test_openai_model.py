@@ -8,8 +8,8 @@ import pytest
 from tests.chat.conftest import KEY, Said
 from tests.chat.model_server import ModelServer
 
-from recollect import Agent, Notes
-from recollect.chat import Conversation, choose
+from keepstone import Agent, Notes
+from keepstone.chat import Conversation, choose
 
 pytest.importorskip("openai")
 

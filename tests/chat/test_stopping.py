@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.chat.stopping import Stoppable
+from keepstone.chat.stopping import Stoppable
 
 
 def test_all_items_come_in_their_order() -> None:

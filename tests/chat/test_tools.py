@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Agent, Notes
-from recollect.chat.tools import MemoryTools
+import keepstone
+from keepstone import Agent, Notes
+from keepstone.chat.tools import MemoryTools
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_wrong_call_is_answered_and_changes_nothing(tools: MemoryTools, name: 
 )
 @settings(max_examples=30)
 def test_no_arguments_of_a_model_raise(tmp_path_factory: pytest.TempPathFactory, arguments: str) -> None:
-    with recollect.open(tmp_path_factory.mktemp("home")) as home:
+    with keepstone.open(tmp_path_factory.mktemp("home")) as home:
         agent = home.agent("default")
         tools = MemoryTools(agent, Notes(home.root), agent.session("s"))
         for name in ("recall", "read_file", "list_files"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from recollect.cli.app import app
+from keepstone.cli.app import app
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Command:
     def __call__(self, *words: str, text: str | bytes | None = None) -> Result:
         """Run a command line with ``text`` as its standard input."""
         # Without a width of the caller's terminal, as through a pipe: nothing is wrapped.
-        settings = {"RECOLLECT_HOME": str(self.home), "COLUMNS": None}
+        settings = {"KEEPSTONE_HOME": str(self.home), "COLUMNS": None}
         return CliRunner().invoke(app, words, input=text, env=settings)
 
     def json(self, *words: str, text: str | None = None) -> dict[str, Any]:

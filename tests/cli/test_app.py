@@ -33,7 +33,7 @@ def every_command() -> list[tuple[str, Any]]:
 def test_every_command_has_help_and_an_example(name: str, command: Any) -> None:
     assert command.help
     assert command.epilog.startswith("Example: ")
-    assert "recollect" in command.epilog, name
+    assert "keepstone" in command.epilog, name
 
 
 @pytest.mark.parametrize(("name", "command"), every_command())
@@ -58,7 +58,7 @@ def test_the_reference_page_is_up_to_date() -> None:
 def test_every_command_has_its_row_in_the_json_contract() -> None:
     page = (SCRIPT.parents[1] / "docs" / "json.md").read_text("utf-8")
     leaves = [name for name, command in every_command() if getattr(command, "commands", None) is None]
-    assert [name for name in leaves if f"`{name.removeprefix('recollect ')}`" not in page] == []
+    assert [name for name in leaves if f"`{name.removeprefix('keepstone ')}`" not in page] == []
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -70,7 +70,7 @@ def test_help_is_given_for_the_whole_and_for_each_group(cli: Command, option: st
 
 def test_the_version_is_shown_without_a_home(cli: Command) -> None:
     result = cli("--version")
-    assert (result.exit_code, result.stdout.startswith("recollect ")) == (0, True)
+    assert (result.exit_code, result.stdout.startswith("keepstone ")) == (0, True)
     assert not cli.home.exists()
 
 

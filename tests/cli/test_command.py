@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.text import Text
 from typer.testing import CliRunner, Result
 
-from recollect import Agent, Home, Notes
-from recollect.cli.command import (
+from keepstone import Agent, Home, Notes
+from keepstone.cli.command import (
     Answer,
     agent_command,
     argument_or_input,
@@ -29,21 +29,21 @@ SEEN: list[Any] = []
 app = typer.Typer()
 
 
-@agent_command(app, "recollect greet Ann")
+@agent_command(app, "keepstone greet Ann")
 def greet(agent: Agent, name: str, *, loud: bool = False) -> Answer:
     """Say hello to somebody."""
     SEEN.append(agent)
     return Answer({"said": name, "agent": agent.slug}, Text(name.upper() if loud else name), status=len(name))
 
 
-@home_command(app, "recollect count-agents", name="count-agents")
+@home_command(app, "keepstone count-agents", name="count-agents")
 def count(home: Home) -> Answer:
     """Count the agents."""
     SEEN.append(home)
     return Answer({"agents": home.agents()}, Text(str(len(home.agents()))))
 
 
-@notes_command(app, "recollect first")
+@notes_command(app, "keepstone first")
 def first(notes: Notes, text: str) -> Answer:
     """Show what was given, byte for byte."""
     given = argument_or_input(text)
@@ -56,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     def invoked(*words: str, text: bytes | None = None) -> Result:
         SEEN.clear()
-        return CliRunner().invoke(app, words, input=text, env={"RECOLLECT_HOME": str(home), "COLUMNS": None})
+        return CliRunner().invoke(app, words, input=text, env={"KEEPSTONE_HOME": str(home), "COLUMNS": None})
 
     return invoked
 
@@ -78,7 +78,7 @@ def test_a_command_leaves_with_the_status_of_its_answer(run: Any) -> None:
 def test_the_help_of_a_command_is_its_docstring_and_its_example(run: Any) -> None:
     told = run("greet", "--help").stdout
     assert "Say hello to somebody." in told
-    assert "Example: recollect greet Ann" in told
+    assert "Example: keepstone greet Ann" in told
 
 
 def test_a_command_of_the_home_may_have_another_name_than_its_function(run: Any) -> None:

@@ -1,18 +1,18 @@
-"""The home that ``recollect demo`` makes."""
+"""The home that ``keepstone demo`` makes."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Home
-from recollect.cli import demo_home, sample
+import keepstone
+from keepstone import Home
+from keepstone.cli import demo_home, sample
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", embedder="none") as opened:
+    with keepstone.open(tmp_path / "home", embedder="none") as opened:
         yield opened
 
 
@@ -23,7 +23,7 @@ def test_only_the_finding_that_was_asked_for_is_worth_more_afterwards(tmp_path: 
 
 
 def test_notes_keep_the_place_that_was_chosen_for_them(tmp_path: Path) -> None:
-    notes = recollect.Notes(tmp_path / "project", tmp_path / "user.md")
+    notes = keepstone.Notes(tmp_path / "project", tmp_path / "user.md")
     results = demo_home.save_notes(notes, tmp_path / "project")
     saved = [result.entry.content for result in results if result.saved]
     assert {note.content for note in notes.entries()} >= set(saved)

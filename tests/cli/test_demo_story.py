@@ -1,4 +1,4 @@
-"""What ``recollect demo`` tells people to type next."""
+"""What ``keepstone demo`` tells people to type next."""
 
 import os
 import shlex
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli.app import app
+from keepstone.cli.app import app
 
-BEFORE = "python -m recollect "
+BEFORE = "python -m keepstone "
 
 
 def told(place: str) -> list[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import errors
-from recollect.cli import failures
-from recollect.cli.failures import code_of, reported, status_of
-from recollect.failures import NoteNotFoundError, SessionNotFoundError
+from keepstone import errors
+from keepstone.cli import failures
+from keepstone.cli.failures import code_of, reported, status_of
+from keepstone.failures import NoteNotFoundError, SessionNotFoundError
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -20,7 +20,7 @@ def every_error() -> list[type[Exception]]:
     return [
         kind
         for kind in kinds
-        if issubclass(kind, errors.RecollectError) and kind is not errors.RecollectError
+        if issubclass(kind, errors.KeepstoneError) and kind is not errors.KeepstoneError
     ]
 
 

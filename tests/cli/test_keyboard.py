@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.cli.keyboard import read_keys
+from keepstone.cli.keyboard import read_keys
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 

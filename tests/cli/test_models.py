@@ -1,4 +1,4 @@
-"""``recollect model``: install, list and remove."""
+"""``keepstone model``: install, list and remove."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.embed.tiny import TINY, everything_below, write_files
 
-from recollect.cli.models import complete_models
-from recollect.embed import base
-from recollect.embed.catalogue import MINILM, MODELS
+from keepstone.cli.models import complete_models
+from keepstone.embed import base
+from keepstone.embed.catalogue import MINILM, MODELS
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -26,7 +26,7 @@ def given(tmp_path: Path) -> Path:
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder of models, where a tiny one takes the place of minilm."""
     folder = tmp_path / "models"
-    monkeypatch.setenv("RECOLLECT_MODELS", str(folder))
+    monkeypatch.setenv("KEEPSTONE_MODELS", str(folder))
     monkeypatch.setitem(MODELS, "minilm", TINY)
     return folder
 
@@ -79,7 +79,7 @@ def test_list_says_what_to_do_where_nothing_can_be_used(cli: Command) -> None:
     document = cli.json("model", "list")
     assert document["auto"] == "none"
     assert [model["name"] for model in document["models"]] == ["minilm", "static"]
-    remedies = ["recollect model install minilm", "pip install 'recollect[static]'"]
+    remedies = ["keepstone model install minilm", "pip install 'keepstone[static]'"]
     assert all(words in model["remedy"] for words, model in zip(remedies, document["models"], strict=True))
 
 

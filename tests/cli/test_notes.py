@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import Result
 
-from recollect import Notes
+from keepstone import Notes
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -132,7 +132,7 @@ def on_a_terminal(project: Project, keys: bytes, *words: str) -> subprocess.Comp
     """Run a notes command in a process whose keyboard has these keys waiting."""
     keyboard, terminal = os.openpty()
     os.write(keyboard, keys)
-    command = [sys.executable, "-m", "recollect", "notes", *words, *project.places]
+    command = [sys.executable, "-m", "keepstone", "notes", *words, *project.places]
     done = subprocess.run(command, stdin=terminal, capture_output=True, timeout=60, check=False)
     os.close(keyboard)
     os.close(terminal)
@@ -294,6 +294,6 @@ def test_notes_have_neither_home_nor_agent(project: Project, option: str) -> Non
 def test_the_users_file_may_be_named_by_the_environment(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_USER_MEMORY", str(tmp_path / "mine.md"))
+    monkeypatch.setenv("KEEPSTONE_USER_MEMORY", str(tmp_path / "mine.md"))
     result = project.cli("notes", "add", "# Alice", "--user", "--dir", str(project.folder), "--json")
     assert json.loads(result.stdout)["note"]["source"] == str(tmp_path / "mine.md")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recollect import Notes
-from recollect.cli.notes import numbers_of
+from keepstone import Notes
+from keepstone.cli.notes import numbers_of
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -100,7 +100,7 @@ def test_on_a_terminal_a_user_chooses_among_the_bullets(
 ) -> None:
     keyboard, terminal = os.openpty()
     os.write(keyboard, answer)
-    command = [sys.executable, "-m", "recollect", "notes", "import"]
+    command = [sys.executable, "-m", "keepstone", "notes", "import"]
     done = subprocess.run(command, stdin=terminal, capture_output=True, timeout=60, check=False)
     os.close(keyboard)
     os.close(terminal)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from recollect.cli.app import app
-from recollect.cli.options import complete_agents, complete_files, complete_layouts, complete_sessions
+from keepstone.cli.app import app
+from keepstone.cli.options import complete_agents, complete_files, complete_layouts, complete_sessions
 
 if TYPE_CHECKING:
     from .conftest import Command

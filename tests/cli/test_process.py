@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = (sys.executable, "-m", "recollect")
+COMMAND = (sys.executable, "-m", "keepstone")
 
 
 def run(*words: str, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "RECOLLECT_HOME": str(home), "PYTHONUTF8": "1", **settings}
+    variables = {**os.environ, "KEEPSTONE_HOME": str(home), "PYTHONUTF8": "1", **settings}
     return subprocess.run(
         [*COMMAND, *words],
         env=variables,
@@ -44,12 +44,12 @@ def test_what_one_process_adds_another_recalls(tmp_path: Path) -> None:
 
 
 def test_help_does_not_load_the_database() -> None:
-    program = "from recollect.cli import main; sys.argv = ['recollect', '--help']; main()"
+    program = "from keepstone.cli import main; sys.argv = ['keepstone', '--help']; main()"
     assert "apsw" not in modules_after(program)
 
 
 def test_the_library_does_not_load_the_command() -> None:
-    assert modules_after("import recollect") & {"typer", "rich", "recollect.cli"} == set()
+    assert modules_after("import keepstone") & {"typer", "rich", "keepstone.cli"} == set()
 
 
 def test_a_terminal_without_the_character_shows_its_escape(tmp_path: Path) -> None:

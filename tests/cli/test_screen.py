@@ -2,11 +2,11 @@
 
 import pytest
 
-from recollect.cli.screen import print_view, table
+from keepstone.cli.screen import print_view, table
 
 
 def test_table_cells_are_taken_literally(capsys: pytest.CaptureFixture[str]) -> None:
-    from recollect.cli.screen import console
+    from keepstone.cli.screen import console
 
     console().print(table(["name"], [["[red]x[/red] :smile:\x1b"]]))
     assert "[red]x[/red] :smile:\\x1b" in capsys.readouterr().out

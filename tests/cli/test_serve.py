@@ -1,4 +1,4 @@
-"""Where ``recollect serve`` listens, for whom, and what it says."""
+"""Where ``keepstone serve`` listens, for whom, and what it says."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ fastapi = pytest.importorskip("fastapi")
 
 from starlette.testclient import TestClient  # noqa: E402
 
-from recollect.server import Tokens, running  # noqa: E402
+from keepstone.server import Tokens, running  # noqa: E402
 
 ANYONE = "0.0.0.0"  # noqa: S104
 WITHOUT = """
 import sys
 sys.modules["fastapi"] = None
-from recollect.cli import main
-sys.argv = ["recollect", "serve", "--home", sys.argv[1]]
+from keepstone.cli import main
+sys.argv = ["keepstone", "serve", "--home", sys.argv[1]]
 main()
 """
 
@@ -36,14 +36,14 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         apps.append((app, proxied))
 
     monkeypatch.setattr(running, "run", run)
-    monkeypatch.setattr("recollect.cli.serve.find_spec", lambda _: None)
+    monkeypatch.setattr("keepstone.cli.serve.find_spec", lambda _: None)
     return apps
 
 
 def test_on_the_loopback_a_link_signs_the_browser_in(cli: Command, served: list[Any]) -> None:
     told = cli("serve", "--port", "0")
     assert (told.exit_code, len(served)) == (0, 1)
-    assert f"recollect serves {cli.home} at http://127.0.0.1:" in told.stdout
+    assert f"keepstone serves {cli.home} at http://127.0.0.1:" in told.stdout
     assert "/sign-in?once=" in told.stdout
 
 
@@ -58,7 +58,7 @@ def test_where_others_can_listen_no_link_signs_in(cli: Command, served: list[Any
 def test_without_a_token_others_are_not_served(cli: Command, served: list[Any]) -> None:
     told = cli("serve", "--host", ANYONE, "--port", "0")
     assert (told.exit_code, served) == (2, [])
-    assert "0.0.0.0 can be reached by others, and there is no token: recollect token create" in told.stderr
+    assert "0.0.0.0 can be reached by others, and there is no token: keepstone token create" in told.stderr
 
 
 def test_a_revoked_token_is_no_token_to_serve_others_by(cli: Command, served: list[Any]) -> None:
@@ -113,4 +113,4 @@ def test_a_server_that_is_not_installed_is_named_with_the_extra(tmp_path: Path) 
     command = [sys.executable, "-c", WITHOUT, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "fastapi is missing: pip install 'recollect[server]'" in done.stderr
+    assert "fastapi is missing: pip install 'keepstone[server]'" in done.stderr

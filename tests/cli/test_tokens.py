@@ -1,12 +1,12 @@
-"""``recollect token``."""
+"""``keepstone token``."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from recollect.cli.tokens import lifetime_of
-from recollect.server.tokens import Tokens
+from keepstone.cli.tokens import lifetime_of
+from keepstone.server.tokens import Tokens
 
 
 def test_a_token_is_made_listed_and_revoked(cli: Any) -> None:
@@ -26,7 +26,7 @@ def test_the_token_alone_is_printed_so_that_a_script_can_take_it(cli: Any) -> No
 
 def test_revoking_what_is_not_there_says_so(cli: Any) -> None:
     result = cli("token", "revoke", "none")
-    assert (result.exit_code, result.stdout) == (1, "no token none: see recollect token list\n")
+    assert (result.exit_code, result.stdout) == (1, "no token none: see keepstone token list\n")
 
 
 @pytest.mark.parametrize(

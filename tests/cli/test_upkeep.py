@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recollect.home import Home
-from recollect.model import Finding
+from keepstone.home import Home
+from keepstone.model import Finding
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -88,7 +88,7 @@ def test_doctor_says_what_damage_costs_and_what_mends_it(cli: Command) -> None:
     damage(cli)
     result = cli("doctor")
     assert "what they said is not remembered; all other lines are" in result.stdout
-    assert "recollect doctor --fix" in result.stdout
+    assert "keepstone doctor --fix" in result.stdout
 
 
 def test_a_secret_is_a_warning_that_shows_no_secret(cli: Command) -> None:
@@ -96,7 +96,7 @@ def test_a_secret_is_a_warning_that_shows_no_secret(cli: Command) -> None:
     entry = cli.json("add", token)
     result = cli("doctor")
     assert (result.exit_code, token in result.stdout) == (0, False)
-    assert f"recollect purge {entry['id']} --session main --agent default" in result.stdout
+    assert f"keepstone purge {entry['id']} --session main --agent default" in result.stdout
 
 
 def test_backup_makes_a_home_that_answers(cli: Command, tmp_path: Path) -> None:

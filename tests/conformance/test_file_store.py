@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from recollect.layout import DEFAULT_AGENT, LAYOUTS
-from recollect.store.base import Store
-from recollect.store.files import FileStore
-from recollect.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
+from keepstone.layout import DEFAULT_AGENT, LAYOUTS
+from keepstone.store.base import Store
+from keepstone.store.files import FileStore
+from keepstone.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
 
 SEVERAL_AGENTS = [name for name, layout in LAYOUTS.items() if "{agent}" in layout.sessions]
 """The layouts that hold more agents than ``default``."""

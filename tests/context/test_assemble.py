@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Context, Entry
-from recollect.bullets import Bullets
-from recollect.context.assemble import INSTRUCTIONS, Wanted, build
-from recollect.notes_prompt import Source
+from keepstone import Context, Entry
+from keepstone.bullets import Bullets
+from keepstone.context.assemble import INSTRUCTIONS, Wanted, build
+from keepstone.notes_prompt import Source
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
 BUDGET = 8000

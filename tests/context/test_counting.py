@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.context.counting import checked, counter_of, estimate_tokens
+from keepstone.context.counting import checked, counter_of, estimate_tokens
 
 
 class Tokenizer:

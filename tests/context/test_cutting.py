@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.context.counting import Counter, estimate_tokens
-from recollect.context.cutting import LEAST, MARK, Placed, Room
+from keepstone.context.counting import Counter, estimate_tokens
+from keepstone.context.cutting import LEAST, MARK, Placed, Room
 
 COUNTERS: list[Counter] = [estimate_tokens, len, lambda text: len(text.split()), lambda text: len(text) // 7]
 

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Entry
-from recollect.context.entries_part import Filler, Shown
+from keepstone import Entry
+from keepstone.context.entries_part import Filler, Shown
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
 

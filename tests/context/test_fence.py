@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Entry
-from recollect.context.fence import fenced, line_of
+from keepstone import Entry
+from keepstone.context.fence import fenced, line_of
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.context.mentions import neutralised
+from keepstone.context.mentions import neutralised
 
 BARE = re.compile(r"(?:^|\s)@[^\s`]")
 """What agents that include files look for: a mention at the start or after white space."""

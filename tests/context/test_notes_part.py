@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Agent, Notes
+import keepstone
+from keepstone import Agent, Notes
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    with recollect.open(tmp_path / "home", durability="os") as home:
+    with keepstone.open(tmp_path / "home", durability="os") as home:
         yield home.agent("a")
 
 
@@ -24,7 +24,7 @@ def write(folder: Path, *some: str, guide: str = "") -> None:
     (folder / "AGENTS.md").write_text(f"{guide}## Memories\n\n{bullets}", "utf-8")
 
 
-def part(context: recollect.Context, kind: str) -> str:
+def part(context: keepstone.Context, kind: str) -> str:
     return "".join(part.text for part in context.parts if part.kind == kind)
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Agent, Entry, Home, Session
-from recollect.context.standing import MOST
-from recollect.index.database import IS_STANDING, Database
-from recollect.store.files import FileStore
-from recollect.testing import ManualClock
+import keepstone
+from keepstone import Agent, Entry, Home, Session
+from keepstone.context.standing import MOST
+from keepstone.index.database import IS_STANDING, Database
+from keepstone.store.files import FileStore
+from keepstone.testing import ManualClock
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def home(tmp_path: Path, clock: ManualClock) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os", clock=clock) as home:
+    with keepstone.open(tmp_path / "home", durability="os", clock=clock) as home:
         yield home
 
 
@@ -51,7 +51,7 @@ def test_a_decision_added_later_is_there_at_once(agent: Agent) -> None:
 
 def test_a_decision_that_another_process_adds_is_there_at_once(home: Home, agent: Agent) -> None:
     assert standing(agent) == []
-    with recollect.open(home.root, durability="os") as other:
+    with keepstone.open(home.root, durability="os") as other:
         other.agent("a").session("s").add("decision", text="We take walnut", id="foreign")
     assert standing(agent) == ["foreign"]
 

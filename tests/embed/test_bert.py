@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embed.bert import Bert, Norm, gelu
+from keepstone.embed.bert import Bert, Norm, gelu
 
 WIDTH, INNER, WORDS, TOKENS = 8, 16, 20, 6
 SHAPES = {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recollect.embed.catalogue import MINILM, MODELS, Model, model_named
+from keepstone.embed.catalogue import MINILM, MODELS, Model, model_named
 
 EVERY = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from recollect.embed import base
-from recollect.embed.catalogue import MINILM
-from recollect.embed.choose import CHOICES, embedder_of, is_remote, unusable
-from recollect.embed.minilm import SPACE, MiniLM
-from recollect.embed.openai import OpenAIEmbedder
-from recollect.embed.static import Static
-from recollect.embed.wrapped import Wrapped
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed import base
+from keepstone.embed.catalogue import MINILM
+from keepstone.embed.choose import CHOICES, embedder_of, is_remote, unusable
+from keepstone.embed.minilm import SPACE, MiniLM
+from keepstone.embed.openai import OpenAIEmbedder
+from keepstone.embed.static import Static
+from keepstone.embed.wrapped import Wrapped
+from keepstone.errors import EmbedderUnavailableError
 
 
 class Own:
@@ -104,14 +104,14 @@ def test_auto_is_static_where_the_model_is_not_installed() -> None:
 def test_auto_is_none_where_nothing_can_be_used(here: list[str]) -> None:
     here.clear()
     assert embedder_of("auto") is None
-    assert "pip install 'recollect[minilm]'" in str(unusable("minilm"))
-    assert "pip install 'recollect[static]'" in str(unusable("static"))
+    assert "pip install 'keepstone[minilm]'" in str(unusable("minilm"))
+    assert "pip install 'keepstone[static]'" in str(unusable("static"))
 
 
 @pytest.mark.usefixtures("here", "models")
 def test_a_named_model_that_is_not_installed_names_the_command() -> None:
     for name in ("minilm", SPACE):
-        with pytest.raises(EmbedderUnavailableError, match="recollect model install minilm"):
+        with pytest.raises(EmbedderUnavailableError, match="keepstone model install minilm"):
             embedder_of(name)
 
 
@@ -122,7 +122,7 @@ def test_a_named_model_that_is_not_installed_names_the_command() -> None:
 )
 def test_a_named_embedder_without_its_package_names_the_extra(here: list[str], name: str, extra: str) -> None:
     here.clear()
-    with pytest.raises(EmbedderUnavailableError, match=rf"pip install 'recollect\[{extra}\]'"):
+    with pytest.raises(EmbedderUnavailableError, match=rf"pip install 'keepstone\[{extra}\]'"):
         embedder_of(name)
 
 

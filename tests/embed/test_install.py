@@ -8,11 +8,11 @@ import pytest
 from filelock import FileLock
 from tests.embed.tiny import FILES, TINY, everything_below, no_progress
 
-from recollect.embed import install as installing
-from recollect.embed.install import install, remove
-from recollect.embed.installed import state_of
-from recollect.embed.sources import folder
-from recollect.errors import EmbedderUnavailableError, LockTimeoutError
+from keepstone.embed import install as installing
+from keepstone.embed.install import install, remove
+from keepstone.embed.installed import state_of
+from keepstone.embed.sources import folder
+from keepstone.errors import EmbedderUnavailableError, LockTimeoutError
 
 WHOLE = ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.embed.tiny import TINY
 
-from recollect.embed.catalogue import MINILM
-from recollect.embed.installed import check_file, model_folder, models_folder, state_of
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed.catalogue import MINILM
+from keepstone.embed.installed import check_file, model_folder, models_folder, state_of
+from keepstone.errors import EmbedderUnavailableError
 
 
 def test_models_lie_in_the_users_data_folder(user_folder: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from recollect.embed.lazy import Lazy
+from keepstone.embed.lazy import Lazy
 
 
 def test_a_lazy_value_is_made_once_and_late() -> None:

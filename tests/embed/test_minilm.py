@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import minilm
-from recollect.embed.minilm import MiniLM, check_minilm
-from recollect.embed.tensors import read_tensors
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed import minilm
+from keepstone.embed.minilm import MiniLM, check_minilm
+from keepstone.embed.tensors import read_tensors
+from keepstone.errors import EmbedderUnavailableError
 
 REFERENCE = Path(__file__).parent / "minilm_reference.json"
 
@@ -89,11 +89,11 @@ def test_a_model_that_was_tampered_with_is_refused(minilm_folder: Path, tmp_path
 
 @pytest.mark.usefixtures("models")
 def test_a_model_that_is_not_installed_is_named_with_the_command() -> None:
-    with pytest.raises(EmbedderUnavailableError, match="'minilm' is not installed: recollect model install"):
+    with pytest.raises(EmbedderUnavailableError, match="'minilm' is not installed: keepstone model install"):
         MiniLM().embed_query("text")
 
 
 def test_a_model_with_a_missing_file_is_said_to_be_damaged(models: Path) -> None:
     (models / "minilm").mkdir(parents=True)
-    with pytest.raises(EmbedderUnavailableError, match="'minilm' is damaged: recollect model install minilm"):
+    with pytest.raises(EmbedderUnavailableError, match="'minilm' is damaged: keepstone model install minilm"):
         check_minilm()

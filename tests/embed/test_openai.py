@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import check_embedder, embed_query, embed_texts, openai
-from recollect.embed.openai import OpenAIEmbedder, server_named
-from recollect.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
-from recollect.vector import Space
+from keepstone.embed import check_embedder, embed_query, embed_texts, openai
+from keepstone.embed.openai import OpenAIEmbedder, server_named
+from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
+from keepstone.vector import Space
 
-pytestmark = pytest.mark.skipif(not find_spec("openai"), reason="pip install 'recollect[openai]'")
+pytestmark = pytest.mark.skipif(not find_spec("openai"), reason="pip install 'keepstone[openai]'")
 KEY = "sk-very-secret-4711"
 
 
@@ -107,7 +107,7 @@ def test_a_server_that_is_busy_is_asked_again(server: Server) -> None:
 
 
 def test_a_refusal_does_not_show_the_key(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBED_KEY", KEY)
+    monkeypatch.setenv("KEEPSTONE_EMBED_KEY", KEY)
     server.failures = [401]
     with pytest.raises(EmbedderUnavailableError, match=r"AuthenticationError: .*no: Bearer \*\*\*") as raised:
         server.embedder(3).embed_query("a")
@@ -204,7 +204,7 @@ def test_an_address_names_server_model_and_dimension() -> None:
 
 
 def test_a_model_may_be_named_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBED_MODEL", "bge")
+    monkeypatch.setenv("KEEPSTONE_EMBED_MODEL", "bge")
     assert server_named("https://host/v1").id == "https://host/v1?model=bge"
 
 
@@ -213,8 +213,8 @@ def test_a_model_may_be_named_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("http://host/v1", "names no model: add"),
         ("http:///v1?model=m", "an embedder's address is"),
-        ("http://user:word@host/v1?model=m", "a key goes into RECOLLECT_EMBED_KEY"),
-        ("http://host/v1?model=m&key=secret", "a key goes into RECOLLECT_EMBED_KEY"),
+        ("http://user:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
+        ("http://host/v1?model=m&key=secret", "a key goes into KEEPSTONE_EMBED_KEY"),
         ("http://host/v1?model=m&dim=0", "dim must be a positive whole number"),
         ("http://host/v1?model=m&dim=-3", "dim must be a positive whole number"),
     ],

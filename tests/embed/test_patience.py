@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.memories import Letters
 
-from recollect.embed.patience import Patient
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed.patience import Patient
+from keepstone.errors import EmbedderUnavailableError
 
 
 class Hanging(Letters):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.embed.tiny import FILES, TINY, CarryingWheel, everything_below, no_progress
 
-from recollect.embed import sources
-from recollect.embed.install import install
-from recollect.embed.sources import folder, hub, package, source_named
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed import sources
+from keepstone.embed.install import install
+from keepstone.embed.sources import folder, hub, package, source_named
+from keepstone.errors import EmbedderUnavailableError
 
 
 class Hub(http.server.BaseHTTPRequestHandler):

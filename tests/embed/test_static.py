@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.embed import base, static
-from recollect.embed.static import Static
-from recollect.errors import EmbedderUnavailableError
+from keepstone.embed import base, static
+from keepstone.embed.static import Static
+from keepstone.errors import EmbedderUnavailableError
 
-pytestmark = pytest.mark.skipif(not find_spec("wordllama"), reason="pip install 'recollect[static]'")
+pytestmark = pytest.mark.skipif(not find_spec("wordllama"), reason="pip install 'keepstone[static]'")
 TEXTS = ["Use OAuth 2.0 with PKCE.", "which authentication did we choose?", "ü 🦭", "a"]
 
 THEIRS = """
@@ -36,7 +36,7 @@ def test_vectors_equal_those_that_the_package_makes(tmp_path: Path) -> None:
 
 def test_the_package_is_read_but_not_imported() -> None:
     script = (
-        "import sys; from recollect.embed.static import Static; "
+        "import sys; from keepstone.embed.static import Static; "
         "Static().embed_query('text'); sys.exit('wordllama' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -67,14 +67,14 @@ def test_other_weights_than_ours_are_refused(tmp_path: Path, monkeypatch: pytest
 def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "find_spec", lambda _: None)
     with pytest.raises(
-        EmbedderUnavailableError, match=r"'static' needs .* pip install 'recollect\[static\]'"
+        EmbedderUnavailableError, match=r"'static' needs .* pip install 'keepstone\[static\]'"
     ):
         Static().embed_query("text")
 
 
 GROWTH = """
 import random, resource
-from recollect.embed.static import Static
+from keepstone.embed.static import Static
 
 model, chance = Static(), random.Random(1)
 most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

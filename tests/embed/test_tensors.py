@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embed.tensors import read_tensors
+from keepstone.embed.tensors import read_tensors
 
 
 def file_of(header: Any, data: bytes) -> bytes:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embed import check_embedder, embed_query, embed_texts
-from recollect.embed.wrapped import wrapped_function, wrapped_langchain
-from recollect.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
-from recollect.vector import Space
+from keepstone.embed import check_embedder, embed_query, embed_texts
+from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
+from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
+from keepstone.vector import Space
 
 
 def lengths(texts: list[str]) -> list[list[float]]:

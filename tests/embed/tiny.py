@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZipFile
 
-from recollect.embed.catalogue import Model, ModelFile
+from keepstone.embed.catalogue import Model, ModelFile
 
 FILES = {"model.safetensors": b"weights " * 300_000, "tokenizer.json": b"{}"}
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from tests.memories import Letters
 
-import recollect
-from recollect import Agent, Entry, Home
-from recollect.index import held
-from recollect.model import Scope
-from recollect.vector import unit
+import keepstone
+from keepstone import Agent, Entry, Home
+from keepstone.index import held
+from keepstone.model import Scope
+from keepstone.vector import unit
 
-ROUNDS = int(os.environ.get("RECOLLECT_FAULT_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("KEEPSTONE_FAULT_ROUNDS", "8"))
 """How often tests try what chance decides."""
 REPOSITORY = Path(__file__).parents[2]
 
@@ -37,7 +37,7 @@ FEW, NEVER = 20, 1_000_000
 def opened(root: Path) -> Home:
     """A home whose vectors have their generation and graphs from 32 entries on."""
     held.NEWER = 32
-    return recollect.open(root, durability="os", embedder=Letters(DIM))
+    return keepstone.open(root, durability="os", embedder=Letters(DIM))
 
 
 def vectors(count: int, seed: int) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROUNDS = int(os.environ.get("RECOLLECT_FAULT_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("KEEPSTONE_FAULT_ROUNDS", "12"))
 """12 for a look in passing; ``make faults`` takes 200."""
 
 THOROUGH = 100

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from tests.faults.traces import left
 
-import recollect
-from recollect import Home, MemoryService, Notes
-from recollect.errors import PurgePendingError, RecollectError
-from recollect.index import held
+import keepstone
+from keepstone import Home, MemoryService, Notes
+from keepstone.errors import KeepstoneError, PurgePendingError
+from keepstone.index import held
 
 DIM = 8
 
@@ -52,7 +52,7 @@ class Work:
         """Do it; what it raises must be an error of ours."""
         try:
             act(number, text)
-        except RecollectError as error:
+        except KeepstoneError as error:
             self.errors[f"{act.__name__} {type(error).__name__}"] += 1
             return False
         return True
@@ -115,7 +115,7 @@ class Work:
 
     def lost(self) -> list[str]:
         """What was acknowledged and is not there."""
-        with recollect.open(self.home.root, embedder="none") as home:
+        with keepstone.open(self.home.root, embedder="none") as home:
             agent = home.agent("a")
             there = {entry.id: entry.text for entry in agent.session("s").entries()}
             lost = [key for key, text in self.kept.items() if there.get(key) != text]
@@ -132,7 +132,7 @@ class Work:
 def work(root: Path, full: Callable[[bool], None], rounds: int) -> dict[str, Any]:
     """Fill a disk, look at what is there, make room, go on; ``full`` says whether it is to be full."""
     held.NEWER = 16
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         work = Work(home, root.parent / "user.md")
         work.round(0)
         full(True)  # noqa: FBT003

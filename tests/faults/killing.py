@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.faults.operations import Inventor, Model, Operation, do
 
-import recollect
+import keepstone
 
 CALLS = ("open", "write", "ftruncate", "fsync", "fdatasync", "replace", "rename", "unlink", "mkdir", "rmdir")
 """The calls of the system before which a process may be killed."""
@@ -53,7 +53,7 @@ def kill(process: ForkServerProcess) -> None:
 def work(root: Path, seed: int, model: Model, tell: "Connection[Message]") -> None:
     """Do one thing after another: say what, do it, say that it is done."""
     inventor = Inventor(seed)
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         while True:
             operation = inventor.next(model)
             tell.send(operation)
@@ -64,7 +64,7 @@ def work(root: Path, seed: int, model: Model, tell: "Connection[Message]") -> No
 
 def do_until(root: Path, operation: Operation, number: int, tell: "Connection[Message]") -> None:
     """Do one thing in an open home, and die just before a call of the system, or in mid-write."""
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         home.agent("a").sessions()
         left = iter(range(number - 1, -1, -1))
         for name in CALLS:

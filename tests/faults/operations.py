@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from tests.memories import Letters
 
-import recollect
-from recollect import Home, Notes, Session
+import keepstone
+from keepstone import Home, Notes, Session
 
 AGENT = "a"
 SESSIONS = ("s0", "s1", "s2")
@@ -260,7 +260,7 @@ def _shown(session: Session) -> Iterator[tuple[str, Any, float | None]]:
 
 def check(root: Path, *allowed: Model) -> Model:
     """Open a home anew; return which of the models it holds, once all ways to look at it agree."""
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         shown = seen(home)
         held = next((model for model in allowed if model.seen() == shown), None)
         assert held is not None, _difference(shown, *allowed)

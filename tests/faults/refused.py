@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-import recollect
-from recollect import MemoryService, RecollectError
-from recollect.index import held
+import keepstone
+from keepstone import KeepstoneError, MemoryService
+from keepstone.index import held
 
 held.NEWER = 8
 
@@ -36,12 +36,12 @@ def tried(root: str) -> dict[str, Any]:
     def attempt(name: str, act: Callable[[], Any]) -> None:
         try:
             said[name] = act()
-        except RecollectError as error:
+        except KeepstoneError as error:
             said[name] = type(error).__name__
 
     try:
-        home = recollect.open(root, embedder="none")
-    except RecollectError as error:
+        home = keepstone.open(root, embedder="none")
+    except KeepstoneError as error:
         return {"open": type(error).__name__}
     agent, session = home.agent("a"), home.agent("a").session("s")
     attempt("agents", home.agents)

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.faults.asking import FOREIGN, PURGED, ROUNDS, asked, copy, fill, opened, purge, with_files
 
-import recollect
-from recollect import Home
-from recollect.index.database import SCHEMA
+import keepstone
+from keepstone import Home
+from keepstone.index.database import SCHEMA
 
 INDEX = Path(f".index/a/v{SCHEMA}")
 
@@ -210,7 +210,7 @@ def opened_with(root: Path, *lines: bytes, end: bytes = b"\n") -> Home:
     path = root / "agents/a/memory/sessions/s.ndjson"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"\n".join(lines) + end)
-    return recollect.open(root, durability="os", embedder="none")
+    return keepstone.open(root, durability="os", embedder="none")
 
 
 def check(home: Home, ids: list[str], place: int, unfinished: str = "") -> None:

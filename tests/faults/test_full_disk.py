@@ -18,10 +18,10 @@ import pytest
 from tests.faults.asking import REPOSITORY, ROUNDS
 from tests.faults.refused import NOBODY
 
-import recollect
-from recollect import Home, MemoryService
-from recollect.index import held
-from recollect.index.database import SCHEMA
+import keepstone
+from keepstone import Home, MemoryService
+from keepstone.index import held
+from keepstone.index.database import SCHEMA
 
 if sys.platform == "win32":
     pytest.skip("limits, modes and forks are not Windows'", allow_module_level=True)
@@ -76,7 +76,7 @@ def test_on_a_full_disk_nothing_acknowledged_is_lost(small_disk: Path, free: int
 
 def make(root: Path) -> None:
     """Agents with sessions, files and vectors, owned by nobody."""
-    with recollect.open(root, embedder="none", durability="os") as home:
+    with keepstone.open(root, embedder="none", durability="os") as home:
         for slug in "ab":
             agent = home.agent(slug)
             agent.session("s").add_many([{"id": "it", "text": "walnut"}, {"id": "gone", "text": "pecan"}])
@@ -154,10 +154,10 @@ def test_what_the_system_refuses_is_said_and_all_else_goes_on(
 
 
 AGENTS = """
-import sys, json, recollect
+import sys, json, keepstone
 from concurrent.futures import ThreadPoolExecutor
 count = int(sys.argv[2])
-with recollect.open(sys.argv[1], durability="os") as home:
+with keepstone.open(sys.argv[1], durability="os") as home:
     def use(n):
         agent = home.agent(f"a{n}")
         agent.session("s").add("note", text=f"walnut {n}", id="it")
@@ -182,13 +182,13 @@ def test_any_number_of_agents_works_with_256_open_files(tmp_path: Path) -> None:
 FORK = """
 import os, sys, json, threading
 import numpy as np
-import recollect
-from recollect import MemoryService
-from recollect.index import held
+import keepstone
+from keepstone import MemoryService
+from keepstone.index import held
 from tests.recall.concepts import Concepts
 held.NEWER = 16
 embedder = Concepts()
-home = recollect.open(sys.argv[1], embedder=embedder)
+home = keepstone.open(sys.argv[1], embedder=embedder)
 agent, session = home.agent("a"), home.agent("a").session("s")
 service = MemoryService(home, agent="a", hnsw_from=20)
 session.add_many({"text": f"walnut sister {n}"} for n in range(60))
@@ -224,8 +224,8 @@ def test_a_fork_while_threads_write_and_embed_loses_nothing(tmp_path: Path, atte
 
 FORK_AMID_A_WRITE = """
 import os, sys, json, threading, time
-import recollect
-home = recollect.open(sys.argv[1], embedder="none")
+import keepstone
+home = keepstone.open(sys.argv[1], embedder="none")
 agent, session = home.agent("a"), home.agent("a").session("s")
 session.add("note", text="walnut", id="first")
 agent.recall("walnut")

@@ -20,8 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.faults.asking import ROUNDS
 from tests.memories import Letters
 
-import recollect
-from recollect import Home, MemoryAdapter, MemoryService, RecollectError, SessionMemory
+import keepstone
+from keepstone import Home, KeepstoneError, MemoryAdapter, MemoryService, SessionMemory
 
 if sys.platform == "win32":
     pytest.skip("links and FIFOs of this kind are not Windows'", allow_module_level=True)
@@ -33,7 +33,7 @@ SECRET = "belongs to b"  # noqa: S105  A word to look for.
 def home(tmp_path: Path) -> Iterator[Home]:
     """Two agents with the same ids, and a file outside."""
     (tmp_path / "outside.md").write_text(SECRET)
-    with recollect.open(tmp_path / "home", durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         fill(home)
         yield home
 
@@ -93,7 +93,7 @@ def test_a_hostile_slug_is_refused_and_touches_nothing(home: Home, slug: str) ->
         lambda: MemoryService(home, agent=slug),
     ]
     for act in acts:
-        with pytest.raises(recollect.InvalidAgentIdError):
+        with pytest.raises(keepstone.InvalidAgentIdError):
             act()
     assert everything(home.root.parent) == before
 
@@ -109,7 +109,7 @@ NAMES = st.one_of(st.lists(TRICKS, min_size=1, max_size=6).map("".join), st.text
 def test_any_session_id_stays_in_the_agents_folder(name: str) -> None:
     with kept_home() as (home, before):
         session = home.agent("a").session
-        with suppress(recollect.InvalidSessionIdError):
+        with suppress(keepstone.InvalidSessionIdError):
             session(name).add("note", text="mine", id="same")
             assert [entry.text for entry in session(name).entries()] == ["mine"]
             session(name).compact()
@@ -123,13 +123,13 @@ def test_any_session_id_stays_in_the_agents_folder(name: str) -> None:
 def test_any_path_of_a_file_stays_in_the_agents_folder(name: str) -> None:
     with kept_home() as (home, before):
         files = home.agent("a").files
-        with suppress(RecollectError, ValueError):
+        with suppress(KeepstoneError, ValueError):
             files.write(name, "mine")
             files.append(name, "!")
             assert files.read(name) == "mine!"
             assert name in files.list()
             files.delete(name)
-        with suppress(RecollectError, ValueError):
+        with suppress(KeepstoneError, ValueError):
             assert SECRET not in files.read(name)
         assert everything(home.root.parent) == before
 
@@ -138,9 +138,9 @@ def test_any_path_of_a_file_stays_in_the_agents_folder(name: str) -> None:
 def kept_home() -> Iterator[tuple[Home, dict[str, bytes]]]:
     """A home that examples share, and what lies around it."""
     if not _kept:
-        root = Path(tempfile.mkdtemp(prefix="recollect-isolation"))
+        root = Path(tempfile.mkdtemp(prefix="keepstone-isolation"))
         (root / "outside.md").write_text(SECRET)
-        home = recollect.open(root / "home", durability="os", embedder="none")
+        home = keepstone.open(root / "home", durability="os", embedder="none")
         fill(home)
         _kept.append(home)
     yield _kept[0], everything(_kept[0].root.parent)
@@ -216,7 +216,7 @@ def test_no_file_is_reached_through_a_link_that_is_swapped_in(home: Home, place:
                 lambda: files.append("sub/x.md", "."),
                 lambda: read.update(files.list()),
             ):
-                with suppress(RecollectError, ValueError):
+                with suppress(KeepstoneError, ValueError):
                     act()
     assert not [text for text in read if SECRET in text]
     assert everything(home.root.parent) == before
@@ -229,17 +229,17 @@ def test_no_session_is_reached_through_a_link_that_is_swapped_in(home: Home, pla
     target = home.root / place.replace("/a", "/b", 1)
     with flipping(home.root / place, target):
         for number in range(max(60, 2 * ROUNDS)):
-            with recollect.open(home.root, durability="os", embedder="none") as again:
+            with keepstone.open(home.root, durability="os", embedder="none") as again:
                 session = again.agent("a").session("s")
                 for act in (
                     lambda session=session, number=number: session.add("note", text=f"my own {number}"),
                     lambda session=session: session.compact(),
                 ):
-                    with suppress(RecollectError):
+                    with suppress(KeepstoneError):
                         act()  # type: ignore[no-untyped-call]
-                with suppress(RecollectError):
+                with suppress(KeepstoneError):
                     assert not [entry for entry in session.entries() if SECRET in entry.text]
-                with suppress(RecollectError):
+                with suppress(KeepstoneError):
                     assert not [
                         hit for hit in again.agent("a").recall("belongs own") if SECRET in hit.entry.text
                     ]
@@ -253,8 +253,8 @@ PLACES = [
     "agents/a/memory/sessions/.purge.ndjson",
     "agents/a/memory/sessions/.dropped.ndjson",
     "agents/a/files/sub/x.md",
-    "agents/a/files/.recollect.lock",
-    "agents/a/files/.recollect.tmp",
+    "agents/a/files/.keepstone.lock",
+    "agents/a/files/.keepstone.tmp",
     ".index/.space.json",
 ]
 
@@ -305,7 +305,7 @@ def test_what_is_no_file_is_neither_followed_nor_waited_for(
         home.doctor,
     ]
     for act in acts:
-        with suppress(RecollectError):
+        with suppress(KeepstoneError):
             assert SECRET not in str(act())
     home.close()
     assert everything(home.root.parent) == before
@@ -335,8 +335,8 @@ class TwoAgents(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(prefix="recollect-agents"))
-        self.home = recollect.open(self.root, durability="os", embedder=Letters(6))
+        self.root = Path(tempfile.mkdtemp(prefix="keepstone-agents"))
+        self.home = keepstone.open(self.root, durability="os", embedder=Letters(6))
         self.began = datetime.now(UTC)
 
     def teardown(self) -> None:
@@ -350,17 +350,17 @@ class TwoAgents(RuleBasedStateMachine):
 
     @rule(slug=SLUG, name=SESSIONS, entry=IDS)
     def delete(self, slug: str, name: str, entry: str) -> None:
-        with suppress(recollect.EntryNotFoundError):
+        with suppress(keepstone.EntryNotFoundError):
             self.home.agent(slug).session(name).delete(entry)
 
     @rule(slug=SLUG, name=SESSIONS, entry=IDS)
     def purge(self, slug: str, name: str, entry: str) -> None:
-        with suppress(recollect.EntryNotFoundError):
+        with suppress(keepstone.EntryNotFoundError):
             self.home.agent(slug).session(name).purge(entry)
 
     @rule(slug=SLUG, a=IDS, b=IDS)
     def link(self, slug: str, a: str, b: str) -> None:
-        with suppress(recollect.EntryNotFoundError, recollect.AmbiguousIdError):
+        with suppress(keepstone.EntryNotFoundError, keepstone.AmbiguousIdError):
             self.home.agent(slug).link(a, b, "near")
 
     @rule(slug=SLUG, name=SESSIONS)
@@ -410,9 +410,9 @@ class TwoAgents(RuleBasedStateMachine):
             session = agent.session(name)
             yield [session.entries(), session.entries(2), session.entries(archived=True), session.records()]
         for entry in "123":
-            with suppress(recollect.EntryNotFoundError, recollect.AmbiguousIdError):
+            with suppress(keepstone.EntryNotFoundError, keepstone.AmbiguousIdError):
                 yield [agent.history(entry), agent.get(entry), agent.related(entry, depth=3)]
-        with suppress(recollect.MemoryFileNotFoundError):
+        with suppress(keepstone.MemoryFileNotFoundError):
             yield agent.files.read("x.md")
         adapter = MemoryAdapter(self.root, "default").for_agent(slug)
         yield [adapter.list(), adapter.load("s"), adapter.load("t", {"limit": 2})]

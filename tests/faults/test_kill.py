@@ -10,7 +10,7 @@ import pytest
 from tests.faults.killing import Message, heard, kill, killed_before, start, work
 from tests.faults.operations import AGENT, KINDS, Inventor, Model, Operation, check, do
 
-import recollect
+import keepstone
 
 MOST, LONGEST = 30, 0.01
 """A process says at most so much, and then has so many seconds more at most, before it is killed."""
@@ -59,7 +59,7 @@ FILLING = [
 def filled(tmp_path: Path) -> tuple[Path, Model]:
     """A home with a little of everything, an archive too."""
     model, inventor = Model(), Inventor(1)
-    with recollect.open(tmp_path / "home", embedder="none", durability="os") as home:
+    with keepstone.open(tmp_path / "home", embedder="none", durability="os") as home:
         for kind in FILLING:
             operation = inventor.surely(kind, model)
             do(home, operation)
@@ -89,7 +89,7 @@ def test_an_operation_killed_before_any_call_is_done_or_not(
     numbers = range(1, 100) if thorough else sorted(random.Random(kind).sample(range(1, 13), 2))
     for copy in deaths(home, operation, numbers):
         held = check(copy, model, model.after(operation))
-        with recollect.open(copy, embedder="none") as again:
+        with keepstone.open(copy, embedder="none") as again:
             do(again, later)
         check(copy, held.after(later))
 
@@ -107,12 +107,12 @@ def test_what_others_add_after_an_erasure_was_killed_survives(
     for number in range(1, 100) if thorough else (4, 9):
         copy = home.with_name(f"copy{number}")
         shutil.copytree(home, copy)
-        with recollect.open(copy, embedder="none") as other:
+        with keepstone.open(copy, embedder="none") as other:
             other.agent(AGENT).session("s0").entries()
             if not killed_before(copy, operation, number):
                 break
             do(other, later)
-        with recollect.open(copy, embedder="none") as again:
+        with keepstone.open(copy, embedder="none") as again:
             shown = {entry.id: entry.data for entry in again.agent(AGENT).session("s0").entries()}
             assert shown[first] == {"content": "aftertheflood"}, number
             assert len(again.agent(AGENT).recall("aftertheflood", limit=1)) == 1

@@ -15,13 +15,13 @@ import pytest
 from tests.faults.traces import forms_of, left
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect import Home, MemoryService, SessionMemory
-from recollect.index import database, generation, held
-from recollect.index.graph import Growing
-from recollect.model import Scope
-from recollect.store import erasing
-from recollect.vector import unit
+import keepstone
+from keepstone import Home, MemoryService, SessionMemory
+from keepstone.index import database, generation, held
+from keepstone.index.graph import Growing
+from keepstone.model import Scope
+from keepstone.store import erasing
+from keepstone.vector import unit
 
 SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.
 STEM = "xkwälnut"
@@ -39,7 +39,7 @@ def few_are_newer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         yield home
 
 
@@ -186,7 +186,7 @@ def test_a_count_that_comes_late_brings_nothing_back(tmp_path: Path) -> None:
     purged_id = memory.add("decision", {"decision": SECRET})
     memory.add("decision", {"decision": "other"})
     assert len(memory.query()) == 2
-    with recollect.open(tmp_path, layout="bmad") as other:
+    with keepstone.open(tmp_path, layout="bmad") as other:
         other.agent("default").session("main").purge(purged_id)
     memory.add("decision", {"decision": "one more"})
     assert left(tmp_path, STEM, purged_id) == set()
@@ -195,7 +195,7 @@ def test_a_count_that_comes_late_brings_nothing_back(tmp_path: Path) -> None:
 
 def test_an_embedder_that_comes_late_brings_nothing_back(tmp_path: Path) -> None:
     embedder = Concepts()
-    with recollect.open(tmp_path, embedder=embedder) as home:
+    with keepstone.open(tmp_path, embedder=embedder) as home:
         session = home.agent("a").session("s")
         session.add("note", text=f"her sister {SECRET} sister sister", id=ID)
         session.add("note", text="a city")
@@ -218,13 +218,13 @@ def test_a_generation_that_is_made_meanwhile_is_thrown_away(
     seal = generation.seal
 
     def purge_and_seal(*arguments: object) -> int:
-        monkeypatch.setattr("recollect.index.building.seal", seal)
+        monkeypatch.setattr("keepstone.index.building.seal", seal)
         session.drop() if way is collection_deleted else way(home)
         return seal(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("recollect.index.building.seal", purge_and_seal)
+    monkeypatch.setattr("keepstone.index.building.seal", purge_and_seal)
     session.add("note", text="x", embedding=np.ones(DIM))
-    with suppress(recollect.StoreError):  # The agent is no more.
+    with suppress(keepstone.StoreError):  # The agent is no more.
         similar(home)
     assert traces(home) == set()
     home.close()
@@ -287,11 +287,11 @@ def test_a_compaction_at_the_same_time_archives_nothing_that_is_purged(
 
 
 def _compact(root: Path, at_work: Event, enough: Event) -> None:
-    with recollect.open(root, durability="os", embedder="none") as home:
+    with keepstone.open(root, durability="os", embedder="none") as home:
         session = home.agent("a").session("s")
         while not enough.is_set():
             # An agent that is removed under our hands is no more, and we are told so.
-            with suppress(recollect.StoreError):
+            with suppress(keepstone.StoreError):
                 session.compact(lambda record: record["id"] == ID)
             at_work.set()
 
@@ -306,10 +306,10 @@ def test_readers_and_builders_in_another_process_bring_nothing_back(
     assert at_work.wait(30)
     try:
         way(home)
-    except recollect.PurgePendingError:
+    except keepstone.PurgePendingError:
         stop()
         home.close()
-        with recollect.open(home.root) as again:
+        with keepstone.open(home.root) as again:
             again.agent("a").sessions()
     stop()
     assert traces(home) == set()
@@ -317,7 +317,7 @@ def test_readers_and_builders_in_another_process_bring_nothing_back(
 
 def _read(root: Path, at_work: Event, enough: Event) -> None:
     held.NEWER = 8
-    with recollect.open(root, durability="os", embedder="none") as home:
+    with keepstone.open(root, durability="os", embedder="none") as home:
         while not enough.is_set():
             home.agent("a").recall(f"{SECRET} other", limit=99)
             home.agent("a").session("s").entries(5)
@@ -349,18 +349,18 @@ def test_a_reader_with_an_old_snapshot_makes_the_purge_pending(
     fill(home)
     reader = apsw_of(home)
     reader.execute("BEGIN; SELECT * FROM entry").fetchone()
-    with pytest.raises(recollect.PurgePendingError):
+    with pytest.raises(keepstone.PurgePendingError):
         purged(home)
     reader.close()
     home.close()
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         again.agent("a").sessions()
         assert traces(home) == set()
 
 
 def test_an_agent_is_purged_while_its_background_is_at_work(tmp_path: Path) -> None:
     embedder = Concepts()
-    with recollect.open(tmp_path, embedder=embedder) as home:
+    with keepstone.open(tmp_path, embedder=embedder) as home:
         home.agent("a").session("s").add_many({"text": f"sister {SECRET} {n}"} for n in range(100))
         embedder.gate.clear()
         working = threading.Thread(target=home.embed)

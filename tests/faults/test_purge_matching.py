@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from tests.faults.traces import left
 
-import recollect
-from recollect import Home, Purged
+import keepstone
+from keepstone import Home, Purged
 
 SECRET = "Hünter2-qzvx"  # noqa: S105  A word to look for.
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         session = home.agent("a").session("s")
         session.add_many([{"id": "kept", "text": "other"}, {"id": "kept too", "text": "hunter"}])
         yield home

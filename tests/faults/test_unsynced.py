@@ -13,8 +13,8 @@ from tests.faults.conftest import ROUNDS, THOROUGH
 from tests.faults.operations import Inventor, Model, check, do, spelled
 from tests.faults.power import Choice, Disk
 
-import recollect
-from recollect import Home, Notes
+import keepstone
+from keepstone import Home, Notes
 
 EACH = ("write", "append", "note", "note", "unnote", "add", "add_many", "put", "patch", "delete", "purge")
 SHORT = (*EACH, "compact", "put", "compact", "purge", "unlink", "clear", "add", "put", "compact", "drop")
@@ -36,7 +36,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 @pytest.fixture
 def home(tmp_path: Path, disk: Disk) -> Iterator[Home]:  # noqa: ARG001  Watched from its first byte on.
-    with recollect.open(tmp_path / "disk" / "home", embedder="none") as home:
+    with keepstone.open(tmp_path / "disk" / "home", embedder="none") as home:
         yield home
 
 
@@ -81,7 +81,7 @@ def test_a_purged_agent_does_not_come_back_after_a_power_cut(home: Home, disk: D
     home.agent("a").session("s0").add("note", {"content": "bcdfghsecretword"})
     home.agent("a").files.write("plan.md", "bcdfghsecretword")
     home.purge_agent("a")
-    with recollect.open(disk.cut(tmp_path / "left") / "home", embedder="none") as again:
+    with keepstone.open(disk.cut(tmp_path / "left") / "home", embedder="none") as again:
         assert again.agents() == []
         assert spelled(tmp_path / "left", {"bcdfghsecretword"}) == set()
 

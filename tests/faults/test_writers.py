@@ -8,8 +8,8 @@ import pytest
 from tests.faults.killing import context
 from tests.faults.writing import AGENT, add, append_as_a_stranger, append_line, read, run
 
-import recollect
-from recollect import Home
+import keepstone
+from keepstone import Home
 
 PATIENCE = 30.0
 """Seconds after which what was to be seen counts as never seen."""
@@ -40,14 +40,14 @@ def numbers_by_writer(home: Home, session: str) -> dict[int, list[int]]:
 def test_many_writers_of_one_session_lose_nothing(tmp_path: Path, writers: int, adds: int) -> None:
     jobs = [(add, (tmp_path, "s", writer, adds)) for writer in range(writers)]
     run(*jobs, (read, (tmp_path, ["s"], writers * adds)))
-    with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
+    with keepstone.open(tmp_path, layout="bmad", embedder="none") as home:
         assert numbers_by_writer(home, "s") == {writer: list(range(adds)) for writer in range(writers)}
 
 
 def test_many_writers_of_a_session_each_lose_nothing(tmp_path: Path, writers: int, adds: int) -> None:
     jobs = [(add, (tmp_path, f"s{writer}", writer, adds)) for writer in range(writers)]
     run(*jobs, (read, (tmp_path, [f"s{writer}" for writer in range(writers)], adds)))
-    with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
+    with keepstone.open(tmp_path, layout="bmad", embedder="none") as home:
         for writer in range(writers):
             assert numbers_by_writer(home, f"s{writer}") == {writer: list(range(adds))}
 
@@ -59,7 +59,7 @@ def test_a_program_that_only_locks_and_appends_writes_alongside(
     ours = [(add, (tmp_path, "s", writer, adds)) for writer in range(writers // 2)]
     theirs = [(append_as_a_stranger, (tmp_path, "s", 100 + writer, adds)) for writer in range(2)]
     run(*ours, *theirs, (read, (tmp_path, ["s"], (len(ours) + len(theirs)) * adds)))
-    with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
+    with keepstone.open(tmp_path, layout="bmad", embedder="none") as home:
         numbers = numbers_by_writer(home, "s")
     assert numbers == {writer: list(range(adds)) for writer in (*range(writers // 2), 100, 101)}
 
@@ -69,8 +69,8 @@ def test_what_a_stranger_wrote_a_second_ago_is_recalled(
 ) -> None:
     passed = 0.0
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
-    monkeypatch.setattr("recollect.store.agent_logs.time", clock)
-    with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
+    monkeypatch.setattr("keepstone.store.agent_logs.time", clock)
+    with keepstone.open(tmp_path, layout="bmad", embedder="none") as home:
         home.agent(AGENT).session("s").add("note", {"content": "first"})
         for number in range(3):
             assert home.agent(AGENT).recall(f"walnut{number}") == []
@@ -84,7 +84,7 @@ def test_what_a_stranger_wrote_a_second_ago_is_recalled(
 
 
 def test_what_a_foreign_program_appends_is_seen_at_once_and_soon_recalled(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, layout="bmad", embedder="none") as home:
+    with keepstone.open(tmp_path, layout="bmad", embedder="none") as home:
         agent = home.agent(AGENT)
         agent.session("s").add("note", {"content": "first"})
         for number in range(3):

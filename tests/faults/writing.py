@@ -10,7 +10,7 @@ from typing import Any
 from filelock import FileLock
 from tests.faults.killing import context
 
-import recollect
+import keepstone
 
 AGENT = "default"
 """The one agent of the layout that the stranger knows."""
@@ -18,7 +18,7 @@ AGENT = "default"
 
 def add(root: Path, session: str, writer: int, adds: int, start: Barrier) -> None:
     """Add as fast as can be."""
-    with recollect.open(root, layout="bmad", embedder="none") as home:
+    with keepstone.open(root, layout="bmad", embedder="none") as home:
         start.wait()
         for number in range(adds):
             home.agent(AGENT).session(session).add("note", {"writer": writer, "number": number})
@@ -44,7 +44,7 @@ def append_line(root: Path, session: str, name: str, data: dict[str, Any]) -> No
 def read(root: Path, sessions: list[str], least: int, start: Barrier) -> None:
     """Read and recall until each session has its entries; what was seen once is never missing."""
     seen: dict[str, int] = dict.fromkeys(sessions, 0)
-    with recollect.open(root, layout="bmad", embedder="none") as home:
+    with keepstone.open(root, layout="bmad", embedder="none") as home:
         agent = home.agent(AGENT)
         start.wait()
         while min(seen.values()) < least:

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from recollect.index import bm25
-from recollect.index.bm25 import Part
-from recollect.index.postings import Posting
+from keepstone.index import bm25
+from keepstone.index.bm25 import Part
+from keepstone.index.postings import Posting
 
 
 def posting(held: dict[int, int]) -> Posting:

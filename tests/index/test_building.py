@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.confine import Folder
-from recollect.fold import Folded
-from recollect.index import Index, UnavailableError, building, generation
-from recollect.index.database import Database
-from recollect.index.generation import Generation
-from recollect.line import dump
-from recollect.log import Stat
-from recollect.vector import Matrix, Space, encode
+from keepstone.confine import Folder
+from keepstone.fold import Folded
+from keepstone.index import Index, UnavailableError, building, generation
+from keepstone.index.database import Database
+from keepstone.index.generation import Generation
+from keepstone.line import dump
+from keepstone.log import Stat
+from keepstone.vector import Matrix, Space, encode
 
 ROWS, SPACE = 30, Space("given:8", 8)
 

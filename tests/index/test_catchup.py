@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Agent, Home
-from recollect.confine import Folder
-from recollect.index import Index
-from recollect.lock import Lock
-from recollect.log import Log
-from recollect.model import Scope
+import keepstone
+from keepstone import Agent, Home
+from keepstone.confine import Folder
+from keepstone.index import Index
+from keepstone.lock import Lock
+from keepstone.log import Log
+from keepstone.model import Scope
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         home.agent("a").session("s").add_many([{"id": str(n), "content": f"walnut {n}"} for n in range(5)])
         home.agent("a").recall("walnut")
         yield home
@@ -99,7 +99,7 @@ def test_a_line_removed_by_hand_is_gone_from_every_answer(home: Home, agent: Age
     home.sync()
     assert "2" not in found(agent, "walnut")
     assert [entry.id for entry in agent.session("s").entries(99)] == ["0", "1", "3", "4"]
-    with pytest.raises(recollect.EntryNotFoundError):
+    with pytest.raises(keepstone.EntryNotFoundError):
         agent.get("2")
 
 

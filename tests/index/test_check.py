@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.damage import Damaged, entry, patch, tombstone
 
-from recollect.index import Index, UnavailableError, building, check
-from recollect.index.database import Database
-from recollect.vector import Space, encode, unit
+from keepstone.index import Index, UnavailableError, building, check
+from keepstone.index.database import Database
+from keepstone.vector import Space, encode, unit
 
 SPACE = Space("given:4", 4)
 

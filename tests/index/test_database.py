@@ -9,9 +9,9 @@ import apsw
 import pytest
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect import Home
-from recollect.index.database import SCHEMA
+import keepstone
+from keepstone import Home
+from keepstone.index.database import SCHEMA
 
 QUERIES = ["walnut", "pecan 7", "hazel", "東京", "nothing of it"]
 
@@ -51,7 +51,7 @@ def answers(home: Home) -> list[object]:
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed home."""
     root = tmp_path_factory.mktemp("original")
-    with recollect.open(root, durability="os") as home:
+    with keepstone.open(root, durability="os") as home:
         fill(home)
         answers(home)
     return root
@@ -59,7 +59,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(original: Path) -> list[object]:
-    with recollect.open(original) as home:
+    with keepstone.open(original) as home:
         return answers(home)
 
 
@@ -119,7 +119,7 @@ def test_a_damaged_index_is_built_anew_at_the_next_open(
 ) -> None:
     damage(index_of(root))
     for _ in range(2):
-        with recollect.open(root) as home:
+        with keepstone.open(root) as home:
             assert answers(home) == expected
 
 
@@ -131,12 +131,12 @@ def test_a_damaged_journal_of_a_killed_process_loses_nothing(
     left = Path(f"{index_of(root)}{suffix}")
     left.write_bytes(bytes(40_000))
     damage(left)
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert answers(home) == expected
 
 
 def test_an_index_deleted_while_the_home_is_open_is_made_again(root: Path, expected: list[object]) -> None:
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert answers(home) == expected
         shutil.rmtree(root / ".index")
         home.sync()
@@ -145,7 +145,7 @@ def test_an_index_deleted_while_the_home_is_open_is_made_again(root: Path, expec
 
 
 def test_writes_after_the_index_was_deleted_are_found(root: Path) -> None:
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         home.agent("a").recall("walnut")
         shutil.rmtree(root / ".index")
         home.agent("a").session("s1").add("note", {"content": "almond"}, id="new")
@@ -156,7 +156,7 @@ def test_writes_after_the_index_was_deleted_are_found(root: Path) -> None:
 
 
 def test_pages_that_break_under_an_open_home_are_mended(root: Path, expected: list[object]) -> None:
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         home.agent("a").sessions()
         path = index_of(root)
         data = bytearray(path.read_bytes())
@@ -170,7 +170,7 @@ def test_a_damaged_schema_in_the_index_is_built_anew(root: Path, expected: list[
     connection.execute("PRAGMA writable_schema=1")
     connection.execute("UPDATE sqlite_schema SET sql=replace(sql, 'fts5', 'gts5')")
     connection.close()
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert answers(home) == expected
 
 
@@ -181,7 +181,7 @@ def test_flipped_bits_cause_no_crash_and_no_wrong_entry(root: Path, seed: int) -
     for _ in range(10 * (seed + 1)):
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     index_of(root).write_bytes(data)
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         agent = home.agent("a")
         true = {(name, entry.id): entry for name in ("s1", "s2") for entry in agent.session(name).entries()}
         given = [hit.entry for hit in agent.recall("walnut pecan hazel", limit=99)]
@@ -194,7 +194,7 @@ def test_an_index_of_another_version_lies_beside_untouched(root: Path, expected:
     other = root / ".index/a/v0/index.db"
     other.parent.mkdir()
     other.write_bytes(b"of another version")
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert answers(home) == expected
         home.rebuild()
     assert other.read_bytes() == b"of another version"
@@ -206,7 +206,7 @@ def test_a_file_where_a_folder_of_the_index_belongs_costs_no_answer(
 ) -> None:
     shutil.rmtree(root / place)
     (root / place).write_text("in the way")
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert answers(home) == expected
         home.agent("a").session("s1").delete(home.agent("a").session("s1").add("note", id="new").id)
         home.agent("a").purge("new")
@@ -215,7 +215,7 @@ def test_a_file_where_a_folder_of_the_index_belongs_costs_no_answer(
 
 def test_rebuilding_gives_the_same_answers_and_tells_its_progress(root: Path, expected: list[object]) -> None:
     told: list[tuple[int, int]] = []
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert home.rebuild(lambda done, of: told.append((done, of))) == 2
         assert answers(home) == expected
     assert told == sorted(told)
@@ -223,14 +223,14 @@ def test_rebuilding_gives_the_same_answers_and_tells_its_progress(root: Path, ex
 
 
 def test_a_row_whose_text_was_damaged_does_not_wait_for_a_vector_for_ever(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, durability="os", embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, durability="os", embedder=Concepts()) as home:
         home.agent("a").session("s").add_many([{"text": "walnut sister"}, {"text": "pecan"}])
         home.embed()
     connection = apsw.Connection(str(index_of(tmp_path)))
     connection.create_scalar_function("text_digest", lambda *_: b"", 1)
     connection.execute("PRAGMA trusted_schema=1; UPDATE entry SET text='rotten' WHERE text='pecan'")
     connection.close()
-    with recollect.open(tmp_path, durability="os", embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, durability="os", embedder=Concepts()) as home:
         assert home.agent("a").recall("walnut").pending in {0, 1}
         home.embed()
         assert home.agent("a").recall("pecan").pending == 0

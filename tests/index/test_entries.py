@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Agent, Entry, Home, RecollectError
+import keepstone
+from keepstone import Agent, Entry, Home, KeepstoneError
 
 WORDS = ["walnut", "pecan", "hazel"]
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """Three sessions of forty entries, each with the word walnut, in all kinds."""
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         agent = home.agent("a")
         for name in ("s1", "s2", "s'3 \0"):
             agent.session(name).add_many(item(n) for n in range(40))
@@ -107,7 +107,7 @@ def act(home: Home, slug: str, action: str, name: str, entry_id: str, word: str)
                 home.rebuild()
             case _:
                 home.purge_agent(slug)
-    except RecollectError:
+    except KeepstoneError:
         pass
 
 
@@ -127,7 +127,7 @@ def entries_of(agent: Agent) -> list[Entry]:
 def test_no_call_of_one_agent_gives_or_changes_anything_of_another(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, str, str, str]]
 ) -> None:
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         for slug, *rest in actions:
             other = next(name for name in SLUGS if name != slug)
             before = entries_of(home.agent(other))

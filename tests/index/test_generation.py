@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from recollect.confine import Folder
-from recollect.index import generation as module
-from recollect.index.generation import (
+from keepstone.confine import Folder
+from keepstone.index import generation as module
+from keepstone.index.generation import (
     HEADER,
     ChangedError,
     Generation,

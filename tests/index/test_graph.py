@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from recollect.confine import Folder
-from recollect.index import graph as module
-from recollect.index.generation import Generation, Header, create, quantized
-from recollect.index.graph import Graph, Growing, checksum_of, is_large, load
+from keepstone.confine import Folder
+from keepstone.index import graph as module
+from keepstone.index.generation import Generation, Header, create, quantized
+from keepstone.index.graph import Graph, Growing, checksum_of, is_large, load
 
 NAME, ROWS, DIM = "1-1-0-5.hnsw", 60, 16
 NOBODY = np.empty(0, np.intp)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.index import building, held
-from recollect.index.database import Database
-from recollect.index.graph import Growing
-from recollect.index.held import ALL, Held
-from recollect.vector import Space
+from keepstone.index import building, held
+from keepstone.index.database import Database
+from keepstone.index.graph import Growing
+from keepstone.index.held import ALL, Held
+from keepstone.vector import Space
 
 SPACE = Space("given:4", 4)
 VECTOR = np.full(4, 0.5, "<f4").tobytes()
@@ -208,7 +208,7 @@ def test_a_graph_that_is_published_anew_is_read_anew(database: Database) -> None
 def test_a_large_graph_is_read_only_by_those_who_wait(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.index.graph._QUICK", 10)
+    monkeypatch.setattr("keepstone.index.graph._QUICK", 10)
     add(database, 7, 4)
     build(database)
     one = following(database)

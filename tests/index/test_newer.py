@@ -13,8 +13,8 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import numpy as np
-from recollect.index.database import Database
-from recollect.index.newer import Newer
+from keepstone.index.database import Database
+from keepstone.index.newer import Newer
 
 MOST, DIM, THREADS, AGENTS = 4096, 384, 12, 3
 database, last = Database(None), 0

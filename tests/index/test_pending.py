@@ -9,12 +9,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-import recollect
-from recollect import Session
-from recollect.layout import LAYOUTS
-from recollect.model import Scope
-from recollect.store.files import FileStore
-from recollect.vector import unit
+import keepstone
+from keepstone import Session
+from keepstone.layout import LAYOUTS
+from keepstone.model import Scope
+from keepstone.store.files import FileStore
+from keepstone.vector import unit
 
 ALL = Scope("a")
 SPACE = "letters"
@@ -24,7 +24,7 @@ TEXTS = [f"text {number:02}" for number in range(20)]
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         yield home.agent("a").session("s1")
 
 
@@ -103,7 +103,7 @@ def misplace(index: Path, text: bytes) -> None:
 
 
 def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         home.agent("a").session("s1").add_many({"text": text} for text in TEXTS)
     [index] = tmp_path.glob(".index/a/*/index.db")
     misplace(index, TEXTS[10].encode())
@@ -113,7 +113,7 @@ def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path
 
 @pytest.mark.parametrize("damage", ["at=-5", "length=-5", "length=1<<60"])
 def test_a_row_with_a_place_that_no_file_has_stands_for_nothing(tmp_path: Path, damage: str) -> None:
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         home.agent("a").session("s1").add("note", text="one")
     [index] = tmp_path.glob(".index/a/*/index.db")
     with closing(apsw.Connection(str(index))) as connection:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.index import postings
-from recollect.index.database import Database
-from recollect.index.postings import Postings, numbers_in, numbers_of, totals
+from keepstone.index import postings
+from keepstone.index.database import Database
+from keepstone.index.postings import Postings, numbers_in, numbers_of, totals
 
 
 def table(*texts: str) -> Database:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.fold import Folded
-from recollect.index import catchup, entries, words
-from recollect.index.database import Database
-from recollect.index.entries import Known
-from recollect.index.ranking import Ranking, telling
-from recollect.log import Stat
-from recollect.model import Scope
+import keepstone
+from keepstone.fold import Folded
+from keepstone.index import catchup, entries, words
+from keepstone.index.database import Database
+from keepstone.index.entries import Known
+from keepstone.index.ranking import Ranking, telling
+from keepstone.log import Stat
+from keepstone.model import Scope
 
 VOCABULARY = [*"aaabbcd", "run", "running", "Größe", "3.11", "東京都", "東京", "京都", "東", "データ", "・"]
 TERMS = [
@@ -121,7 +121,7 @@ def test_words_that_the_table_sees_as_several_are_left_to_it() -> None:
 
 
 def test_sessions_too_large_to_be_listed_are_checked_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.index.ranking._LISTED", 10)
+    monkeypatch.setattr("keepstone.index.ranking._LISTED", 10)
     database = filled([f"walnut {'oak ' * (n % 3)}" for n in range(200)])
     assert_same(database, Ranking(0), ["walnut", "oak"], Scope("a", ("s1",)), 30)
 
@@ -137,8 +137,8 @@ def test_another_home_that_purges_an_entry_takes_it_from_what_is_remembered(
 ) -> None:
     monkeypatch.setattr(catchup, "Ranking", lambda: Ranking(0))
     with (
-        recollect.open(tmp_path, durability="os") as home,
-        recollect.open(tmp_path, durability="os") as other,
+        keepstone.open(tmp_path, durability="os") as home,
+        keepstone.open(tmp_path, durability="os") as other,
     ):
         home.agent("a").session("s").add("note", text="walnut", id="it")
         assert [hit.entry.id for hit in home.agent("a").recall("walnut")] == ["it"]

@@ -11,16 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from recollect.fold import Folded
-from recollect.index.database import Database
-from recollect.index.entries import Known, insert, room_in, save_known
-from recollect.index.selection import Wanted, mask, ranges, wanted
-from recollect.index.vectors import insert as insert_vectors
-from recollect.line import format_time, microseconds
-from recollect.log import Stat
-from recollect.model import Scope
-from recollect.testing import START
-from recollect.vector import encode, unit
+from keepstone.fold import Folded
+from keepstone.index.database import Database
+from keepstone.index.entries import Known, insert, room_in, save_known
+from keepstone.index.selection import Wanted, mask, ranges, wanted
+from keepstone.index.vectors import insert as insert_vectors
+from keepstone.line import format_time, microseconds
+from keepstone.log import Stat
+from keepstone.model import Scope
+from keepstone.testing import START
+from keepstone.vector import encode, unit
 
 NAMES = ["note", "fact", "decision"]
 

@@ -16,19 +16,19 @@ import apsw
 import numpy as np
 import pytest
 
-import recollect
-from recollect import Home
-from recollect.confine import Folder
-from recollect.index import building, generation, held
-from recollect.model import Scope
-from recollect.store.base import Similar, Store
-from recollect.testing import START
-from recollect.vector import Matrix, unit
+import keepstone
+from keepstone import Home
+from keepstone.confine import Folder
+from keepstone.index import building, generation, held
+from keepstone.model import Scope
+from keepstone.store.base import Similar, Store
+from keepstone.testing import START
+from keepstone.vector import Matrix, unit
 
 DIM, ROWS = 24, 300
 SPACE = f"given:{DIM}"
 NEVER = 1_000_000
-SEAL = "recollect.index.building.seal"
+SEAL = "keepstone.index.building.seal"
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def few_are_newer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         yield home
 
 
@@ -213,7 +213,7 @@ def test_another_process_uses_the_same_generation(home: Home) -> None:
 
 def _near_in(root: Path) -> list[int]:
     held.NEWER = 32
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         return near(home)
 
 
@@ -289,10 +289,10 @@ def test_a_generation_cut_short_under_an_open_home_is_made_again(home: Home) -> 
 @pytest.mark.parametrize(
     ("place", "pattern"),
     [
-        ("recollect.index.base.Base._query", "*.int8"),
-        ("recollect.index.base._products", "*.int8"),
-        ("recollect.index.graph._empty", "*.hnsw"),
-        ("recollect.index.generation.sums_of", "*.int8"),
+        ("keepstone.index.base.Base._query", "*.int8"),
+        ("keepstone.index.base._products", "*.int8"),
+        ("keepstone.index.graph._empty", "*.hnsw"),
+        ("keepstone.index.generation.sums_of", "*.int8"),
     ],
 )
 def test_a_file_cut_short_amid_a_question_ends_no_process(home: Home, place: str, pattern: str) -> None:
@@ -319,7 +319,7 @@ def _ask_while_cut(root: Path, place: str, pattern: str, expected: list[int]) ->
             os.truncate(path, 5000)
         return act(*arguments)
 
-    with recollect.open(root, durability="os", embedder="none") as opened:
+    with keepstone.open(root, durability="os", embedder="none") as opened:
         setattr(owner, name, cut_and_go_on)
         assert [near(opened, hnsw_from=20), near(opened)] == [expected] * 2
         assert all(path.stat().st_size == 5000 for path in files(opened, pattern))
@@ -351,7 +351,7 @@ def test_a_vector_in_which_a_bit_flipped_is_read_from_its_line_again(
 def test_a_generation_of_another_home_is_never_used(home: Home, tmp_path: Path) -> None:
     fill(home)
     near(home)
-    with recollect.open(tmp_path / "other", durability="os", embedder="none") as other:
+    with keepstone.open(tmp_path / "other", durability="os", embedder="none") as other:
         fill(other, vectors(seed=5))
         expected = near(other)
         other.close()
@@ -441,7 +441,7 @@ def test_a_process_killed_while_it_builds_leaves_nothing_that_matters(home: Home
 def _die_while_building(root: Path) -> None:
     held.NEWER = 32
     pytest.MonkeyPatch().setattr(SEAL, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-    with recollect.open(root, embedder="none") as home:
+    with keepstone.open(root, embedder="none") as home:
         near(home)
 
 
@@ -528,7 +528,7 @@ def test_a_graph_that_answers_nothing_is_followed_by_the_exact_search(
     expected = list(ask(home, hnsw_from=50))
     home.sync()
     nothing = (np.empty(0, np.intp), np.empty(0, np.float32))
-    monkeypatch.setattr("recollect.index.graph.Graph.nearest", lambda *_: nothing)
+    monkeypatch.setattr("keepstone.index.graph.Graph.nearest", lambda *_: nothing)
     found = ask(home, hnsw_from=50)
     assert (list(found), found.searched) == (expected, "exact")
 
@@ -547,7 +547,7 @@ def test_a_new_generation_makes_the_old_graph_useless(home: Home) -> None:
 def test_a_large_graph_is_read_by_upkeep_and_not_by_a_query(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.index.graph._QUICK", 100)
+    monkeypatch.setattr("keepstone.index.graph._QUICK", 100)
     fill(home)
     ask(home, hnsw_from=50)
     home.sync()

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import recollect
-from recollect import Agent, Entry, Home, Session
-from recollect.index import vectors as index_vectors
-from recollect.layout import LAYOUTS
-from recollect.model import Scope
-from recollect.store.files import FileStore
-from recollect.testing import START
-from recollect.vector import Space, Vector, encode, unit
+import keepstone
+from keepstone import Agent, Entry, Home, Session
+from keepstone.index import vectors as index_vectors
+from keepstone.layout import LAYOUTS
+from keepstone.model import Scope
+from keepstone.store.files import FileStore
+from keepstone.testing import START
+from keepstone.vector import Space, Vector, encode, unit
 
 SPACE = "given:2"
 EAST, NORTH = unit([1, 0]), unit([0, 1])
@@ -32,7 +32,7 @@ EAST, NORTH = unit([1, 0]), unit([0, 1])
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         yield home
 
 
@@ -165,10 +165,10 @@ def test_what_is_held_follows_every_change(
     changes: list[tuple[int, int, int]], newer: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with (
-        recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home,
+        keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr("recollect.index.held.NEWER", newer)
+        patch.setattr("keepstone.index.held.NEWER", newer)
         agent = home.agent("a")
         session = agent.session("s1")
         session.add("note", text="first", embedding=[1, 1])
@@ -215,7 +215,7 @@ def test_a_rebuild_reads_every_vector_anew(home: Home, agent: Agent) -> None:
 def test_what_another_home_object_writes_is_compared_at_once(home: Home, agent: Agent) -> None:
     agent.session("s1").add("note", text="one", embedding=[1, 1])
     assert found(agent, sessions=("s1",)) == ["one"]
-    with recollect.open(home.root) as other:
+    with keepstone.open(home.root) as other:
         other.agent("a").session("s1").add("note", text="two", embedding=[1, 0])
         assert found(agent, sessions=("s1",)) == ["two", "one"]
         other.agent("a").session("s1").purge(agent.session("s1").entries()[0].id)
@@ -316,7 +316,7 @@ def test_the_first_vector_decides_also_without_the_index(home: Home, agent: Agen
     before = log_of(home).read_bytes()
     forget(home)
     for other in (session, agent.session("s2")):
-        with pytest.raises(recollect.EmbeddingDimMismatchError, match="3 numbers.*has 2"):
+        with pytest.raises(keepstone.EmbeddingDimMismatchError, match="3 numbers.*has 2"):
             other.add("note", text="two", embedding=[1, 0, 0])
     assert log_of(home).read_bytes() == before
     assert not log_of(home, "s2").exists()
@@ -324,7 +324,7 @@ def test_the_first_vector_decides_also_without_the_index(home: Home, agent: Agen
 
 def test_one_vector_of_another_dimension_keeps_out_the_whole_batch(session: Session) -> None:
     items = [{"text": "a", "embedding": [1, 2]}, {"text": "b", "embedding": [1, 2, 3]}]
-    with pytest.raises(recollect.EmbeddingDimMismatchError):
+    with pytest.raises(keepstone.EmbeddingDimMismatchError):
         session.add_many(items)
     assert session.info() is None
 
@@ -332,7 +332,7 @@ def test_one_vector_of_another_dimension_keeps_out_the_whole_batch(session: Sess
 def test_the_same_vector_with_the_same_id_is_added_once(session: Session) -> None:
     first = session.add("note", text="one", id="a", embedding=[1, 2])
     assert session.add("note", text="one", id="a", embedding=np.array([2, 4])) == first
-    with pytest.raises(recollect.EntryExistsError):
+    with pytest.raises(keepstone.EntryExistsError):
         session.add("note", text="one", id="a", embedding=[2, 1])
     assert len(session.entries()) == 1
 

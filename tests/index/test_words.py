@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Agent
-from recollect.index import catchup
-from recollect.index.ranking import LARGE, Ranking
+import keepstone
+from keepstone import Agent
+from keepstone.index import catchup
+from keepstone.index.ranking import LARGE, Ranking
 
 
 @pytest.fixture(params=["by the table", "by postings"])
@@ -18,7 +18,7 @@ def agent(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """An agent whose words are ranked as those of a small index, or of a large one."""
     large = 0 if request.param == "by postings" else LARGE
     monkeypatch.setattr(catchup, "Ranking", lambda: Ranking(large))
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         yield home.agent("a")
 
 
@@ -73,7 +73,7 @@ QUERY_PIECES = st.sampled_from(
     )
 )
 def test_no_query_is_a_syntax_error(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
-    with recollect.open(tmp_path_factory.getbasetemp() / "queried", durability="os") as home:
+    with keepstone.open(tmp_path_factory.getbasetemp() / "queried", durability="os") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
         assert "it" in found(home.agent("a"), "".join(["walnut ", *pieces]))
         home.agent("a").recall("".join(pieces))
@@ -83,7 +83,7 @@ def test_no_query_is_a_syntax_error(tmp_path_factory: pytest.TempPathFactory, pi
 def test_an_entry_is_found_by_its_own_text_and_only_itself(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
-    with recollect.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         agent = home.agent("a")
         agent.session("s").add("note", {"content": f"{text} walnut"}, id="it")
         assert "it" in found(agent, f"{text} walnut")

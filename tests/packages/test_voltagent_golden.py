@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import InvalidAgentIdError, InvalidSessionIdError, MemoryAdapter
-from recollect.layout import LAYOUTS, Layout
+import keepstone
+from keepstone import InvalidAgentIdError, InvalidSessionIdError, MemoryAdapter
+from keepstone.layout import LAYOUTS, Layout
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPT = json.loads((GOLDEN / "operations.json").read_text("utf-8"))
@@ -27,7 +27,7 @@ MOMENT = datetime.fromisoformat(SCRIPT["clock"])
 
 def carry_out(root: Path) -> None:
     """Do in a new home what the fixture's script says."""
-    with recollect.open(root, embedder="none", clock=lambda: MOMENT) as home:
+    with keepstone.open(root, embedder="none", clock=lambda: MOMENT) as home:
         adapter = MemoryAdapter(home, "golden")
         session = home.agent("golden").session
 

@@ -18,11 +18,11 @@ from filelock import FileLock
 from tests.embed.conftest import minilm_folder
 from tests.quality.measure import KINDS, PLACES, Question, Search, sessions_of
 
-import recollect
-from recollect import Home
-from recollect.embed.minilm import SPACE, MiniLM
-from recollect.model import Scope
-from recollect.vector import Matrix
+import keepstone
+from keepstone import Home
+from keepstone.embed.minilm import SPACE, MiniLM
+from keepstone.model import Scope
+from keepstone.vector import Matrix
 
 __all__ = ["minilm_folder"]
 
@@ -64,7 +64,7 @@ def home_by(
             embedder = _embedder(request, name)
             with FileLock(f"{root}.lock"):
                 _remember(root)
-                home = opened.enter_context(recollect.open(root, embedder=embedder, durability="os"))
+                home = opened.enter_context(keepstone.open(root, embedder=embedder, durability="os"))
                 _make_vectors(home, name)
             return home
 
@@ -93,13 +93,13 @@ def _embedder(request: pytest.FixtureRequest, name: str) -> Any:
         assert kept is not None
         return Remembering(request.getfixturevalue("minilm_folder"), kept.mkdir("quality"))
     if name == "static" and not find_spec("wordllama"):
-        pytest.skip("pip install 'recollect[static]'")
+        pytest.skip("pip install 'keepstone[static]'")
     return name
 
 
 def _remember(root: Path) -> None:
     """Add all conversations; what is there already stays as it is."""
-    with recollect.open(root, embedder="none", durability="os") as home:
+    with keepstone.open(root, embedder="none", durability="os") as home:
         for kind in KINDS:
             for session, lines in sessions_of(kind).items():
                 home.agent(kind).session(session).add_many(lines)

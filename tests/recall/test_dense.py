@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect import Agent, Home
-from recollect.errors import StoreError
-from recollect.model import Scope
-from recollect.recall.dense import Dense
-from recollect.store.base import Similar, Store
-from recollect.vector import unit
+import keepstone
+from keepstone import Agent, Home
+from keepstone.errors import StoreError
+from keepstone.model import Scope
+from keepstone.recall.dense import Dense
+from keepstone.store.base import Similar, Store
+from keepstone.vector import unit
 
 SCOPE = Scope("a")
 TEXTS = ("her brother", "in porto", "the zoo")
@@ -28,7 +28,7 @@ def embedder() -> Concepts:
 
 @pytest.fixture
 def home(tmp_path: Path, embedder: Concepts) -> Iterator[Home]:
-    with recollect.open(tmp_path, embedder=embedder, durability="os") as home:
+    with keepstone.open(tmp_path, embedder=embedder, durability="os") as home:
         home.agent("a").session("s").add_many({"id": text, "content": text} for text in TEXTS)
         yield home
 
@@ -161,7 +161,7 @@ def test_no_recall_waits_for_a_server_to_embed_entries(
 
 
 def test_what_is_needed_most_is_embedded_first(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.recall.dense.SECONDS", 0)
+    monkeypatch.setattr("keepstone.recall.dense.SECONDS", 0)
     agent.session("t").add_many({"content": f"number {number}"} for number in range(20))
     keys = {
         text: store_of(agent).search([text.split()[-1]], SCOPE, 1)[0].key

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall.explain import matched
-from recollect.tokens import is_cjk, stem, words_of
+from keepstone.recall.explain import matched
+from keepstone.tokens import is_cjk, stem, words_of
 
 
 @pytest.mark.parametrize(

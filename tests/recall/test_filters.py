@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect import Agent, Hits
-from recollect.testing import START, ManualClock
+import keepstone
+from keepstone import Agent, Hits
+from keepstone.testing import START, ManualClock
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def agent(tmp_path: Path, clock: ManualClock) -> Iterator[Agent]:
-    with recollect.open(tmp_path, durability="os", clock=clock, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, durability="os", clock=clock, embedder=Concepts()) as home:
         yield home.agent("a")
 
 
@@ -130,7 +130,7 @@ def test_what_an_index_that_was_healed_meanwhile_names_wrongly_is_not_returned(
     store = agent.vectors()._store  # noqa: SLF001  Nothing else can exchange what a key stands for.
     load = store.load
 
-    def exchanged(slug: str, keys: list[int]) -> dict[int, recollect.Entry]:
+    def exchanged(slug: str, keys: list[int]) -> dict[int, keepstone.Entry]:
         entries = load(slug, [1, 2])
         return {key: entries[3 - key] for key in keys}
 

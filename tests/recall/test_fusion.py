@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall.fusion import (
+from keepstone.recall.fusion import (
     BOOST,
     SHARES,
     SHARES_ALONE,
@@ -17,7 +17,7 @@ from recollect.recall.fusion import (
     in_order,
     parts_of,
 )
-from recollect.recall.query import Period
+from keepstone.recall.query import Period
 
 Scores = dict[int, float]
 Links = list[tuple[int, int, int]]

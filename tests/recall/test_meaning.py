@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect import Home
+import keepstone
+from keepstone import Home
 
 
 def remember(home: Home, *texts: str) -> None:
@@ -22,7 +22,7 @@ def recalled(home: Home, query: str = "my sibling") -> list[str]:
 
 
 def test_an_entry_is_found_by_its_meaning_right_after_it_was_added(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "nothing of note", "her brother came")
         hits = home.agent("a").recall("my sibling")
         assert (hits[0].entry.id, hits[0].why.ranks["vectors"]) == ("1", 1)
@@ -33,7 +33,7 @@ def test_an_entry_is_found_by_its_meaning_right_after_it_was_added(tmp_path: Pat
 def test_an_add_asks_the_embedder_nothing(tmp_path: Path) -> None:
     embedder = Concepts()
     embedder.fails = AssertionError("an add asked the embedder")
-    with recollect.open(tmp_path, embedder=embedder) as home:
+    with keepstone.open(tmp_path, embedder=embedder) as home:
         remember(home, "her brother came")
         home.agent("a").session("s").add("note", {"content": "one more"})
     assert embedder.asked == []
@@ -41,7 +41,7 @@ def test_an_add_asks_the_embedder_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", ["auto", "none"])
 def test_without_an_embedder_the_answer_is_by_words_and_says_so(tmp_path: Path, named: str) -> None:
-    with recollect.open(tmp_path, embedder=named) as home:
+    with keepstone.open(tmp_path, embedder=named) as home:
         remember(home, "her sibling came", "her brother came")
         hits = home.agent("a").recall("my sibling")
         assert (hits.lexical_only, hits.embedder, hits.pending) == (True, None, 0)
@@ -51,31 +51,31 @@ def test_without_an_embedder_the_answer_is_by_words_and_says_so(tmp_path: Path, 
 def test_auto_without_any_installed_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "auto")
-    monkeypatch.setattr("recollect.embed.choose.unusable", lambda name: f"{name} is missing")
-    with recollect.open(tmp_path) as home:
+    monkeypatch.setenv("KEEPSTONE_EMBEDDER", "auto")
+    monkeypatch.setattr("keepstone.embed.choose.unusable", lambda name: f"{name} is missing")
+    with keepstone.open(tmp_path) as home:
         remember(home, "her sibling came")
         hits = home.agent("a").recall("sibling")
         assert (hits.lexical_only, hits.reason) == (True, "minilm is missing; static is missing")
 
 
 def test_another_embedder_than_the_homes_is_refused_when_it_is_opened(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "her brother came")
-    with pytest.raises(recollect.SpaceMismatchError, match=r"'concepts', not 'others'.*--re-embed"):
-        recollect.open(tmp_path, embedder=Concepts("others"))
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with pytest.raises(keepstone.SpaceMismatchError, match=r"'concepts', not 'others'.*--re-embed"):
+        keepstone.open(tmp_path, embedder=Concepts("others"))
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         assert recalled(home) == ["0"]
 
 
 def test_auto_in_a_home_of_an_unknown_embedder_is_words_only_and_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "her brother came")
         assert recalled(home) == ["0"]
-    monkeypatch.delenv("RECOLLECT_EMBEDDER")
-    with recollect.open(tmp_path) as home:
+    monkeypatch.delenv("KEEPSTONE_EMBEDDER")
+    with keepstone.open(tmp_path) as home:
         hits = home.agent("a").recall("my sibling")
         assert (list(hits), hits.lexical_only) == ([], True)
         assert "'concepts'" in hits.reason
@@ -83,13 +83,13 @@ def test_auto_in_a_home_of_an_unknown_embedder_is_words_only_and_names_it(
 
 
 def test_the_record_of_the_space_may_be_lost_like_any_index(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "her brother came")
         assert recalled(home) == ["0"]
     recorded = json.loads((tmp_path / ".index/.space.json").read_text("utf-8"))
     assert (recorded["id"], recorded["dim"]) == ("concepts", 5)
     shutil.rmtree(tmp_path / ".index")
-    with recollect.open(tmp_path, embedder=Concepts("others")) as home:
+    with keepstone.open(tmp_path, embedder=Concepts("others")) as home:
         assert recalled(home) == ["0"]
 
 
@@ -100,7 +100,7 @@ def test_the_record_of_the_space_may_be_lost_like_any_index(tmp_path: Path) -> N
 def test_a_damaged_record_of_the_space_counts_as_none(tmp_path: Path, content: str) -> None:
     (tmp_path / ".index").mkdir()
     (tmp_path / ".index/.space.json").write_text(content, "utf-8")
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "her brother came")
         assert recalled(home) == ["0"]
 
@@ -110,7 +110,7 @@ def test_an_embedder_that_raises_leaves_recall_to_words_and_says_why(
     tmp_path: Path, error: Exception
 ) -> None:
     embedder = Concepts()
-    with recollect.open(tmp_path, embedder=embedder) as home:
+    with keepstone.open(tmp_path, embedder=embedder) as home:
         remember(home, "her sibling came")
         embedder.fails = error
         hits = home.agent("a").recall("my sibling")
@@ -121,7 +121,7 @@ def test_an_embedder_that_raises_leaves_recall_to_words_and_says_why(
 def test_an_embedder_of_the_wrong_shape_leaves_recall_to_words(tmp_path: Path) -> None:
     embedder = Concepts()
     embedder.dim = 9
-    with recollect.open(tmp_path, embedder=embedder) as home:
+    with keepstone.open(tmp_path, embedder=embedder) as home:
         remember(home, "her sibling came")
         hits = home.agent("a").recall("my sibling")
         assert ([hit.entry.id for hit in hits], hits.lexical_only) == (["0"], True)
@@ -129,20 +129,20 @@ def test_an_embedder_of_the_wrong_shape_leaves_recall_to_words(tmp_path: Path) -
 
 
 def test_a_given_vector_counts_as_the_named_embedders_own(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         session = home.agent("a").session("s")
         entry = session.add("note", {"content": "unlike"}, embedding=[1, 0, 0, 0, 0])
         assert entry.line["embedding"]["space"] == "concepts"
         assert recalled(home)[0] == entry.id
-        with pytest.raises(recollect.EmbeddingDimMismatchError, match="concepts"):
+        with pytest.raises(keepstone.EmbeddingDimMismatchError, match="concepts"):
             session.add("note", {"content": "three"}, embedding=[1, 0, 0])
 
 
 def test_a_given_vector_under_auto_takes_the_space_of_the_embedder_at_hand_if_it_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "auto")
-    with recollect.open(tmp_path / "one") as home, recollect.open(tmp_path / "two") as other:
+    monkeypatch.setenv("KEEPSTONE_EMBEDDER", "auto")
+    with keepstone.open(tmp_path / "one") as home, keepstone.open(tmp_path / "two") as other:
         best = home.agent("a").vectors().embedder()
         if best is None:
             pytest.skip("no embedder is installed here")
@@ -153,32 +153,32 @@ def test_a_given_vector_under_auto_takes_the_space_of_the_embedder_at_hand_if_it
 
 
 def test_without_an_embedder_vectors_alone_find_what_was_given(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         session = home.agent("a").session("s")
         session.add("note", {"content": "east"}, id="e", embedding=[1, 0])
         session.add("note", {"content": "north"}, id="n", embedding=[0, 1])
         for query in (None, ""):
             hits = home.agent("a").recall(query, vector=[0.1, 1])
             assert ([hit.entry.id for hit in hits], hits.embedder) == (["n", "e"], "given:2")
-        with pytest.raises(recollect.EmbeddingDimMismatchError):
+        with pytest.raises(keepstone.EmbeddingDimMismatchError):
             home.agent("a").recall(None, vector=[1, 2, 3])
-        with pytest.raises(recollect.InvalidEmbeddingError):
+        with pytest.raises(keepstone.InvalidEmbeddingError):
             home.agent("a").recall(None, vector=[0, 0])
 
 
 def test_a_query_without_text_and_vector_is_a_type_error(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home, pytest.raises(TypeError, match="query"):
+    with keepstone.open(tmp_path) as home, pytest.raises(TypeError, match="query"):
         home.agent("a").recall(None)
 
 
 def test_words_and_meaning_find_more_together_than_each_alone(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder=Concepts()) as home:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
         remember(home, "E4711 was seen", "our brother in porto", "nothing", "the zoo")
         assert set(recalled(home, "E4711 of my sibling")[:2]) == {"0", "1"}
 
 
 def test_a_vector_alone_finds_what_is_nearest_whatever_stands_around_it(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         angles = [0.3, 0.0, 0.5, 0.1, 0.4, 0.2]
         items = ({"id": str(n), "embedding": [1.0, angle]} for n, angle in enumerate(angles))
         home.agent("a").session("s").add_many({"content": "Ann: hi"} | item for item in items)

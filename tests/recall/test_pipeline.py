@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Agent, Entry, Hits
-from recollect.testing import ManualClock
+import keepstone
+from keepstone import Agent, Entry, Hits
+from keepstone.testing import ManualClock
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    with recollect.open(tmp_path, durability="os", clock=ManualClock()) as home:
+    with keepstone.open(tmp_path, durability="os", clock=ManualClock()) as home:
         yield home.agent("a")
 
 
@@ -123,7 +123,7 @@ def test_changing_what_was_returned_changes_no_memory(agent: Agent, way: str) ->
 
 
 def test_an_entry_that_another_program_moved_is_found_where_it_is_now(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         session = home.agent("a").session("s")
         for name in ("first", "second"):
             session.add("note", text=f"{name} walnut", id=name)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall.query import MOST_TERMS, Period, named, periods_of, speaker_of, terms_of, without
+from keepstone.recall.query import MOST_TERMS, Period, named, periods_of, speaker_of, terms_of, without
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from tests.recall.concepts import Concepts
 
-import recollect
-from recollect import Home
+import keepstone
+from keepstone import Home
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A home of 200 entries in two agents, with vectors."""
-    with recollect.open(tmp_path, embedder=Concepts(), durability="os") as home:
+    with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         for agent in ("a", "b"):
             home.agent(agent).session("s").add_many({"content": f"brother {n}"} for n in range(100))
         home.embed()
@@ -27,24 +27,24 @@ def pending(home: Home) -> list[int]:
 
 def test_missing_vectors_are_made_and_the_progress_is_told(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    with recollect.open(tmp_path, embedder=Concepts(), durability="os") as home:
+    with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         home.agent("a").session("s").add_many({"content": f"brother {n}"} for n in range(150))
         assert home.embed(lambda done, total: told.append((done, total))) == 150
         assert (home.embed(), told) == (0, [(64, 150), (128, 150), (150, 150)])
 
 
 def test_without_an_embedder_missing_vectors_cannot_be_made(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home, pytest.raises(recollect.EmbedderUnavailableError):
+    with keepstone.open(tmp_path) as home, pytest.raises(keepstone.EmbedderUnavailableError):
         home.embed()
 
 
 def test_another_embedder_becomes_the_homes_when_all_vectors_are_made(root: Path) -> None:
     other = Concepts("others")
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         assert home.reembed(other) == 200
-    with pytest.raises(recollect.SpaceMismatchError):
-        recollect.open(root, embedder=Concepts())
-    with recollect.open(root, embedder=Concepts("others")) as home:
+    with pytest.raises(keepstone.SpaceMismatchError):
+        keepstone.open(root, embedder=Concepts())
+    with keepstone.open(root, embedder=Concepts("others")) as home:
         hits = home.agent("b").recall("my sibling", limit=50)
         assert (hits.embedder, hits.pending, len(hits)) == ("others", 0, 50)
 
@@ -59,7 +59,7 @@ def test_a_change_of_embedder_that_is_stopped_changes_nothing_and_is_taken_up(ro
             raise Stop
 
     other = Concepts("others")
-    with recollect.open(root, embedder=Concepts()) as home:
+    with keepstone.open(root, embedder=Concepts()) as home:
         with pytest.raises(Stop):
             home.reembed(other, stop)
         hits = home.agent("a").recall("my sibling")
@@ -69,17 +69,17 @@ def test_a_change_of_embedder_that_is_stopped_changes_nothing_and_is_taken_up(ro
 
 
 def test_the_vectors_of_the_embedder_before_are_thrown_away(root: Path) -> None:
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         home.reembed(Concepts("others"))
         home.reembed(Concepts("thirds"))
         assert home.reembed(Concepts("others")) == 200
 
 
 def test_an_unknown_embedder_to_change_to_is_refused(root: Path) -> None:
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         with pytest.raises(ValueError, match="no embedder is named"):
             home.reembed("nothing")
-        with pytest.raises(recollect.EmbedderUnavailableError):
+        with pytest.raises(keepstone.EmbedderUnavailableError):
             home.reembed("none")
 
 
@@ -87,6 +87,6 @@ def test_an_index_that_was_deleted_gets_its_vectors_again(root: Path) -> None:
     import shutil
 
     shutil.rmtree(root / ".index")
-    with recollect.open(root, embedder=Concepts()) as home:
+    with keepstone.open(root, embedder=Concepts()) as home:
         assert home.embed() == 200
         assert pending(home) == [0, 0]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Hits
+import keepstone
+from keepstone import Hits
 
 
 def recalled(root: Path, reranker: object, *, limit: int = 10) -> Hits:
-    with recollect.open(root, reranker=reranker) as home:  # type: ignore[arg-type]
+    with keepstone.open(root, reranker=reranker) as home:  # type: ignore[arg-type]
         session = home.agent("a").session("s")
         for n in range(30):
             session.add("note", {"content": f"walnut number {n:02}"}, id=f"{n:02}")
@@ -49,10 +49,10 @@ def test_a_reranker_is_not_asked_about_nothing(tmp_path: Path) -> None:
     def never(_: str, __: list[str]) -> list[float]:
         raise AssertionError
 
-    with recollect.open(tmp_path, reranker=never) as home:
+    with keepstone.open(tmp_path, reranker=never) as home:
         assert home.agent("a").recall("walnut") == []
 
 
 def test_what_cannot_be_called_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="reranker"):
-        recollect.open(tmp_path, reranker=5)  # type: ignore[arg-type]
+        keepstone.open(tmp_path, reranker=5)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from recollect.server import Tokens
+from keepstone.server import Tokens
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Server:
 
 IMPATIENT = """
 import sys
-from recollect.server import bodies
+from keepstone.server import bodies
 bodies.Limits.__init__.__defaults__ = (bodies.Limits().body, 0.5, 5.0, 0.5)
-from recollect.cli import main
-sys.argv[0] = "recollect"
+from keepstone.cli import main
+sys.argv[0] = "keepstone"
 main()
 """
 """The command with a server that waits for half a second where another waits for ten."""
@@ -51,13 +51,13 @@ main()
 
 @contextmanager
 def serving(folder: Path, *start: str) -> Iterator[Server]:
-    """Run ``recollect serve`` on a home below a folder, and end it after the block."""
+    """Run ``keepstone serve`` on a home below a folder, and end it after the block."""
     home, user = folder / "home", folder / "user"
     user.mkdir(exist_ok=True)
     token, _ = Tokens(home).create()
-    command = [sys.executable, *(start or ("-m", "recollect")), "serve", "--home", str(home), "--port", "0"]
+    command = [sys.executable, *(start or ("-m", "keepstone")), "serve", "--home", str(home), "--port", "0"]
     command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
-    environment = {**os.environ, "HOME": str(user), "RECOLLECT_EMBEDDER": "none"}
+    environment = {**os.environ, "HOME": str(user), "KEEPSTONE_EMBEDDER": "none"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)/v1", process.stdout.readline())

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.server import Tokens
+from keepstone.server import Tokens
 
 ADD = "/v1/agents/coder/sessions/s/entries"
 NOTE = {"type": "note", "text": "x"}
@@ -141,12 +141,12 @@ def test_a_form_from_our_own_page_signs_in_and_out(server: Any) -> None:
     own = {"Origin": server.url}
     with server.client("") as browser:
         assert browser.post("/sign-in", data={"token": server.token}).status_code == 403
-        assert browser.post("/sign-in", data={"token": "rcl_wrong"}, headers=own).status_code == 401
+        assert browser.post("/sign-in", data={"token": "kst_wrong"}, headers=own).status_code == 401
         assert browser.post("/sign-in", data={"token": server.token}, headers=own).status_code == 200
         assert browser.get("/v1/agents").status_code == 200
-        value = browser.cookies["recollect-session"]
+        value = browser.cookies["keepstone-session"]
         browser.post("/sign-out", headers=own)
-        assert browser.get("/v1/agents", headers={"Cookie": f"recollect-session={value}"}).status_code == 401
+        assert browser.get("/v1/agents", headers={"Cookie": f"keepstone-session={value}"}).status_code == 401
 
 
 def test_a_cookie_changes_nothing_for_a_page_that_does_not_say_it_is_ours(server: Any) -> None:
@@ -184,7 +184,7 @@ def test_what_a_form_sends_is_never_part_of_a_page(server: Any) -> None:
 
 
 def test_nobody_listens_elsewhere_without_a_token(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "recollect", "serve", "--home", str(tmp_path), "--host", "0.0.0.0"]  # noqa: S104
+    command = [sys.executable, "-m", "keepstone", "serve", "--home", str(tmp_path), "--host", "0.0.0.0"]  # noqa: S104
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 2
     assert "there is no token" in answer.stderr
@@ -192,7 +192,7 @@ def test_nobody_listens_elsewhere_without_a_token(tmp_path: Path) -> None:
 
 
 def test_who_fails_often_is_told_to_wait_and_the_right_token_still_passes(server: Any) -> None:
-    with server.client("rcl_wrong") as guesser:
+    with server.client("kst_wrong") as guesser:
         codes = [guesser.get("/v1/agents").status_code for _ in range(60)]
         last = guesser.get("/v1/agents")
     assert codes[-1] == last.status_code == 429

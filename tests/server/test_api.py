@@ -12,9 +12,9 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-import recollect
-from recollect.server.requests import ContextQuery, Examination, Increments, RecallQuery
-from recollect.store.base import Files
+import keepstone
+from keepstone.server.requests import ContextQuery, Examination, Increments, RecallQuery
+from keepstone.store.base import Files
 
 AGENT = "/v1/agents/coder"
 
@@ -298,7 +298,7 @@ WITHIN = {
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_call_of_the_library_has_its_route(http: httpx.Client, name: str) -> None:
-    kind = Files if name == "Files" else getattr(recollect, name)
+    kind = Files if name == "Files" else getattr(keepstone, name)
     calls = {call for call in vars(kind) if not call.startswith("_")}
     assert calls - WITHIN[name] == set(PUBLIC[name])
     paths = http.get("/v1/openapi.json").json()["paths"]
@@ -307,10 +307,10 @@ def test_every_public_call_of_the_library_has_its_route(http: httpx.Client, name
 
 
 ARGUMENTS: dict[Callable[..., object], type[BaseModel]] = {
-    recollect.Agent.recall: RecallQuery,
-    recollect.Agent.context: ContextQuery,
-    recollect.Home.doctor: Examination,
-    recollect.Session.count: Increments,
+    keepstone.Agent.recall: RecallQuery,
+    keepstone.Agent.context: ContextQuery,
+    keepstone.Home.doctor: Examination,
+    keepstone.Session.count: Increments,
 }
 
 
@@ -328,7 +328,7 @@ def test_a_backup_is_a_home_without_tokens(http: httpx.Client, tmp_path: Path) -
     with ZipFile(io.BytesIO(answer.content)) as packed:
         packed.extractall(tmp_path / "home")
     assert ".tokens.json" not in {path.name for path in tmp_path.rglob("*")}
-    with recollect.open(tmp_path / "home") as home:
+    with keepstone.open(tmp_path / "home") as home:
         assert [entry.text for entry in home.agent("saved").session("s").entries()] == ["keep me"]
 
 

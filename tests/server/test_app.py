@@ -7,8 +7,8 @@ import fastapi
 import pytest
 from tests.server.asgi import scope_of, sent_by
 
-import recollect
-from recollect.server import Tokens, create_app, signed_in
+import keepstone
+from keepstone.server import Tokens, create_app, signed_in
 
 
 def pages(app: fastapi.FastAPI) -> None:
@@ -30,7 +30,7 @@ def pages(app: fastapi.FastAPI) -> None:
 
 @pytest.fixture
 def app(tmp_path: Path) -> fastapi.FastAPI:
-    return create_app(recollect.open(tmp_path), tokens=Tokens(tmp_path), web=pages)
+    return create_app(keepstone.open(tmp_path), tokens=Tokens(tmp_path), web=pages)
 
 
 def asked(app: fastapi.FastAPI, path: str, kind: str = "http", **headers: str) -> list[Any]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
-from recollect.line import MAX_LINE
-from recollect.server.access import SCOPE_KEY, Access
-from recollect.server.bodies import Bodies, Limits
+from keepstone.line import MAX_LINE
+from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.server.bodies import Bodies, Limits
 
 CHUNKED = {"method": "POST", "transfer_encoding": "chunked"}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.server.cursors import decode, encode, page_of
+from keepstone.server.cursors import decode, encode, page_of
 
 
 @given(st.text(), st.text())

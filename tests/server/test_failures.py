@@ -1,6 +1,6 @@
 """How often somebody may be wrong."""
 
-from recollect.server.failures import MOST, WINDOW, Failures
+from keepstone.server.failures import MOST, WINDOW, Failures
 
 
 def test_an_address_waits_from_its_last_allowed_failure_on() -> None:

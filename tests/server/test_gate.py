@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.server.gate import LINK_SECONDS, SESSION_SECONDS, Gate, cookies_of
-from recollect.server.problems import ProblemError
-from recollect.server.tokens import Tokens
+from keepstone.server.gate import LINK_SECONDS, SESSION_SECONDS, Gate, cookies_of
+from keepstone.server.problems import ProblemError
+from keepstone.server.tokens import Tokens
 
 
 class Watch:

@@ -10,10 +10,10 @@ from urllib.parse import quote
 import httpx
 from typer.testing import CliRunner
 
-import recollect
-from recollect import documents
-from recollect.cli.app import app
-from recollect.failures import FORESEEN, code_of
+import keepstone
+from keepstone import documents
+from keepstone.cli.app import app
+from keepstone.failures import FORESEEN, code_of
 
 Step = tuple[str, dict[str, Any]]
 Way = Callable[[str, dict[str, Any]], Any]
@@ -123,8 +123,8 @@ def settled(answer: Any, ids: list[str]) -> Any:
 
 def in_library(folder: Path) -> Way:
     folder.mkdir()
-    home = recollect.open(folder / "home")
-    notes = recollect.Notes(folder, folder / "user.md")
+    home = keepstone.open(folder / "home")
+    notes = keepstone.Notes(folder, folder / "user.md")
 
     def way(name: str, given: dict[str, Any]) -> Any:
         try:
@@ -135,7 +135,7 @@ def in_library(folder: Path) -> Way:
     return way
 
 
-def library_call(home: recollect.Home, notes: recollect.Notes, name: str, given: dict[str, Any]) -> Any:
+def library_call(home: keepstone.Home, notes: keepstone.Notes, name: str, given: dict[str, Any]) -> Any:
     agent = home.agent("default")
     entry, path = given.pop("entry", None), given.get("path")
     session = agent.session(given.pop("session")) if "session" in given else agent.session("-")
@@ -186,25 +186,25 @@ def told(act: Callable[[str], None], subject: str, answer: dict[str, Any]) -> di
     return answer
 
 
-def shown(session: recollect.Session) -> dict[str, Any]:
+def shown(session: keepstone.Session) -> dict[str, Any]:
     entries = [documents.entry_document(entry) for entry in session.entries()]
     return {"id": session.id, "entries": entries} if session.info() else missing("session")
 
 
-def edited(notes: recollect.Notes, note: str, text: str) -> dict[str, Any]:
+def edited(notes: keepstone.Notes, note: str, text: str) -> dict[str, Any]:
     found = [entry for entry in notes.entries() if entry.content == note]
     result = notes.replace(found[0], text) if found else None
     return documents.saved_document(result) if result else missing("note")
 
 
-def forgotten(notes: recollect.Notes, note: str) -> dict[str, Any]:
+def forgotten(notes: keepstone.Notes, note: str) -> dict[str, Any]:
     found = [entry for entry in notes.entries() if entry.content == note]
     if not (found and notes.remove(found[0])):
         return missing("note")
     return {"removed": True, "note": documents.note_document(found[0])}
 
 
-def indexed(home: recollect.Home, *, rebuild: bool = False) -> dict[str, Any]:
+def indexed(home: keepstone.Home, *, rebuild: bool = False) -> dict[str, Any]:
     home.sync()
     sessions = home.rebuild() if rebuild else None
     return {"rebuilt": rebuild, "sessions": sessions, "vectors_made": None}
@@ -216,7 +216,7 @@ def missing(kind: str) -> dict[str, Any]:
 
 def in_command(folder: Path) -> Way:
     folder.mkdir()
-    place = {"RECOLLECT_HOME": str(folder / "home"), "COLUMNS": None}
+    place = {"KEEPSTONE_HOME": str(folder / "home"), "COLUMNS": None}
 
     def way(name: str, given: dict[str, Any]) -> Any:
         words = command_line(name, dict(given))

@@ -11,11 +11,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
-from recollect.server.access import signed_in, still_signed_in
-from recollect.server.gate import Gate
-from recollect.server.guard import COOKIE, OPEN, PAGE_POLICY, SECURE_COOKIE, Guard, address_of
-from recollect.server.origins import LOOPBACK, Origins
-from recollect.server.tokens import Tokens
+from keepstone.server.access import signed_in, still_signed_in
+from keepstone.server.gate import Gate
+from keepstone.server.guard import COOKIE, OPEN, PAGE_POLICY, SECURE_COOKIE, Guard, address_of
+from keepstone.server.origins import LOOPBACK, Origins
+from keepstone.server.tokens import Tokens
 
 OWN = {"origin": "http://localhost"}
 Let = Callable[..., list[Any]]
@@ -74,7 +74,7 @@ def test_what_is_open_is_answered_to_nobody_in_particular(let: Let, path: str) -
 
 @pytest.mark.parametrize("path", sorted(OPEN))
 def test_a_wrong_token_is_refused_where_none_is_needed(let: Let, path: str) -> None:
-    assert let(path, authorization="Bearer rcl_wrong")[0]["status"] == 401
+    assert let(path, authorization="Bearer kst_wrong")[0]["status"] == 401
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_byte_that_no_address_may_have_is_encoded_for_the_api(gate: Gate, toke
 def test_a_token_in_the_header_counts_and_not_the_cookie_beside_it(let: Let, gate: Gate) -> None:
     cookie = f"{COOKIE}={gate.follow(gate.link(), '')}"
     assert let("/x", cookie=cookie)[0]["status"] == 200
-    assert let("/x", cookie=cookie, authorization="Bearer rcl_wrong")[0]["status"] == 401
+    assert let("/x", cookie=cookie, authorization="Bearer kst_wrong")[0]["status"] == 401
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE"])

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
-from recollect.server.metrics import BUCKETS, Counting, Metrics
+from keepstone.server.metrics import BUCKETS, Counting, Metrics
 
 SAMPLE = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
-NAME = "recollect_http_request_seconds"
+NAME = "keepstone_http_request_seconds"
 
 
 def samples(metrics: Metrics, failures: int = 0) -> dict[str, float]:
@@ -38,8 +38,8 @@ def counted(metrics: Metrics) -> list[tuple[str, ...]]:
 
 def test_a_new_server_has_counted_nothing() -> None:
     assert samples(Metrics(), failures=3) == {
-        "recollect_http_requests_in_flight": 0,
-        "recollect_sign_in_failures_total": 3,
+        "keepstone_http_requests_in_flight": 0,
+        "keepstone_sign_in_failures_total": 3,
     }
 
 

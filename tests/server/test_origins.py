@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.server.origins import LOOPBACK, Origins
-from recollect.server.problems import ProblemError
+from keepstone.server.origins import LOOPBACK, Origins
+from keepstone.server.problems import ProblemError
 
 OWN = {"host": "localhost:8765", "origin": "http://localhost:8765"}
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from tests.server.asgi import scope_of, sent_by
 
-import recollect
-from recollect.server.access import SCOPE_KEY, Access
-from recollect.server.parts import (
+import keepstone
+from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.server.parts import (
     AgentName,
     HomeReading,
     HomeWriting,
@@ -26,7 +26,7 @@ from recollect.server.parts import (
     decoded,
     responds,
 )
-from recollect.server.problems import ProblemError, install
+from keepstone.server.problems import ProblemError, install
 
 agents = APIRouter(prefix="/agents/{agent}")
 others = APIRouter()
@@ -63,7 +63,7 @@ def app(tmp_path: Path) -> Iterator[FastAPI]:
     install(app)
     app.include_router(agents)
     app.include_router(others)
-    with recollect.open(tmp_path) as app.state.home:
+    with keepstone.open(tmp_path) as app.state.home:
         yield app
 
 

@@ -11,9 +11,9 @@ from fastapi import Body, FastAPI, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 from tests.server.asgi import scope_of, sent_by
 
-from recollect import errors
-from recollect.failures import NoteNotFoundError, SessionNotFoundError
-from recollect.server.problems import ProblemError, install, problem, status_of
+from keepstone import errors
+from keepstone.failures import NoteNotFoundError, SessionNotFoundError
+from keepstone.server.problems import ProblemError, install, problem, status_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
 
@@ -58,7 +58,7 @@ def read(sent: list[Any]) -> tuple[dict[str, str], Any]:
 def test_a_problem_says_its_kind_its_status_and_what_happened() -> None:
     made = problem(404, "not_found", "no route ☂", {"X-More": "1"}, errors=[])
     assert json.loads(bytes(made.body)) == {
-        "type": "urn:recollect:not_found", "title": "Not Found", "status": 404, "detail": "no route ☂",
+        "type": "urn:keepstone:not_found", "title": "Not Found", "status": 404, "detail": "no route ☂",
         "code": "not_found", "errors": [],
     }  # fmt: skip
     assert bytes(made.body).isascii()
@@ -94,7 +94,7 @@ def test_every_foreseen_error_has_its_status(error: Exception, status: int) -> N
 
 
 def test_no_error_of_ours_is_without_a_status() -> None:
-    own = {kind for _, kind in inspect.getmembers(errors, inspect.isclass)} - {errors.RecollectError}
+    own = {kind for _, kind in inspect.getmembers(errors, inspect.isclass)} - {errors.KeepstoneError}
     assert own <= {type(error) for error, _ in CASES}
 
 

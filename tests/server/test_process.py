@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-import recollect
+import keepstone
 
 ADD = "/v1/agents/coder/sessions/s/entries"
 
@@ -46,7 +46,7 @@ def test_a_body_that_grows_to_100_mb_without_saying_so_is_refused(server: Any) -
 
 def test_a_large_body_from_nobody_is_not_read(server: Any) -> None:
     with connected(server) as sock:
-        sock.sendall(head(server, 30_000_000, token="rcl_no"))  # noqa: S106  No token at all.
+        sock.sendall(head(server, 30_000_000, token="kst_no"))  # noqa: S106  No token at all.
         assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
@@ -111,7 +111,7 @@ def test_a_stop_during_adds_loses_nothing_that_was_acknowledged(own_server: Any)
     for writer in writers:
         writer.join(60)
     assert server.process.wait(60) == 0
-    with recollect.open(server.home) as home:
+    with keepstone.open(server.home) as home:
         agent = home.agent("coder")
         kept = {entry.id for number in range(4) for entry in agent.session(f"w{number}").entries()}
         assert {finding.level for finding in home.doctor()} == {"ok"}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from recollect.server import requests
-from recollect.server.requests import Change, Keys, NamedNote, NewEntry
+from keepstone.server import requests
+from keepstone.server.requests import Change, Keys, NamedNote, NewEntry
 
 KINDS = [
     kind for _, kind in inspect.getmembers(requests, inspect.isclass) if kind.__module__ == requests.__name__

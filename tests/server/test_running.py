@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect.server.running import listen, run
+from keepstone.server.running import listen, run
 
 
 def test_port_0_takes_a_free_port_that_can_be_connected_to_at_once() -> None:

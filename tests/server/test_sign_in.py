@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.server.asgi import scope_of, sent_by
 
-import recollect
-from recollect.server import Tokens, create_app
-from recollect.server.failures import MOST
-from recollect.server.gate import SESSION_SECONDS
+import keepstone
+from keepstone.server import Tokens, create_app
+from keepstone.server.failures import MOST
+from keepstone.server.gate import SESSION_SECONDS
 
 OWN = {"origin": "http://localhost"}
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[FastAPI]:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         yield create_app(home, tokens=Tokens(tmp_path))
 
 
@@ -69,7 +69,7 @@ def test_a_token_that_was_pasted_with_space_around_it_is_taken(app: FastAPI) -> 
 
 def test_the_cookie_lasts_as_long_as_its_session(app: FastAPI) -> None:
     cookie = posted(app, f"token={secret_of(app)}".encode()).headers["set-cookie"]
-    assert cookie.startswith("recollect-session=")
+    assert cookie.startswith("keepstone-session=")
     assert f"Max-Age={SESSION_SECONDS}" in cookie
     assert "Secure" not in cookie
 
@@ -77,7 +77,7 @@ def test_the_cookie_lasts_as_long_as_its_session(app: FastAPI) -> None:
 def test_over_tls_the_cookie_is_one_that_no_other_page_can_set(app: FastAPI) -> None:
     body, own = f"token={secret_of(app)}".encode(), {"origin": "https://localhost"}
     cookie = posted(app, body, scheme="https", **own).headers["set-cookie"]
-    assert cookie.startswith("__Host-recollect-session=")
+    assert cookie.startswith("__Host-keepstone-session=")
     assert {"Secure", "HttpOnly", "Path=/", "SameSite=strict"} <= set(cookie.split("; "))
 
 
@@ -114,11 +114,11 @@ def test_who_was_wrong_too_often_is_told_on_the_page_when_to_come_again(app: Fas
 
 def test_signing_out_ends_the_session_and_takes_the_cookie_away(app: FastAPI) -> None:
     value = app.state.gate.follow(app.state.gate.link(), "")
-    cookie = f"__Host-recollect-session={value}"
+    cookie = f"__Host-keepstone-session={value}"
     scope = scope_of("/sign-out", method="POST", scheme="https", cookie=cookie, origin="https://localhost")
     answer = Answer(sent_by(app, scope))
     assert (answer.status, answer.headers["location"]) == (303, "/sign-in")
-    assert answer.headers["set-cookie"].startswith('__Host-recollect-session=""; ')
+    assert answer.headers["set-cookie"].startswith('__Host-keepstone-session=""; ')
     assert {"Max-Age=0", "Path=/", "Secure"} <= set(answer.headers["set-cookie"].split("; "))
     assert app.state.gate.cookie(value) is None
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import InvalidAgentIdError, StoreError
-from recollect.server.tokens import PREFIX, Tokens
+from keepstone.errors import InvalidAgentIdError, StoreError
+from keepstone.server.tokens import PREFIX, Tokens
 
 
 def test_a_secret_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ import pytest
 from filelock import FileLock
 from tests.services.written_by_hand import DOCUMENTED, copy_by_hand, ids, lines_of, log_of
 
-from recollect.errors import LockTimeoutError
-from recollect.services.session_memory import SessionMemory
-from recollect.testing import ManualClock
+from keepstone.errors import LockTimeoutError
+from keepstone.services.session_memory import SessionMemory
+from keepstone.testing import ManualClock
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_counts_are_written_when_nobody_holds_the_memory(root: Path) -> None:
 def test_counts_are_written_when_the_interpreter_ends(root: Path) -> None:
     copy_by_hand(root, *DOCUMENTED)
     program = (
-        "import sys; from recollect.services.session_memory import SessionMemory; "
+        "import sys; from keepstone.services.session_memory import SessionMemory; "
         "kept = SessionMemory('s', sys.argv[1]); kept.query('decision')"
     )
     subprocess.run([sys.executable, "-c", program, str(root)], check=True, timeout=60)
@@ -114,7 +114,7 @@ def test_a_read_answers_where_counts_cannot_be_written(
 
     assert [memory.query()[0]["access"] for _ in range(3)] == [4, 5, 6]
 
-    assert [record.name for record in caplog.records] == ["recollect.session_memory"]
+    assert [record.name for record in caplog.records] == ["keepstone.session_memory"]
     (root / "sessions" / "s.lock").rmdir()
 
 
@@ -196,7 +196,7 @@ def test_a_writer_without_the_lock_gives_up_and_writes_nothing(
     copy_by_hand(root, *DOCUMENTED)
     before = log_of(root).read_bytes()
     now = iter(range(0, 10_000, 4))
-    monkeypatch.setattr("recollect.lock.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("keepstone.lock.time.monotonic", lambda: next(now))
 
     with FileLock(root / "sessions" / "s.lock"):
         with pytest.raises(LockTimeoutError, match="5 s"):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import MemoryAdapter
+from keepstone import MemoryAdapter
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_clear_leaves_zero_bytes_confirms_and_tells_the_debugger(
     path = folder_of(tmp_path) / "s.ndjson"
     size = path.stat().st_size
 
-    with caplog.at_level(logging.INFO, logger="recollect.debugger"):
+    with caplog.at_level(logging.INFO, logger="keepstone.debugger"):
         assert adapter.clear("s") is True
 
     assert path.stat().st_size == 0

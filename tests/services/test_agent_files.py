@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import (
+from keepstone.errors import (
     AccessDeniedError,
     AgentNotFoundError,
     InvalidAgentIdError,
@@ -19,8 +19,8 @@ from recollect.errors import (
     PathEscapeError,
     StoreError,
 )
-from recollect.files import AgentFiles
-from recollect.services.agent_files import AgentMemoryService, FileResult
+from keepstone.files import AgentFiles
+from keepstone.services.agent_files import AgentMemoryService, FileResult
 
 AGENT = "coder-1"
 READ, WRITE, APPEND = "read_agent_memory_file", "write_agent_memory_file", "append_to_agent_memory_file"
@@ -270,11 +270,11 @@ def test_a_failing_disk_or_lock_is_a_clear_answer(
 def test_each_operation_is_logged_without_its_content(
     service: AgentMemoryService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "recollect.files")
+    caplog.set_level(logging.INFO, "keepstone.files")
     service.write_agent_memory_file(AGENT, "plans/a.md", "secret")
     service.append_to_agent_memory_file(AGENT, "plans/a.md", "ü")
     service.read_agent_memory_file(AGENT, "plans/a.md")
-    assert [record.getMessage() for record in caplog.records if record.name == "recollect.files"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "keepstone.files"] == [
         "write agent=coder-1 path='plans/a.md' bytes=6",
         "append agent=coder-1 path='plans/a.md' bytes=2",
         "read agent=coder-1 path='plans/a.md' bytes=8",
@@ -284,7 +284,7 @@ def test_each_operation_is_logged_without_its_content(
 def test_a_path_cannot_forge_a_log_record(
     service: AgentMemoryService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "recollect.files")
+    caplog.set_level(logging.INFO, "keepstone.files")
     service.write_agent_memory_file(AGENT, "a\nwrite agent=x", "text")
     assert "\n" not in caplog.messages[-1]
 

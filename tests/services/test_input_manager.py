@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import IsAFolderError
-from recollect.notes import Notes
-from recollect.services.input_manager import InputManager, MemorySelectorState
+from keepstone.errors import IsAFolderError
+from keepstone.notes import Notes
+from keepstone.services.input_manager import InputManager, MemorySelectorState
 
 CLOSED = MemorySelectorState(is_active=False, message="")
 

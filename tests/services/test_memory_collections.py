@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from tests.memories import SESSIONS, texts
 
-import recollect
-from recollect import Home, MemoryService
-from recollect.store import erasing, purging
-from recollect.testing import ManualClock
+import keepstone
+from keepstone import Home, MemoryService
+from keepstone.store import erasing, purging
+from keepstone.testing import ManualClock
 
 DROPPED = f"{SESSIONS}/.dropped.ndjson"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", clock=ManualClock()) as home:
+    with keepstone.open(tmp_path / "home", clock=ManualClock()) as home:
         yield home
 
 

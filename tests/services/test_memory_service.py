@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from tests.memories import Letters, files_of, lines_of, same, texts
 
-import recollect
-from recollect import Home, MemoryRepository, MemoryService
-from recollect.testing import START, ManualClock
+import keepstone
+from keepstone import Home, MemoryRepository, MemoryService
+from keepstone.testing import START, ManualClock
 
 BAD_VALUES = [[1.0, float("nan")], [float("inf"), 0.0], [0.0, 0.0], [], [[1.0, 0.0]]]
 BAD_TYPES = ["1, 0", b"\0" * 8, {"a": 1}, 5, object(), ["a", "b"], [True, False], [None, 1.0]]
@@ -26,7 +26,7 @@ BAD_TYPES = ["1, 0", b"\0" * 8, {"a": 1}, 5, object(), ["a", "b"], [True, False]
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", clock=ManualClock()) as home:
+    with keepstone.open(tmp_path / "home", clock=ManualClock()) as home:
         yield home
 
 
@@ -68,7 +68,7 @@ def test_a_vector_of_another_dimension_is_refused_and_nothing_is_stored(home: Ho
 
     for service in (MemoryService(home), MemoryService(home.root), MemoryService(home.root, dim=2)):
         for session in ("s1", "s2"):
-            with pytest.raises(recollect.EmbeddingDimMismatchError, match=f"{len(vector)} numbers"):
+            with pytest.raises(keepstone.EmbeddingDimMismatchError, match=f"{len(vector)} numbers"):
                 service.create_memory(session, "second", vector)
     assert files_of(home.root) == before
 
@@ -78,9 +78,9 @@ def test_a_vector_of_another_dimension_is_refused_and_nothing_is_stored(home: Ho
 )
 def test_the_dimension_asked_for_holds_from_the_first_vector_on(home: Home, options: Any) -> None:
     service = MemoryService(home, **options)
-    with pytest.raises(recollect.EmbeddingDimMismatchError):
+    with pytest.raises(keepstone.EmbeddingDimMismatchError):
         service.create_memory("s1", "first", [1.0, 0.0])
-    with pytest.raises(recollect.EmbeddingDimMismatchError):
+    with pytest.raises(keepstone.EmbeddingDimMismatchError):
         service.query_similar_memories([1.0, 0.0], "s1")
     assert not home.root.exists()
     service.create_memory("s1", "first", [1.0, 0.0, 0.0])
@@ -91,14 +91,14 @@ def test_the_first_vector_decides_also_when_the_index_is_gone(home: Home) -> Non
     home.close()
     shutil.rmtree(home.root / ".index")
 
-    with pytest.raises(recollect.EmbeddingDimMismatchError):
+    with pytest.raises(keepstone.EmbeddingDimMismatchError):
         MemoryService(home.root).create_memory("s2", "second", [1.0])
 
 
 @pytest.mark.requirement("vectors.create.non-finite-values")
 @pytest.mark.parametrize("vector", BAD_VALUES)
 def test_a_vector_of_bad_values_is_a_value_error_and_stores_nothing(home: Home, vector: Any) -> None:
-    with pytest.raises(recollect.InvalidEmbeddingError) as raised:
+    with pytest.raises(keepstone.InvalidEmbeddingError) as raised:
         MemoryService(home).create_memory("s1", "x", vector)
     assert isinstance(raised.value, ValueError)
     assert not home.root.exists()
@@ -257,10 +257,10 @@ def test_a_query_gives_five_memories_of_its_session_alone(service: MemoryService
 @pytest.mark.parametrize(
     ("vector", "error"),
     [
-        *((value, recollect.InvalidEmbeddingError) for value in BAD_VALUES),
+        *((value, keepstone.InvalidEmbeddingError) for value in BAD_VALUES),
         *((value, TypeError) for value in [*BAD_TYPES, None]),
-        ([1.0], recollect.EmbeddingDimMismatchError),
-        ([1.0, 2.0, 3.0], recollect.EmbeddingDimMismatchError),
+        ([1.0], keepstone.EmbeddingDimMismatchError),
+        ([1.0, 2.0, 3.0], keepstone.EmbeddingDimMismatchError),
     ],
 )
 def test_a_query_with_a_bad_vector_raises_what_creating_does(

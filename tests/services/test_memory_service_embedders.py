@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from tests.memories import Broken, Letters, files_of, lines_of, texts
 
-import recollect
-from recollect import Home, MemoryService
-from recollect.testing import ManualClock
+import keepstone
+from keepstone import Home, MemoryService
+from keepstone.testing import ManualClock
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", clock=ManualClock()) as home:
+    with keepstone.open(tmp_path / "home", clock=ManualClock()) as home:
         yield home
 
 
@@ -27,7 +27,7 @@ def service(home: Home) -> MemoryService:
 
 
 def test_without_an_embedder_a_text_alone_is_refused_with_the_remedy(home: Home) -> None:
-    with pytest.raises(recollect.EmbedderUnavailableError, match=r"pass embedding=, or embedder=") as raised:
+    with pytest.raises(keepstone.EmbedderUnavailableError, match=r"pass embedding=, or embedder=") as raised:
         MemoryService(home).create_memory("s1", "x")
     assert isinstance(raised.value, RuntimeError)
     assert not home.root.exists()
@@ -36,12 +36,12 @@ def test_without_an_embedder_a_text_alone_is_refused_with_the_remedy(home: Home)
 @pytest.mark.parametrize(
     ("gives", "error"),
     [
-        (OSError("no model file"), recollect.EmbedderUnavailableError),
-        ([[1.0, 2.0, 3.0]], recollect.EmbeddingDimMismatchError),
-        ([1.0, 2.0], recollect.EmbeddingDimMismatchError),
-        (None, recollect.EmbeddingDimMismatchError),
-        ([[float("nan"), 1.0]], recollect.InvalidEmbeddingError),
-        ([[0.0, 0.0]], recollect.InvalidEmbeddingError),
+        (OSError("no model file"), keepstone.EmbedderUnavailableError),
+        ([[1.0, 2.0, 3.0]], keepstone.EmbeddingDimMismatchError),
+        ([1.0, 2.0], keepstone.EmbeddingDimMismatchError),
+        (None, keepstone.EmbeddingDimMismatchError),
+        ([[float("nan"), 1.0]], keepstone.InvalidEmbeddingError),
+        ([[0.0, 0.0]], keepstone.InvalidEmbeddingError),
     ],
 )
 def test_an_embedder_that_fails_is_a_clear_error_and_stores_nothing(
@@ -66,8 +66,8 @@ def test_a_name_of_no_embedder_is_refused_with_the_names_there_are(home: Home) -
 def test_an_embedder_that_is_not_installed_says_how_to_install_it(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_MODELS", str(tmp_path / "none"))
-    with pytest.raises(recollect.EmbedderUnavailableError, match="recollect model install minilm"):
+    monkeypatch.setenv("KEEPSTONE_MODELS", str(tmp_path / "none"))
+    with pytest.raises(keepstone.EmbedderUnavailableError, match="keepstone model install minilm"):
         MemoryService(home, embedder="minilm").create_memory("s1", "x")
 
 
@@ -136,7 +136,7 @@ def test_another_embedder_than_the_agents_is_refused(home: Home, other: Letters)
         lambda: MemoryService(home, embedder=other).create_memory("s1", "bbb", [1.0] * other.dim),
         lambda: MemoryService(home, embedder=other).query_similar_memories([1.0] * other.dim, "s1"),
     ):
-        with pytest.raises(recollect.SpaceMismatchError, match="letters"):
+        with pytest.raises(keepstone.SpaceMismatchError, match="letters"):
             call()
     assert files_of(home.root) == before
 

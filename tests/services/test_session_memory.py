@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.written_by_hand import DOCUMENTED, copy_by_hand, ids, lines_of, log_of
 
-import recollect
-from recollect.errors import InvalidSessionIdError
-from recollect.services.session_memory import SessionMemory
-from recollect.testing import ManualClock
+import keepstone
+from keepstone.errors import InvalidSessionIdError
+from keepstone.services.session_memory import SessionMemory
+from keepstone.testing import ManualClock
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_a_priority_that_a_caller_stored_is_what_fades(
     root: Path, memory: SessionMemory, clock: ManualClock
 ) -> None:
     added = memory.add("decision", {"decision": "Use OAuth"})
-    with recollect.open(root, layout="bmad", clock=clock) as home:
+    with keepstone.open(root, layout="bmad", clock=clock) as home:
         home.agent("default").session("s").update(added, priority=0.5)
     clock.advance(timedelta(days=10))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from tests.services.written_by_hand import DOCUMENTED, copy_by_hand, ids, lines_of, log_of
 
-import recollect
-from recollect.errors import AmbiguousIdError, EntryNotFoundError
-from recollect.services.session_memory import SessionMemory
-from recollect.testing import START, ManualClock
+import keepstone
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError
+from keepstone.services.session_memory import SessionMemory
+from keepstone.testing import START, ManualClock
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_compaction_keeps_what_is_alive_and_above_the_limit(
 
     assert [line["id"] for line in lines_of(root)] == ids(memory.query()) == [kept]
     assert saved > 0
-    with recollect.open(root, layout="bmad") as home:
+    with keepstone.open(root, layout="bmad") as home:
         archived = home.agent("default").session("s").entries(archived=True)
     assert [entry.id for entry in archived] == [faded, kept]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Agent, Home
+import keepstone
+from keepstone import Agent, Home
 
 LINE = '{"id":"it","ts":"2026-01-11T14:31:00Z","type":"note","content":"walnut"}\n'
 
@@ -33,7 +33,7 @@ def names_in(folder: Path) -> list[str]:
 )
 def test_a_file_named_by_hand_goes_on_being_used(tmp_path: Path, name: str, session: str) -> None:
     (sessions_of(tmp_path) / name).write_text(LINE)
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         home.agent("a").session(session).add("note", {"content": "pecan"})
         assert [info.id for info in home.agent("a").sessions()] == [session]
         assert [entry.text for entry in home.agent("a").session(session).entries()] == ["walnut", "pecan"]
@@ -42,7 +42,7 @@ def test_a_file_named_by_hand_goes_on_being_used(tmp_path: Path, name: str, sess
 
 
 def test_a_file_named_by_hand_while_the_home_is_open_is_used(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         home.agent("a").session("other").add("note")
         (sessions_of(tmp_path) / "my notes.ndjson").write_text(LINE)
         home.agent("a").session("my notes").add("note", {"content": "pecan"})
@@ -52,7 +52,7 @@ def test_a_file_named_by_hand_while_the_home_is_open_is_used(tmp_path: Path) -> 
 def test_of_two_files_for_one_session_the_canonical_one_wins(tmp_path: Path) -> None:
     (sessions_of(tmp_path) / "caf%C3%A9.ndjson").write_text(LINE)
     (sessions_of(tmp_path) / "café.ndjson").write_text(LINE.replace("walnut", "pecan"))
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         assert [entry.text for entry in home.agent("a").session("café").entries()] == ["walnut"]
         assert home.agent("a").recall("pecan") == []
         [finding] = [finding for finding in home.doctor() if finding.level == "error"]
@@ -66,7 +66,7 @@ def test_other_files_and_folders_are_no_sessions(tmp_path: Path, name: str) -> N
     path = sessions_of(tmp_path) / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(LINE)
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         assert home.agent("a").sessions() == []
         assert home.agent("a").recall("walnut") == []
         assert home.agent("a").session("x/s").entries() == []
@@ -76,10 +76,10 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text(LINE)
     (sessions_of(tmp_path / "home") / "s.ndjson").symlink_to(outside)
-    with recollect.open(tmp_path / "home") as home:
+    with keepstone.open(tmp_path / "home") as home:
         assert home.agent("a").sessions() == []
         for act in (lambda: home.agent("a").session("s").add("note"), home.agent("a").session("s").entries):
-            with pytest.raises(recollect.CorruptLogError, match="move it away"):
+            with pytest.raises(keepstone.CorruptLogError, match="move it away"):
                 act()
     assert outside.read_text() == LINE
 
@@ -87,13 +87,13 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_home_may_itself_be_a_link_to_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with recollect.open(tmp_path / "link") as home:
+    with keepstone.open(tmp_path / "link") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"})
         assert len(home.agent("a").recall("walnut")) == 1
 
 
 def test_files_and_folders_of_a_home_are_its_owners_alone(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "home") as home:
+    with keepstone.open(tmp_path / "home") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"})
         home.agent("a").recall("walnut")
         home.agent("a").session("s").update(home.agent("a").session("s").entries()[0].id, text="pecan")
@@ -123,7 +123,7 @@ def test_a_session_can_have_any_id_and_stays_in_its_folder(tmp_path: Path) -> No
         "a\\b",
         "😀",
     ]
-    with recollect.open(tmp_path / "home") as home:
+    with keepstone.open(tmp_path / "home") as home:
         added(home.agent("a"), names)
         assert sorted(info.id for info in home.agent("a").sessions()) == sorted(names)
         for name in names:
@@ -134,7 +134,7 @@ def test_a_session_can_have_any_id_and_stays_in_its_folder(tmp_path: Path) -> No
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    return recollect.open(tmp_path)
+    return keepstone.open(tmp_path)
 
 
 def test_many_sessions_are_opened_again_after_they_were_closed(home: Home) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import AccessDeniedError
-from recollect.layout import LAYOUTS
-from recollect.model import Finding
-from recollect.store.agent_logs import AgentLogs
-from recollect.store.checkup import Checkup
+from keepstone.errors import AccessDeniedError
+from keepstone.layout import LAYOUTS
+from keepstone.model import Finding
+from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.checkup import Checkup
 
 LAYOUT = LAYOUTS["default"]
 LINE = b'{"id":"x","ts":"2026-01-11T14:31:00Z","type":"note","text":"walnut"}\n'

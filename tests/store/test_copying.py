@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.confine import Folder
-from recollect.errors import PathEscapeError
-from recollect.lock import Lock
-from recollect.store.copying import Copy, Unit
+from keepstone.confine import Folder
+from keepstone.errors import PathEscapeError
+from keepstone.lock import Lock
+from keepstone.store.copying import Copy, Unit
 
 FILES = {"log": b'{"id":"a"}\n', "archive/log": b"old\n", "note.md": b"Call Ana", "empty": b""}
 TORN = b'{"id":"b","type":"note","batch":[1,2]}\n'

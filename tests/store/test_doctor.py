@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Home
-from recollect.store.doctor import NEWEST
+import keepstone
+from keepstone import Home
+from keepstone.store.doctor import NEWEST
 
 SESSIONS = "agents/a/memory/sessions"
 TOKEN = "ghp_" + "a1B2" * 9
@@ -17,7 +17,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os") as home:
+    with keepstone.open(tmp_path / "home", durability="os") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
         yield home
 
@@ -161,7 +161,7 @@ def test_a_secret_is_named_by_its_entry_and_kind_and_never_shown(home: Home) -> 
     (warning,) = [each for each in home.doctor() if each.level == "warning"]
     assert warning.subject == "a/s"
     assert warning.message == "entry leak holds what looks like a secret: GitHub token"
-    assert warning.remedy == "recollect purge leak --session s --agent a"
+    assert warning.remedy == "keepstone purge leak --session s --agent a"
     assert TOKEN not in str(home.doctor(deep=True))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tests.memories import Letters
 
-import recollect
-from recollect import Home
-from recollect.model import Finding, Scope
-from recollect.vector import unit
+import keepstone
+from keepstone import Home
+from keepstone.model import Finding, Scope
+from keepstone.vector import unit
 
 DIM = 8
 
@@ -30,7 +30,7 @@ def given(count: int) -> list[dict[str, object]]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path, durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
         session = home.agent("a").session("s")
         session.add_many(given(40))
         session.update("v1", pinned=True, tags=["x"], priority=0.5)
@@ -122,7 +122,7 @@ def test_damage_inside_the_index_is_named_and_mended(home: Home, statement: str,
 
 
 def test_a_text_that_is_nothing_to_the_embedder_is_no_damage(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, durability="os", embedder=Letters(4)) as home:
+    with keepstone.open(tmp_path, durability="os", embedder=Letters(4)) as home:
         home.agent("a").session("s").add_many({"text": text} for text in ("xyz", "abba"))
         assert home.embed() == 2
         assert wrong(home) == []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.confine import Folder
-from recollect.layout import DROPPED
-from recollect.store.dropped import mark_dropped
+from keepstone.confine import Folder
+from keepstone.layout import DROPPED
+from keepstone.store.dropped import mark_dropped
 
 TS = "2026-01-11T14:31:00.000000Z"
 LATER = "2026-01-12T00:00:00.000000Z"

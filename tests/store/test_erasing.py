@@ -8,10 +8,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-import recollect
-from recollect import Agent, Home
-from recollect.index import database
-from recollect.store import erasing
+import keepstone
+from keepstone import Agent, Home
+from keepstone.index import database
+from keepstone.store import erasing
 
 WORD = "qzvxkwalnut"
 PIECE = "vxkwalnut"
@@ -21,7 +21,7 @@ ID = "qj7xpurgedid"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         yield home
 
 
@@ -149,12 +149,12 @@ def test_a_purge_that_a_reader_hinders_says_so_and_is_finished_later(
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
     reader = apsw.Connection(str(next(home.root.rglob("index.db"))))
     reader.execute("BEGIN; SELECT * FROM entry").fetchone()
-    with pytest.raises(recollect.PurgePendingError, match="open the home again"):
+    with pytest.raises(keepstone.PurgePendingError, match="open the home again"):
         home.agent("a").purge(ID)
     assert home.agent("a").recall(WORD) == []
     reader.close()
     home.close()
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         again.agent("a").sessions()
         assert files_with(home.root, PIECE, ID) == set()
 
@@ -168,7 +168,7 @@ def test_a_purge_pending_is_finished_by_purging_once_more(
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
     reader = apsw.Connection(str(next(home.root.rglob("index.db"))))
     reader.execute("BEGIN; SELECT * FROM entry").fetchone()
-    with pytest.raises(recollect.PurgePendingError):
+    with pytest.raises(keepstone.PurgePendingError):
         home.agent("a").purge(ID)
     reader.close()
     home.agent("a").session("s").add("note", {"content": "other"}, id="other")
@@ -187,7 +187,7 @@ def test_bytes_that_a_reader_keeps_from_being_cleared_go_with_the_next_open(
     assert home.agent("a").session("s").clear()
     reader.close()
     home.close()
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         again.agent("a").sessions()
         assert files_with(home.root, PIECE, ID) == set()
 
@@ -198,7 +198,7 @@ def test_an_agent_whose_purge_was_killed_is_purged_by_the_next_open(home: Home) 
     home.close()
     folder = home.root / "agents/a"
     folder.rename(folder.with_name(".purge.a.123"))
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         assert again.agents() == []
         assert files_with(home.root, PIECE, ID) == set()
 
@@ -219,13 +219,13 @@ def test_a_purge_killed_between_the_folders_of_an_agent_is_finished(
             raise KilledError
         return rename(path, target)
 
-    with recollect.open(tmp_path, layout=layout, embedder="none") as home:
+    with keepstone.open(tmp_path, layout=layout, embedder="none") as home:
         fill(home.agent("default"), 3)
         home.agent("default").files.write(f"{WORD}.md", WORD)
         with monkeypatch.context() as patch, suppress(KilledError):
             patch.setattr(Path, "rename", rename_or_die)
             home.purge_agent("default")
-    with recollect.open(tmp_path, layout=layout, embedder="none") as again:
+    with keepstone.open(tmp_path, layout=layout, embedder="none") as again:
         assert again.agents() == []
         assert files_with(tmp_path, PIECE, ID) == set()
         assert [path.name for path in tmp_path.rglob("*") if WORD in path.name or "purge" in path.name] == []

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Agent, Session
-from recollect.log import Log
+import keepstone
+from keepstone import Agent, Session
+from keepstone.log import Log
 
 
 class Killed(BaseException):
@@ -18,7 +18,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         yield home.agent("a")
 
 

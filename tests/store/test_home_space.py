@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.layout import LAYOUTS
-from recollect.store.home_space import FILE, HomeSpace
-from recollect.vector import Space
+from keepstone.layout import LAYOUTS
+from keepstone.store.home_space import FILE, HomeSpace
+from keepstone.vector import Space
 
 SPACE = Space("concepts", 5)
 
@@ -94,7 +94,7 @@ def test_what_another_process_records_is_seen_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("recollect.store.home_space.time.monotonic", lambda: now)
+    monkeypatch.setattr("keepstone.store.home_space.time.monotonic", lambda: now)
     space = opened(tmp_path)
     assert space.get() is None
     opened(tmp_path).set(SPACE)

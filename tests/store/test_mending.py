@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Home
+import keepstone
+from keepstone import Home
 
 SESSIONS = "agents/a/memory/sessions"
 UNREADABLE = b'{"id":"lost","type":"note","text":"hazel\xff"}\n'
@@ -18,7 +18,7 @@ UNREADABLE = b'{"id":"lost","type":"note","text":"hazel\xff"}\n'
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path, durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
         yield home
 
@@ -196,7 +196,7 @@ def test_mending_changes_nothing_that_readers_see(
     log = tmp_path_factory.mktemp("home") / SESSIONS / "s.ndjson"
     log.parent.mkdir(parents=True)
     log.write_bytes(b"\n".join(lines) + (b"\n" if ended else b""))
-    with recollect.open(log.parents[4], durability="os", embedder="none") as home:
+    with keepstone.open(log.parents[4], durability="os", embedder="none") as home:
         before = [entry.as_dict() for entry in home.agent("a").session("s").entries()]
         home.doctor(fix=True)
         assert [entry.as_dict() for entry in home.agent("a").session("s").entries()] == before

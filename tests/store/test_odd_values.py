@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect import Agent
+import keepstone
+from keepstone import Agent
 
 HUGE = 10**30
 
@@ -21,7 +21,7 @@ def agent_with(root: Path, *lines: dict[str, Any]) -> Iterator[Agent]:
     folder = root / "agents" / "a" / "memory" / "sessions"
     folder.mkdir(parents=True)
     (folder / "s.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with recollect.open(root) as home:
+    with keepstone.open(root) as home:
         yield home.agent("a")
 
 
@@ -50,7 +50,7 @@ def test_an_odd_value_hides_no_other_entry(tmp_path: Path, odd: dict[str, Any]) 
 
 
 def test_a_huge_priority_is_kept_and_the_session_stays_usable(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         session = home.agent("a").session("s")
         session.add("note", text="walnut", id="x", priority=HUGE)
         assert home.agent("a").recall("walnut")[0].entry.line["priority"] == HUGE
@@ -66,7 +66,7 @@ def test_an_entry_that_holds_a_lone_surrogate_can_be_patched(tmp_path: Path) -> 
 
 
 def test_related_ends_where_no_more_entries_are_linked(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         agent = home.agent("a")
         ids = [agent.session("s").add("note", text=name).id for name in ("one", "two")]
         agent.link(ids[0], ids[1], "next")
@@ -74,7 +74,7 @@ def test_related_ends_where_no_more_entries_are_linked(tmp_path: Path) -> None:
 
 
 def test_a_purge_leaves_nothing_in_the_index_of_another_version(tmp_path: Path) -> None:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         entry = home.agent("a").session("s").add("note", text="walnut")
         old = tmp_path / ".index" / "a" / "v0"
         old.mkdir()

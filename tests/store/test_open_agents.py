@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-import recollect
-from recollect.store.open_agents import MOST_OPEN, most_open
+import keepstone
+from keepstone.store.open_agents import MOST_OPEN, most_open
 
 
 def open_files() -> list[str]:
@@ -31,7 +31,7 @@ needs_proc = pytest.mark.skipif(
 
 @needs_proc
 def test_no_more_than_64_indexes_are_open_at_a_time(tmp_path: Path) -> None:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         for n in range(200):
             home.agent(f"a{n}").session("s").add("note", {"content": f"walnut {n}"})
         mine = [name for name in open_files() if name.startswith(str(tmp_path))]
@@ -41,10 +41,10 @@ def test_no_more_than_64_indexes_are_open_at_a_time(tmp_path: Path) -> None:
 
 
 MANY = """
-import resource, sys, recollect
+import resource, sys, keepstone
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
 agents, sessions = int(sys.argv[2]), int(sys.argv[3])
-with recollect.open(sys.argv[1], durability="os") as home:
+with keepstone.open(sys.argv[1], durability="os") as home:
     for turn in range(2):
         for a in range(agents):
             for s in range(sessions):
@@ -62,7 +62,7 @@ def test_128_open_files_are_enough_for_any_number(tmp_path: Path, agents: int, s
 
 
 THREADS = """
-import os, resource, sys, threading, recollect
+import os, resource, sys, threading, keepstone
 def fail(what):
     sys.excepthook(*what[:3])
     os._exit(1)
@@ -72,7 +72,7 @@ def work(n):
     for turn in range(10):
         for s in range(8):
             home.agent(f"a{(n + s) % 8}").session(f"s{s}").add("note", {"n": n})
-with recollect.open(sys.argv[1], durability="os") as home:
+with keepstone.open(sys.argv[1], durability="os") as home:
     threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
@@ -93,8 +93,8 @@ def test_the_number_of_agents_held_open_follows_the_system(monkeypatch: pytest.M
 
 
 FORK = """
-import os, sys, recollect
-home = recollect.open(sys.argv[1])
+import os, sys, keepstone
+home = keepstone.open(sys.argv[1])
 session = home.agent("a").session("s")
 session.add_many({"id": f"before{n}", "content": "walnut"} for n in range(20))
 home.agent("a").recall("walnut")
@@ -115,24 +115,24 @@ if child:
 def test_parent_and_child_of_a_fork_both_add_and_nothing_is_lost(tmp_path: Path) -> None:
     entries, _, findings = run(FORK, str(tmp_path)).split()
     assert (entries, findings) == ("80", "3")
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         assert len({hit.entry.id for hit in home.agent("a").recall("walnut", limit=500)}) == 80
 
 
 READ_ONLY = """
-import os, sys, recollect
-recollect.open(sys.argv[2]).agent("a").session("s").add("note", {"content": "walnut"})
-recollect.open(sys.argv[2]).agent("a").recall("walnut")
+import os, sys, keepstone
+keepstone.open(sys.argv[2]).agent("a").session("s").add("note", {"content": "walnut"})
+keepstone.open(sys.argv[2]).agent("a").recall("walnut")
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-home = recollect.open(sys.argv[1])
+home = keepstone.open(sys.argv[1])
 agent = home.agent("a")
 print(*[hit.entry.id for hit in agent.recall("walnut")])
 print(*[entry.id for entry in agent.session("s").entries(1)])
 try:
     agent.session("s").add("note", {"content": "refused"})
-except recollect.AccessDeniedError:
+except keepstone.AccessDeniedError:
     print("refused")
 """
 
@@ -141,7 +141,7 @@ except recollect.AccessDeniedError:
 def test_a_home_that_may_only_be_read_is_still_recalled(indexed: bool) -> None:  # noqa: FBT001
     with TemporaryDirectory() as folder, TemporaryDirectory() as warm:
         root = Path(folder) / "home"
-        with recollect.open(root) as home:
+        with keepstone.open(root) as home:
             home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
             home.agent("a").recall("walnut")
         if not indexed:

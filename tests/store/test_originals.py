@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.damage import NAME, Damaged, entry, opened
 
-from recollect.errors import StoreError
-from recollect.layout import ARCHIVE
-from recollect.store import originals as module
-from recollect.store.originals import copy, keep_original, log_of, original_names, originals
+from keepstone.errors import StoreError
+from keepstone.layout import ARCHIVE
+from keepstone.store import originals as module
+from keepstone.store.originals import copy, keep_original, log_of, original_names, originals
 
 STAMP = "20260111T143100000000Z"
 

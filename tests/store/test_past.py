@@ -7,10 +7,10 @@ from datetime import datetime
 
 import pytest
 
-from recollect.line import read_time
-from recollect.model import Entry, Record, Scope
-from recollect.store.past import Past
-from recollect.vector import Vector, unit
+from keepstone.line import read_time
+from keepstone.model import Entry, Record, Scope
+from keepstone.store.past import Past
+from keepstone.vector import Vector, unit
 
 EAST, NORTH = unit([1, 0]), unit([0, 1])
 VECTORS = {"walnut": EAST, "walnut wood": unit([1, 1]), "pecan": NORTH}

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Home
-from recollect.store import place
-from recollect.store.place import network_type, sync_service, tops
+import keepstone
+from keepstone import Home
+from keepstone.store import place
+from keepstone.store.place import network_type, sync_service, tops
 
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -28,14 +28,14 @@ not a line of mounts
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path / "home", durability="os") as home:
+    with keepstone.open(tmp_path / "home", durability="os") as home:
         home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
         yield home
 
 
 def found(home: Home) -> list[tuple[str, str]]:
     """Level and message of what is wrong with the place, or that nothing is."""
-    looked, *wrong = place.examine_home(home.root, recollect.Layout(*TEMPLATES))
+    looked, *wrong = place.examine_home(home.root, keepstone.Layout(*TEMPLATES))
     return [(each.level, each.message) for each in wrong or (looked,)]
 
 
@@ -137,7 +137,7 @@ def test_of_much_that_others_can_read_three_are_named_and_the_rest_counted(home:
 
 
 def test_a_home_that_is_not_there_keeps_nothing_and_is_not_made(tmp_path: Path) -> None:
-    layout = recollect.Layout(*TEMPLATES)
+    layout = keepstone.Layout(*TEMPLATES)
     (looked,) = place.examine_home(tmp_path / "none", layout)
     assert (looked.level, looked.message) == ("ok", "nothing is kept here yet")
     assert place.mend_home(tmp_path / "none", layout) == []
@@ -173,7 +173,7 @@ def test_all_of_a_home_lies_below_its_tops_the_derived_last(
     for other in (".index/a", ".git"):
         (tmp_path / other).mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / ".git")
-    assert [path.name for path in tops(tmp_path, recollect.Layout(*templates))] == names
+    assert [path.name for path in tops(tmp_path, keepstone.Layout(*templates))] == names
 
 
 def test_other_folders_beside_the_home_s_own_are_not_judged(home: Home) -> None:
@@ -189,20 +189,20 @@ def test_a_link_below_the_home_is_an_error(home: Home, tmp_path: Path, name: str
     if path.exists():
         path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    findings = place.examine_home(home.root, recollect.Layout(*TEMPLATES))
+    findings = place.examine_home(home.root, keepstone.Layout(*TEMPLATES))
     assert ("error", name) in [(each.level, each.subject) for each in findings]
 
 
 def test_the_home_itself_may_be_a_link(home: Home, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(home.root)
-    with recollect.open(tmp_path / "link") as linked:
+    with keepstone.open(tmp_path / "link") as linked:
         assert found(linked)[0][0] == "ok"
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "agents/a/files/.recollect.tmp",
+        "agents/a/files/.keepstone.tmp",
         ".index/.space.json.7.tmp",
         ".index/gone/v1/index.db",
         ".index/a/v4/index.db.5.aside",

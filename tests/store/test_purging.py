@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Home
-from recollect.confine import Folder
-from recollect.store.purging import PurgeMarks
+import keepstone
+from keepstone import Home
+from keepstone.confine import Folder
+from keepstone.store.purging import PurgeMarks
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path, durability="os") as home:
+    with keepstone.open(tmp_path, durability="os") as home:
         for name in ("s1", "s2"):
             home.agent("a").session(name).add_many({"id": key, "content": f"walnut {key}"} for key in "ab")
         home.agent("a").recall("walnut")
@@ -55,7 +55,7 @@ def test_the_last_mark_takes_the_file_with_it(marks: PurgeMarks, tmp_path: Path)
 
 def test_an_entry_that_was_to_be_purged_is_gone_after_the_next_open(home: Home) -> None:
     leave_marks(home, '{"session":"s1","id":"a"}\n')
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         assert [entry.id for entry in again.agent("a").session("s1").entries()] == ["b"]
         assert {(hit.entry.session, hit.entry.id) for hit in again.agent("a").recall("walnut")} == {
             ("s1", "b"),
@@ -67,7 +67,7 @@ def test_an_entry_that_was_to_be_purged_is_gone_after_the_next_open(home: Home) 
 
 def test_a_session_that_was_to_be_removed_is_gone_after_the_next_open(home: Home) -> None:
     leave_marks(home, '{"session":"s1"}\n')
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         assert [info.id for info in again.agent("a").sessions()] == ["s2"]
         assert {hit.entry.session for hit in again.agent("a").recall("walnut")} == {"s2"}
     assert {path.name for path in sessions_of(home).iterdir()} == {"s2.ndjson", "s2.lock"}
@@ -78,7 +78,7 @@ def test_damaged_marks_hinder_neither_the_others_nor_the_home(home: Home) -> Non
         home,
         'no mark\n{"id":"a"}\n[]\n{"session":"s1","id":"b"}\n{"session":"none","id":"b"}\n{"session":5}\n',
     )
-    with recollect.open(home.root) as again:
+    with keepstone.open(home.root) as again:
         assert [entry.id for entry in again.agent("a").session("s1").entries()] == ["a"]
         assert len(again.agent("a").session("s2").entries()) == 2
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import TS, Damaged, batch, entry, lines, patch, tombstone
 
-from recollect.model import Record
-from recollect.store.snapshot import Snapshot, in_order
+from keepstone.model import Record
+from keepstone.store.snapshot import Snapshot, in_order
 
 
 @pytest.fixture

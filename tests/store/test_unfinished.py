@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import EntryExistsError, EntryNotFoundError, Home
+import keepstone
+from keepstone import EntryExistsError, EntryNotFoundError, Home
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path, durability="os", embedder="none") as home:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
         home.agent("a").session("s").add_many([{"id": str(n), "text": f"walnut {n}"} for n in range(3)])
         log = tmp_path / "agents/a/memory/sessions/s.ndjson"
         log.write_bytes(log.read_bytes().rstrip(b"\n"))

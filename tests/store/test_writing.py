@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import entry, opened, patch
 
-from recollect.errors import EntryExistsError
-from recollect.fold import Fold
-from recollect.layout import LAYOUTS
-from recollect.line import apply, dump, parse
-from recollect.log import Log
-from recollect.model import Record
-from recollect.scan import Scan
-from recollect.store.agent_logs import AgentLogs
-from recollect.store.writing import (
+from keepstone.errors import EntryExistsError
+from keepstone.fold import Fold
+from keepstone.layout import LAYOUTS
+from keepstone.line import apply, dump, parse
+from keepstone.log import Log
+from keepstone.model import Record
+from keepstone.scan import Scan
+from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.writing import (
     Known,
     Written,
     counted,
@@ -28,7 +28,7 @@ from recollect.store.writing import (
     resolve,
     without_old_vector,
 )
-from recollect.vector import encode, unit
+from keepstone.vector import encode, unit
 
 EMBEDDING = encode("given:2", unit([1, 0]))
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from recollect.layout import LAYOUTS
-from recollect.store.files import FileStore
-from recollect.testing import Check, Factory
+from keepstone.layout import LAYOUTS
+from keepstone.store.files import FileStore
+from keepstone.testing import Check, Factory
 
 Fault = Callable[..., Any]
 """What a method does in place of the right thing; it is given the sound store first."""

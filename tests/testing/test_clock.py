@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect.testing import START, ManualClock
+import keepstone
+from keepstone.testing import START, ManualClock
 
 SECONDS = st.floats(-1e6, 1e6)
 
@@ -35,7 +35,7 @@ def test_whole_seconds_and_steps_backwards_add_up() -> None:
 
 def test_entries_of_a_home_are_made_at_the_time_of_its_clock(tmp_path: Path) -> None:
     clock = ManualClock()
-    with recollect.open(tmp_path, clock=clock) as home:
+    with keepstone.open(tmp_path, clock=clock) as home:
         session = home.agent("default").session("s")
         times = [session.add("note", text="x").ts, clock.advance(60), session.add("note", text="y").ts]
     assert times == [START, START + timedelta(minutes=1), START + timedelta(minutes=1)]

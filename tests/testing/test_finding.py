@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.testing.broken import Fault, fails
 
-from recollect.testing import Check, finding
+from keepstone.testing import Check, finding
 
 
 def worst_first(store: Any, terms: Any, scope: Any, limit: int) -> Any:

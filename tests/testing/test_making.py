@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from recollect.layout import LAYOUTS
-from recollect.line import read_time
-from recollect.model import Record
-from recollect.store.files import FileStore
-from recollect.testing import START
-from recollect.testing.making import ids_of, load, raises, record, same, search, time_at, tombstone
+from keepstone.layout import LAYOUTS
+from keepstone.line import read_time
+from keepstone.model import Record
+from keepstone.store.files import FileStore
+from keepstone.testing import START
+from keepstone.testing.making import ids_of, load, raises, record, same, search, time_at, tombstone
 
 
 @pytest.mark.parametrize("minute", [0, 1, -1, 100_000])

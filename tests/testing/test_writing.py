@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.testing.broken import Broken, Fault, fails
 
-from recollect.testing import Check, writing
+from keepstone.testing import Check, writing
 
 
 def one_by_one(store: Any, agent: str, session: str, records: list[Any]) -> list[Any]:

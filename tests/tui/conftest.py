@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import recollect
+import keepstone
 
 if TYPE_CHECKING:
     from tests.chat.model_server import ModelServer
@@ -27,7 +27,7 @@ def chat(tmp_path: Path) -> Iterator[Chat]:
 
     folder = tmp_path / "project"
     folder.mkdir()
-    with recollect.open(tmp_path / "home") as home:
+    with keepstone.open(tmp_path / "home") as home:
         yield Chat(home, folder)
 
 
@@ -37,7 +37,7 @@ def server(chat: Chat) -> Iterator[ModelServer]:
     pytest.importorskip("openai")
     from tests.chat.model_server import running
 
-    from recollect.chat import choose
+    from keepstone.chat import choose
 
     with running() as state:
         chat.choice = choose(f"{state.url}/v1?model=m")

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from recollect.tui import app as chat
+from keepstone.tui import app as chat
 
 Outcome = TypeVar("Outcome")
 STYLE = Path(chat.__file__).with_name("app.tcss")

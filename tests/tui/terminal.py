@@ -11,10 +11,10 @@ from pathlib import Path
 from textual import events
 from textual.pilot import Pilot
 
-from recollect import Home, Notes
-from recollect.chat import Choice, choose
-from recollect.tui.app import ChatApp
-from recollect.tui.picture import without_fonts
+from keepstone import Home, Notes
+from keepstone.chat import Choice, choose
+from keepstone.tui.app import ChatApp
+from keepstone.tui.picture import without_fonts
 
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', re.DOTALL)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
 
-from recollect.tui.app import ChatApp
-from recollect.tui.commands import COMMANDS, Typed, command_of, help_text
+from keepstone.tui.app import ChatApp
+from keepstone.tui.commands import COMMANDS, Typed, command_of, help_text
 
 
 @given(st.text())
@@ -106,7 +106,7 @@ def test_another_agent_knows_nothing_of_the_first(chat: Chat) -> None:
 
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/agent other")
-        assert "recollect · other" in terminal.text
+        assert "keepstone · other" in terminal.text
         await terminal.say("Where is the safe?")
         assert "I remember nothing about that" in terminal.text
 
@@ -120,7 +120,7 @@ def test_an_agent_can_be_chosen_from_a_list(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/agent")
         await terminal.press("down", "enter")
-        assert "recollect · other" in terminal.text
+        assert "keepstone · other" in terminal.text
 
     chat.session.add("fact", {"content": "y"})
     chat.run(steps)
@@ -129,7 +129,7 @@ def test_an_agent_can_be_chosen_from_a_list(chat: Chat) -> None:
 def test_a_name_that_no_agent_can_have_is_refused(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/agent ../x")
-        assert "recollect · default" in terminal.text
+        assert "keepstone · default" in terminal.text
         assert "!" in terminal.text
 
     chat.run(steps)

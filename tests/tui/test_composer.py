@@ -7,7 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from recollect.tui.composer import Composer
+from keepstone.tui.composer import Composer
 
 
 class Desk(Screen[None]):

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tests.tui.screens import Shown, keys, on
 
-import recollect
-from recollect import Agent
-from recollect.tui.forgetting import Forgetting
+import keepstone
+from keepstone import Agent
+from keepstone.tui.forgetting import Forgetting
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    with recollect.open(tmp_path) as home:
+    with keepstone.open(tmp_path) as home:
         made = home.agent("default")
         made.session("s").add("note", {"content": "the walnut code is 4711"}, id="code")
         yield made

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.tui.screens import Shown, keys, on
 
-from recollect import StoreError
-from recollect.tui.listing import Listing
+from keepstone import StoreError
+from keepstone.tui.listing import Listing
 
 
 class Fruit(Listing[int, str]):

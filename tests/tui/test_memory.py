@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.tui.terminal import Chat, Terminal
 
-from recollect.errors import AccessDeniedError
-from recollect.tui.memory import edit
+from keepstone.errors import AccessDeniedError
+from keepstone.tui.memory import edit
 
 
 @pytest.fixture(autouse=True)

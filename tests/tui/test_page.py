@@ -6,7 +6,7 @@ import pytest
 from tests.tui.screens import Shown, keys, on
 from textual.screen import Screen
 
-from recollect.tui.page import Confirm, Page, when_sure
+from keepstone.tui.page import Confirm, Page, when_sure
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.tui.terminal import words_on
 
-from recollect.tui.picture import picture
+from keepstone.tui.picture import picture
 
 
 def test_the_picture_shows_a_quoted_answer_and_a_note() -> None:

@@ -15,9 +15,9 @@ from tests.chat.model_server import running
 from tests.tui.tmux import Tmux
 from typer.testing import CliRunner
 
-from recollect.cli.chat import app
+from keepstone.cli.chat import app
 
-PROGRAM = "from recollect.cli.chat import app; app()"
+PROGRAM = "from keepstone.cli.chat import app; app()"
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def start(tmux: Tmux, tmp_path: Path) -> Callable[..., None]:
     """Start the chat in a project's folder, with a home of its own."""
 
     def started(**variables: str) -> None:
-        paths = {"PYTHONPATH": os.pathsep.join(sys.path), "RECOLLECT_HOME": str(tmp_path / "home")}
-        paths |= {"RECOLLECT_USER_MEMORY": str(tmp_path / "user.md")}
+        paths = {"PYTHONPATH": os.pathsep.join(sys.path), "KEEPSTONE_HOME": str(tmp_path / "home")}
+        paths |= {"KEEPSTONE_USER_MEMORY": str(tmp_path / "user.md")}
         command = shlex.join([sys.executable, "-c", PROGRAM])
         tmux.open(tmp_path, f"{command}; echo left; cat", paths | variables)
         tmux.until("Enter send")
@@ -65,7 +65,7 @@ def test_a_chat_that_is_killed_in_mid_answer_has_lost_nothing_it_acknowledged(
 ) -> None:
     pytest.importorskip("openai")
     with running() as server:
-        start(LANG="C.UTF-8", RECOLLECT_CHAT_MODEL=f"{server.url}/v1?model=m")
+        start(LANG="C.UTF-8", KEEPSTONE_CHAT_MODEL=f"{server.url}/v1?model=m")
         tmux.type("The first question")
         tmux.until("> The first question Hello.")
         server.held.clear()
@@ -77,7 +77,7 @@ def test_a_chat_that_is_killed_in_mid_answer_has_lost_nothing_it_acknowledged(
         tmux.until("> The second question Hello.")
         os.killpg(int(tmux("list-panes", "-F", "#{pane_pid}")), signal.SIGKILL)
         server.held.set()
-        start(LANG="C.UTF-8", RECOLLECT_CHAT_MODEL=f"{server.url}/v1?model=m")
+        start(LANG="C.UTF-8", KEEPSTONE_CHAT_MODEL=f"{server.url}/v1?model=m")
         tmux.type("/sessions")
         tmux.until("user: The second question")
         tmux("send-keys", "Down", "Enter")
@@ -93,8 +93,8 @@ def test_two_chats_in_two_terminals_know_of_one_another(
 ) -> None:
     start(LANG="C.UTF-8")
     other = Tmux(tmp_path / "other")
-    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "RECOLLECT_HOME": str(tmp_path / "home")}
-    paths |= {"RECOLLECT_USER_MEMORY": str(tmp_path / "user.md"), "LANG": "C.UTF-8"}
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "KEEPSTONE_HOME": str(tmp_path / "home")}
+    paths |= {"KEEPSTONE_USER_MEMORY": str(tmp_path / "user.md"), "LANG": "C.UTF-8"}
     other.open(tmp_path, shlex.join([sys.executable, "-c", PROGRAM]), paths)
     try:
         other.until("Enter send")
@@ -123,4 +123,4 @@ def test_the_help_of_the_command_loads_no_screen_and_no_model() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert not {"textual", "openai", "anthropic", "apsw", "recollect.chat"} & set(done.stdout.split())
+    assert not {"textual", "openai", "anthropic", "apsw", "keepstone.chat"} & set(done.stdout.split())

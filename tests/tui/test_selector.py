@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
 
-from recollect import Notes
+from keepstone import Notes
 
 
 def contents(chat: Chat, kind: str) -> list[str]:

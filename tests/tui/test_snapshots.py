@@ -16,15 +16,15 @@ import pytest
 from tests.tui.terminal import Chat, Terminal
 from textual.widgets import Input, TextArea
 
-import recollect
-from recollect import Agent, Hits, Notes
-from recollect.chat import Choice, ModelError
-from recollect.chat.exchange import Piece, Request, ToolCall
-from recollect.testing import ManualClock
-from recollect.tui import wording
+import keepstone
+from keepstone import Agent, Hits, Notes
+from keepstone.chat import Choice, ModelError
+from keepstone.chat.exchange import Piece, Request, ToolCall
+from keepstone.testing import ManualClock
+from keepstone.tui import wording
 
 FOLDER = Path(__file__).with_name("snapshots")
-WRITING = "RECOLLECT_SNAPSHOTS" in os.environ
+WRITING = "KEEPSTONE_SNAPSHOTS" in os.environ
 """Whether pictures are taken anew. It is read here as tests see no such variables."""
 
 ANSWER = "## Plan\n\nUse **PostgreSQL**:\n\n1. row locks\n2. `jsonb`\n\n```sql\nSELECT 1;\n```\n"
@@ -102,8 +102,8 @@ def model() -> Iterator[Scripted]:
 def same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing on the screen depend on the machine or the moment: ids, folders, times, what blinks."""
     ids, hits = iter(range(99)), wording.hits
-    monkeypatch.setattr("recollect.agent.new_id", lambda: f"session-{next(ids)}")
-    monkeypatch.setattr("recollect.arguments.new_id", lambda: f"entry-{next(ids)}")
+    monkeypatch.setattr("keepstone.agent.new_id", lambda: f"session-{next(ids)}")
+    monkeypatch.setattr("keepstone.arguments.new_id", lambda: f"entry-{next(ids)}")
     monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda _: None)
     monkeypatch.setattr(Input, "_toggle_cursor", lambda _: None)
     monkeypatch.setattr(wording, "moment", lambda _: "2026-01-11 09:00")
@@ -123,7 +123,7 @@ def same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def chat(tmp_path: Path, model: Scripted) -> Iterator[Chat]:
     folder = tmp_path / "shop"
     folder.mkdir()
-    with recollect.open(tmp_path / "home", clock=ManualClock()) as home:
+    with keepstone.open(tmp_path / "home", clock=ManualClock()) as home:
         found = Chat(home, folder)
         found.choice = Choice(model, "named by --model")
         fill(found)

@@ -10,7 +10,7 @@ from tests.tui.terminal import Chat, Terminal
 from textual import events
 from textual.widgets import Input, TextArea
 
-from recollect.chat import choose
+from keepstone.chat import choose
 
 
 def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:
@@ -185,7 +185,7 @@ def test_a_server_that_is_gone_is_told_and_loses_no_message(chat: Chat) -> None:
 def test_a_server_that_keeps_silent_is_given_up_and_can_be_asked_again(
     chat: Chat, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.chat.openai_model.SILENCE", 0.2)
+    monkeypatch.setattr("keepstone.chat.openai_model.SILENCE", 0.2)
     server.held.clear()
 
     async def steps(terminal: Terminal) -> None:

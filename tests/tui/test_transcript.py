@@ -10,8 +10,8 @@ import pytest
 from tests.tui.terminal import words_on
 from textual.app import App
 
-from recollect.tui import app as chat
-from recollect.tui.transcript import Answer, Said, answer_of
+from keepstone.tui import app as chat
+from keepstone.tui.transcript import Answer, Said, answer_of
 
 STYLE = Path(chat.__file__).with_name("app.tcss")
 MARKDOWN = """\

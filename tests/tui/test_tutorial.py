@@ -33,9 +33,9 @@ def test_the_steps_of_the_tutorial_do_what_it_says(tmux: Tmux, tmp_path: Path, u
 
 def opened(tmux: Tmux, folder: Path, user: Path) -> None:
     """Open a shell in which the command is installed."""
-    command = user / "bin" / "recollect"
+    command = user / "bin" / "keepstone"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m recollect "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m keepstone "$@"\n')
     command.chmod(0o755)
     variables = {"PATH": f"{command.parent}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)}
     variables |= {"HOME": str(user), "PS1": "$ ", "LANG": "C.UTF-8"}

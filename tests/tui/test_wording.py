@@ -7,9 +7,9 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.chat.exchange import Prompt
-from recollect.notes import MemoryEntry, SaveResult
-from recollect.tui import wording
+from keepstone.chat.exchange import Prompt
+from keepstone.notes import MemoryEntry, SaveResult
+from keepstone.tui import wording
 
 
 def is_harmless(text: str) -> bool:

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode, urlparse
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-import recollect
-from recollect import Agent, Home, Notes
+import keepstone
+from keepstone import Agent, Home, Notes
 
 Browse = Callable[..., Page]
 
@@ -28,8 +28,8 @@ import os, sys, time
 from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
-import recollect
-from recollect.web import Open, mount
+import keepstone
+from keepstone.web import Open, mount
 
 root, port = Path(sys.argv[1]), int(sys.argv[2])
 only = os.environ.get("ONLY")
@@ -48,15 +48,15 @@ class Waiting:
         while not (root / "go").exists():
             time.sleep(0.02)
         if (root / "go").read_text() == "fail":
-            raise recollect.StoreError("the model went away; ask again")
+            raise keepstone.StoreError("the model went away; ask again")
         yield "and the end."
         agent.session(session).add("message", {"role": "assistant", "content": "The beginning, and the end."})
 
 
 answerer = Waiting() if os.environ.get("ANSWERER") == "waiting" else None
 app = FastAPI()
-home = recollect.open(root, embedder="none")
-notes = recollect.Notes(root / "project", root / "user/memory.md")
+home = keepstone.open(root, embedder="none")
+notes = keepstone.Notes(root / "project", root / "user/memory.md")
 mount(app, home, project=root / "project", notes=notes, access=access, answerer=answerer)
 uvicorn.run(app, port=port, log_level="warning")
 """
@@ -82,7 +82,7 @@ def serve(root: Path, **environment: str) -> Iterator[Site]:
     with (
         told.open("wb") as log,
         subprocess.Popen(command, env=os.environ | environment, stderr=log) as server,
-        recollect.open(root, embedder="none") as home,
+        keepstone.open(root, embedder="none") as home,
     ):
         try:
             _wait_for(server, port)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from nicegui import Client, ui
 from nicegui.element import Element
 
-from recollect.web.parts import Said
+from keepstone.web.parts import Said
 
 Kind = TypeVar("Kind", bound=Element)
 Value = TypeVar("Value")

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import Agent, Notes
-from recollect.chat import ModelError
-from recollect.chat.exchange import Piece, Request, ToolCall
-from recollect.chat.offline import OfflineResponder
-from recollect.web.answering import Talking
+import keepstone
+from keepstone import Agent, Notes
+from keepstone.chat import ModelError
+from keepstone.chat.exchange import Piece, Request, ToolCall
+from keepstone.chat.offline import OfflineResponder
+from keepstone.web.answering import Talking
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    with recollect.open(tmp_path / "home", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
         yield home.agent("coder")
 
 
@@ -77,5 +77,5 @@ def test_a_model_that_fails_is_raised_after_what_it_said(agent: Agent, notes: No
 
 
 def test_an_answer_in_a_session_of_no_valid_id_is_refused(agent: Agent, notes: Notes) -> None:
-    with pytest.raises(recollect.InvalidSessionIdError):
+    with pytest.raises(keepstone.InvalidSessionIdError):
         list(Talking(notes, OfflineResponder()).answer(agent, "", "Hi"))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.decay import FADED, FADING
-from recollect.web import charts
+from keepstone.decay import FADED, FADING
+from keepstone.web import charts
 
 DAYS = st.dictionaries(st.dates(date(1990, 1, 1), date(2040, 1, 1)), st.integers(1, 9), max_size=60)
 FIRST = date(2026, 3, 1)

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site, serve
 
-from recollect import Agent
+from keepstone import Agent
 
 
 def say(page: Page, words: str) -> None:

@@ -3,7 +3,7 @@
 from nicegui import Client
 from tests.web.page import on_a_page
 
-from recollect.web.components import FindingList, NoteList
+from keepstone.web.components import FindingList, NoteList
 
 
 def test_a_list_sends_again_only_what_has_changed() -> None:

@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 from fastapi import FastAPI
 from starlette.testclient import TestClient
-import recollect
-from recollect.web import mount
+import keepstone
+from keepstone.web import mount
 
 def access(request):
     raise RuntimeError("the key is walnut")
 
 app = FastAPI()
-with recollect.open(sys.argv[1]) as home:
+with keepstone.open(sys.argv[1]) as home:
     mount(app, home, project=Path(sys.argv[1]), access=access)
     with TestClient(app, raise_server_exceptions=False) as http:
         for path in ("/a/default/sessions", "/nowhere"):
@@ -46,4 +46,4 @@ def test_an_address_without_a_page_is_answered_as_not_found(answers: list[str]) 
 
 
 def test_what_stands_in_place_of_a_page_looks_like_one(answers: list[str]) -> None:
-    assert ["/_recollect/style.css" in answer for answer in answers] == [True, True]
+    assert ["/_keepstone/style.css" in answer for answer in answers] == [True, True]

@@ -1,7 +1,7 @@
 from playwright.sync_api import expect
 from tests.web.conftest import Browse, Site
 
-from recollect import Agent
+from keepstone import Agent
 
 
 def test_files_are_listed_and_one_is_read(site: Site, agent: Agent, browse: Browse) -> None:

@@ -9,9 +9,9 @@ import pytest
 from nicegui import Client, ui
 from tests.web.page import every, on_a_page, within, words_of
 
-from recollect import StoreError
-from recollect.web.live import Live
-from recollect.web.parts import Said
+from keepstone import StoreError
+from keepstone.web.live import Live
+from keepstone.web.parts import Said
 
 
 class Source:

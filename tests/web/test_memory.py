@@ -2,7 +2,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.web.conftest import Browse, Site
 
-from recollect import Agent
+from keepstone import Agent
 
 
 @pytest.fixture(autouse=True)

@@ -13,17 +13,17 @@ from nicegui import Client, ui
 from tests.memories import SESSIONS
 from tests.web.page import every, on_a_page, words_of
 
-import recollect
-from recollect import Hits, Notes, StoreError
-from recollect.chat.offline import OfflineResponder
-from recollect.web.answering import Talking
-from recollect.web.pages import overview
-from recollect.web.site import Open, Place, Site
+import keepstone
+from keepstone import Hits, Notes, StoreError
+from keepstone.chat.offline import OfflineResponder
+from keepstone.web.answering import Talking
+from keepstone.web.pages import overview
+from keepstone.web.site import Open, Place, Site
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    with recollect.open(tmp_path, embedder="none") as home:
+    with keepstone.open(tmp_path, embedder="none") as home:
         notes = Notes(tmp_path)
         site = Site(home, notes, lambda _: Open(), Talking(notes, OfflineResponder()))
         yield Place(site, home.agent("default"), Open(), {})

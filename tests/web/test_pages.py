@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site, serve
 
-from recollect import Agent
+from keepstone import Agent
 
 PAGES = ("sessions", "session", "chat", "recall", "memory", "files", "overview", "doctor", "agents")
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 from nicegui import Client, ui
 from tests.web.page import every, notices, on_a_page, within, words_of
 
-from recollect import StoreError
-from recollect.web import parts
+from keepstone import StoreError
+from keepstone.web import parts
 
 
 def test_properties_are_named_as_html_names_them() -> None:

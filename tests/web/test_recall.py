@@ -1,7 +1,7 @@
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site
 
-from recollect import Agent
+from keepstone import Agent
 
 
 def filled(agent: Agent) -> None:

@@ -1,4 +1,4 @@
-"""The pages of ``recollect serve``, with the model that the environment names."""
+"""The pages of ``keepstone serve``, with the model that the environment names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-import recollect
-from recollect import Home, Notes
-from recollect.chat import ModelError
-from recollect.web.served import pages
+import keepstone
+from keepstone import Home, Notes
+from keepstone.chat import ModelError
+from keepstone.web.served import pages
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with recollect.open(tmp_path) as opened:
+    with keepstone.open(tmp_path) as opened:
         yield opened
 
 
@@ -22,7 +22,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def test_a_model_that_cannot_answer_is_told_before_there_are_pages(
     home: Home, monkeypatch: pytest.MonkeyPatch, word: str, error: type[Exception]
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_CHAT_MODEL", word)
+    monkeypatch.setenv("KEEPSTONE_CHAT_MODEL", word)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     app, before = FastAPI(), len(FastAPI().routes)
     with pytest.raises(error, match="model"):

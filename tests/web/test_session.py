@@ -1,7 +1,7 @@
 from playwright.sync_api import expect
 from tests.web.conftest import Browse, Site
 
-from recollect import Agent
+from keepstone import Agent
 
 SCRIPT = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>"
 

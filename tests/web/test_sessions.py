@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site
 
-from recollect import Agent
+from keepstone import Agent
 
 
 def names(page: Page) -> list[str]:
@@ -108,7 +108,7 @@ def test_what_the_command_or_another_adapter_deletes_leaves_an_open_list(
     page = browse(site.url(agent.slug, "sessions"))
     assert "beta" in names(page)
     page.evaluate("window.neverReloaded = true")
-    command = [sys.executable, "-m", "recollect", "sessions", "delete", "beta", "--yes"]
+    command = [sys.executable, "-m", "keepstone", "sessions", "delete", "beta", "--yes"]
     subprocess.run([*command, "--agent", agent.slug, "--home", str(site.home.root)], check=True)
     expect(page.locator("tbody .col-id")).to_have_text(["gamma", "alpha"])
     folder = site.home.root / "agents" / agent.slug / "memory" / "sessions"

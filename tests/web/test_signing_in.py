@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.server.conftest import Server, serving
 
-import recollect
+import keepstone
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 SIGN_IN = "**/sign-in*"
@@ -68,7 +68,7 @@ def test_a_token_in_the_form_opens_the_pages(served: Server, tab: Open) -> None:
 
 def test_a_wrong_token_is_told_so_and_may_be_tried_again(served: Server, tab: Open) -> None:
     page = tab(served.url)
-    sign_in(page, "rcl_wrong")
+    sign_in(page, "kst_wrong")
     expect(page.get_by_role("alert")).to_contain_text("wrong, expired or revoked")
     sign_in(page, served.token)
     page.wait_for_url("**/sessions")
@@ -79,9 +79,9 @@ def test_after_too_many_tries_only_a_right_token_goes_on(tmp_path: Path, tab: Op
         page = tab(server.url)
         for _ in range(20):
             page.request.post(
-                f"{server.url}/sign-in", form={"token": "rcl_no"}, headers={"Origin": server.url}
+                f"{server.url}/sign-in", form={"token": "kst_no"}, headers={"Origin": server.url}
             )
-        sign_in(page, "rcl_wrong")
+        sign_in(page, "kst_wrong")
         expect(page.get_by_role("alert")).to_contain_text("wait a minute")
         sign_in(page, server.token)
         page.wait_for_url("**/sessions")
@@ -96,7 +96,7 @@ def test_the_sign_in_page_has_no_serious_fault_of_accessibility(
     )
     page = context.new_page()
     page.goto(served.url)
-    sign_in(page, "rcl_wrong")
+    sign_in(page, "kst_wrong")
     expect(page.get_by_role("alert")).to_be_visible()
     page.evaluate(AXE)
     found = page.evaluate("axe.run()")["violations"]
@@ -135,7 +135,7 @@ def test_a_page_that_will_not_go_shows_nothing_new_and_does_nothing(served: Serv
     page.evaluate("window.socket.off('run_javascript')")
     served.tokens.revoke(token.id)
     expect(page.locator(".page")).to_have_count(0)
-    with recollect.open(served.home, embedder="none") as home:
+    with keepstone.open(served.home, embedder="none") as home:
         home.agent("coder").session("later").add("note", {"content": "x"})
     listeners_fired(page)
     assert "later" not in page.content()
@@ -194,11 +194,11 @@ def state(served: Server) -> dict[str, bytes]:
     "name", ["sessions", "session?id=s", "chat?session=s", "memory", "files?path=plan.md"]
 )
 def test_a_read_only_reader_changes_nothing_through_the_socket(served: Server, tab: Open, name: str) -> None:
-    with recollect.open(served.home, embedder="none") as home:
+    with keepstone.open(served.home, embedder="none") as home:
         agent = home.agent("coder")
         agent.session("s").add("message", {"role": "user", "content": "hello"}, id="one")
         agent.files.write("plan.md", "Call Ana")
-    recollect.Notes(served.home.parent, served.home.parent / "user" / "memory.md").add("Kept", "Project")
+    keepstone.Notes(served.home.parent, served.home.parent / "user" / "memory.md").add("Kept", "Project")
     secret, _ = served.tokens.create(read_only=True)
     page = signed_in(tab, served, secret, name)
     page.locator(".page").wait_for()
@@ -209,7 +209,7 @@ def test_a_read_only_reader_changes_nothing_through_the_socket(served: Server, t
 
 
 def test_no_page_breaks_the_policy_that_it_is_sent_with(served: Server, tab: Open) -> None:
-    with recollect.open(served.home, embedder="none") as home:
+    with keepstone.open(served.home, embedder="none") as home:
         home.agent("coder").session("told").add("message", {"content": "<img src=http://evil.example/x>"})
     page = tab(f"{served.url}/sign-in")
     told: list[str] = []

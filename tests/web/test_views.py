@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import recollect
-from recollect import Agent, Entry, Hit, Hits, Notes, Why
-from recollect.chat.offline import OfflineResponder
-from recollect.line import format_time
-from recollect.model import SessionInfo
-from recollect.notes import MemoryEntry
-from recollect.web.answering import Talking
-from recollect.web.site import Open, Place, Site
-from recollect.web.views import (
+import keepstone
+from keepstone import Agent, Entry, Hit, Hits, Notes, Why
+from keepstone.chat.offline import OfflineResponder
+from keepstone.line import format_time
+from keepstone.model import SessionInfo
+from keepstone.notes import MemoryEntry
+from keepstone.web.answering import Talking
+from keepstone.web.site import Open, Place, Site
+from keepstone.web.views import (
     entry_views,
     hit_views,
     note_views,
@@ -29,7 +29,7 @@ from recollect.web.views import (
     version_views,
     words_of,
 )
-from recollect.web.words import LONGEST
+from keepstone.web.words import LONGEST
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 ANYTHING = st.text(alphabet=st.characters(codec=None))
@@ -37,7 +37,7 @@ ANYTHING = st.text(alphabet=st.characters(codec=None))
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    with recollect.open(tmp_path / "home", embedder="none") as home:
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
         notes = Notes(tmp_path, tmp_path / "user.md")
         site = Site(home, notes, lambda _: Open(), Talking(notes, OfflineResponder()))
         yield Place(site, home.agent("coder"), Open(), {})

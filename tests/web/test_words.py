@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.web.site import address
-from recollect.web.words import ago, shown
+from keepstone.web.site import address
+from keepstone.web.words import ago, shown
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-/** Speaking to `recollect serve`: one agent's part of the HTTP API, with patience while the server is away. */
+/** Speaking to `keepstone serve`: one agent's part of the HTTP API, with patience while the server is away. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { AccessDeniedError, StoreError } from "./errors.js";
@@ -12,9 +12,9 @@ const COME_AGAIN = new Set([502, 503, 504]);
 export interface ClientOptions {
   /** The agent whose memory this is. Nothing that is passed later reaches another agent's. */
   agent: string;
-  /** Where the server is, as it prints that; `RECOLLECT_URL` if not given, else `http://127.0.0.1:8765`. */
+  /** Where the server is, as it prints that; `KEEPSTONE_URL` if not given, else `http://127.0.0.1:8765`. */
   url?: string;
-  /** What opens it (`recollect token create`); `RECOLLECT_TOKEN` if not given. */
+  /** What opens it (`keepstone token create`); `KEEPSTONE_TOKEN` if not given. */
   token?: string;
   /** Milliseconds to wait for one answer. Default 10,000. */
   timeoutMs?: number;
@@ -57,8 +57,8 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.agent = checkAgent(options.agent);
-    this.#base = `${rootOf(options.url || process.env.RECOLLECT_URL || DEFAULT_URL)}/v1/agents/${this.agent}`;
-    const token = options.token || process.env.RECOLLECT_TOKEN;
+    this.#base = `${rootOf(options.url || process.env.KEEPSTONE_URL || DEFAULT_URL)}/v1/agents/${this.agent}`;
+    const token = options.token || process.env.KEEPSTONE_TOKEN;
     this.#headers = new Headers(token ? { authorization: `Bearer ${token}` } : {});
     this.#timeoutMs = options.timeoutMs ?? 10_000;
     this.#retryMs = options.retryMs ?? 30_000;
@@ -81,7 +81,7 @@ export class Client {
       }
       if (performance.now() + pause > deadline) {
         const why = tried instanceof Error ? reason(tried) : detailOf(objectOf(tried.text), tried.status);
-        throw new StoreError(`${method} ${url} was not carried out: ${why}; is recollect serve running there?`, {
+        throw new StoreError(`${method} ${url} was not carried out: ${why}; is keepstone serve running there?`, {
           cause: tried,
         });
       }
@@ -112,7 +112,7 @@ export class Client {
     const code = body?.code;
     // The server says the same of an agent that is out of the token's reach and of one that is not there.
     if ([401, 403, 429].includes(status) || code === "agent_not_found") {
-      throw new AccessDeniedError(`agent ${this.agent}: ${detailOf(body, status)}; see recollect token create`);
+      throw new AccessDeniedError(`agent ${this.agent}: ${detailOf(body, status)}; see keepstone token create`);
     }
     // A page that is not found is no answer: something else is at this address.
     const isAnswer = status < 300 || (allow.includes(status) && typeof code === "string" && code !== "not_found");
@@ -126,13 +126,13 @@ export class Client {
 function detailOf(body: Item | null, status: number): string {
   return typeof body?.detail === "string" && body.code !== "not_found"
     ? body.detail
-    : `what answers there (${status}) is not recollect serve; look at the url`;
+    : `what answers there (${status}) is not keepstone serve; look at the url`;
 }
 
 /** Return the address below which `/v1` is; TypeError for one that cannot be fetched. */
 function rootOf(url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new TypeError(`${shown(url)} is no url of recollect serve; one is ${DEFAULT_URL}`);
+    throw new TypeError(`${shown(url)} is no url of keepstone serve; one is ${DEFAULT_URL}`);
   }
   const { origin, pathname } = new URL(url);
   return origin + pathname.replace(/(\/v1)?\/*$/, "");

@@ -1,7 +1,7 @@
 /**
  * What can go wrong, each with a `code` for programs and a message that says what to do.
  *
- *     RecollectError
+ *     KeepstoneError
  *     ├── InvalidAgentIdError     no slug; nothing was touched
  *     ├── InvalidSessionIdError   no id that a file name can hold
  *     ├── LockTimeoutError        another writer kept the session for five seconds; nothing was written
@@ -11,7 +11,7 @@
  *
  * Wrong arguments are a TypeError or a RangeError.
  */
-export class RecollectError extends Error {
+export class KeepstoneError extends Error {
   constructor(
     /** A word for programs, such as `lock_timeout`; it stays the same when messages change. */
     readonly code: string,
@@ -24,42 +24,42 @@ export class RecollectError extends Error {
 }
 
 /** An agent's slug is not 1 to 128 of `A-Z a-z 0-9 . _ -`; nothing was touched. */
-export class InvalidAgentIdError extends RecollectError {
+export class InvalidAgentIdError extends KeepstoneError {
   constructor(message: string) {
     super("invalid_agent", message);
   }
 }
 
 /** A session id is empty, no valid Unicode, or too long for a file name. */
-export class InvalidSessionIdError extends RecollectError {
+export class InvalidSessionIdError extends KeepstoneError {
   constructor(message: string) {
     super("invalid_session", message);
   }
 }
 
 /** Another writer kept the session's lock for five seconds; nothing was written: try again. */
-export class LockTimeoutError extends RecollectError {
+export class LockTimeoutError extends KeepstoneError {
   constructor(message: string) {
     super("lock_timeout", message);
   }
 }
 
 /** Something that is no regular file stands where a log or its folder should be: move it away. */
-export class CorruptLogError extends RecollectError {
+export class CorruptLogError extends KeepstoneError {
   constructor(message: string, options?: ErrorOptions) {
     super("corrupt_log", message, options);
   }
 }
 
 /** The disk or the server failed; what the call was to store is not acknowledged. */
-export class StoreError extends RecollectError {
+export class StoreError extends KeepstoneError {
   constructor(message: string, options?: ErrorOptions) {
     super("store", message, options);
   }
 }
 
 /** The server refuses this token, or this token this agent: give another one. */
-export class AccessDeniedError extends RecollectError {
+export class AccessDeniedError extends KeepstoneError {
   constructor(message: string) {
     super("access_denied", message);
   }

@@ -23,7 +23,7 @@ export function loadFlock(): Promise<Flock> {
 }
 
 async function load(): Promise<Flock> {
-  const remedy = "MemoryAdapter needs it to share files safely: use RecollectStorage with a running server";
+  const remedy = "MemoryAdapter needs it to share files safely: use KeepstoneStorage with a running server";
   if (process.platform === "win32") {
     throw new StoreError(`Windows has no flock; ${remedy}`);
   }

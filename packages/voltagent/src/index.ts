@@ -1,15 +1,15 @@
-/** VoltAgent memory that is recollect's: on a server, or straight on the session files. */
+/** VoltAgent memory that is keepstone's: on a server, or straight on the session files. */
 export {
   AccessDeniedError,
   CorruptLogError,
   InvalidAgentIdError,
   InvalidSessionIdError,
   LockTimeoutError,
-  RecollectError,
+  KeepstoneError,
   StoreError,
 } from "./errors.js";
 export { MemoryAdapter, type MemoryAdapterOptions, type SessionInfo } from "./files.js";
 export type { Item, Json } from "./json.js";
-export { RecollectStorage, type RecollectStorageOptions } from "./storage.js";
+export { KeepstoneStorage, type KeepstoneStorageOptions } from "./storage.js";
 export type { ClientOptions } from "./client.js";
 export type { InfoLogger } from "./voltagent.js";

@@ -3,7 +3,7 @@ import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, fsyncSync, w
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { CorruptLogError, RecollectError, StoreError } from "./errors.js";
+import { CorruptLogError, KeepstoneError, StoreError } from "./errors.js";
 import { type Folder, ifThere } from "./folder.js";
 import type { Item } from "./json.js";
 import { ARCHIVE, archiveFile, lockFile, TEMPORARY } from "./layout.js";
@@ -184,7 +184,7 @@ export class Log {
     } catch (error) {
       ftruncateSync(fd, begin);
       fsyncSync(fd);
-      throw error instanceof RecollectError ? error : this.#failed(error);
+      throw error instanceof KeepstoneError ? error : this.#failed(error);
     }
   }
 

@@ -1,4 +1,4 @@
-/** VoltAgent's storage on a running `recollect serve`. */
+/** VoltAgent's storage on a running `keepstone serve`. */
 import type {
   Conversation,
   ConversationQueryOptions,
@@ -22,7 +22,7 @@ import { type InfoLogger, notFound, voltAgentLogger } from "./voltagent.js";
 import { type Whose, WorkingMemory } from "./working-memory.js";
 import { Workflows } from "./workflows.js";
 
-export interface RecollectStorageOptions extends ClientOptions {
+export interface KeepstoneStorageOptions extends ClientOptions {
   /** Told of every clear; VoltAgent's own logger if not given. */
   logger?: InfoLogger;
 }
@@ -35,10 +35,10 @@ export interface RecollectStorageOptions extends ClientOptions {
  * again while the server is away, because VoltAgent drops what its storage refuses.
  *
  * @example
- * const storage = new RecollectStorage({ agent: "coder", token: process.env.RECOLLECT_TOKEN });
+ * const storage = new KeepstoneStorage({ agent: "coder", token: process.env.KEEPSTONE_TOKEN });
  * const agent = new Agent({ name: "coder", model, instructions, memory: new Memory({ storage }) });
  */
-export class RecollectStorage implements StorageAdapter {
+export class KeepstoneStorage implements StorageAdapter {
   /** The agent's slug. */
   readonly agent: string;
   readonly #logger: InfoLogger | undefined;
@@ -49,7 +49,7 @@ export class RecollectStorage implements StorageAdapter {
   readonly #workflows: Workflows;
   readonly #underWay = new UnderWay();
 
-  constructor(options: RecollectStorageOptions) {
+  constructor(options: KeepstoneStorageOptions) {
     const client = new Client(options);
     this.agent = client.agent;
     this.#logger = options.logger;

@@ -10,7 +10,7 @@ const load = () => import("@voltagent/core");
 /** Return VoltAgent's own logger, whose records its console shows. */
 export async function voltAgentLogger(): Promise<InfoLogger> {
   const { LoggerProxy } = await load();
-  return new LoggerProxy({ component: "recollect" });
+  return new LoggerProxy({ component: "keepstone" });
 }
 
 /** Return the error by which VoltAgent knows that somebody else was first to begin a conversation. */

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import type { ConversationStepRecord } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
-import { RecollectStorage } from "../src/index.js";
+import { KeepstoneStorage } from "../src/index.js";
 import { Server } from "./server.js";
 
 const server = await Server.start();
@@ -15,7 +15,7 @@ const server = await Server.start();
 const hello: UIMessage = { id: "m", role: "user", parts: [{ type: "text", text: "Hello" }] };
 const conversation = { id: "c", userId: "u", resourceId: "a", title: "T", metadata: {} };
 
-/** Start something that is no recollect serve, and return its address. */
+/** Start something that is no keepstone serve, and return its address. */
 async function stranger(answer: RequestListener): Promise<string> {
   const other = createServer(answer);
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -33,20 +33,20 @@ test("the address is taken as the server prints it", async () => {
 
 test("an address or a token that cannot be used is refused at once", () => {
   for (const url of ["localhost:8765", "nonsense", "file:///etc/passwd", "http://"]) {
-    assert.throws(() => new RecollectStorage({ agent: "a", url }), TypeError);
+    assert.throws(() => new KeepstoneStorage({ agent: "a", url }), TypeError);
   }
-  assert.throws(() => new RecollectStorage({ agent: "a", token: "two\nlines" }), TypeError);
+  assert.throws(() => new KeepstoneStorage({ agent: "a", token: "two\nlines" }), TypeError);
 });
 
-test("what is not recollect serve is not taken for an empty memory", async () => {
+test("what is not keepstone serve is not taken for an empty memory", async () => {
   const answers: RequestListener[] = [
     (_, response) => response.writeHead(404).end("<h1>Not found</h1>"),
     (_, response) => response.writeHead(404).end('{"error": "no such page"}'),
     (_, response) => response.end("<h1>Welcome</h1>"),
   ];
   for (const answer of answers) {
-    const storage = new RecollectStorage({ agent: "a", url: await stranger(answer), retryMs: 0 });
-    const refusal = { code: "store", message: /is not recollect serve/ };
+    const storage = new KeepstoneStorage({ agent: "a", url: await stranger(answer), retryMs: 0 });
+    const refusal = { code: "store", message: /is not keepstone serve/ };
     await assert.rejects(storage.getMessages("u", "c"), refusal);
     await assert.rejects(storage.getConversation("c"), refusal);
     await assert.rejects(storage.addMessage(hello, "u", "c"), refusal);
@@ -58,15 +58,15 @@ test("a server that does not answer is asked again, and then named with the reme
   const url = await stranger(() => {
     requests += 1; // And never an answer.
   });
-  const storage = new RecollectStorage({ agent: "a", url, timeoutMs: 50, retryMs: 500 });
-  await assert.rejects(storage.addMessage(hello, "u", "c"), { code: "store", message: /is recollect serve running there\?/ });
+  const storage = new KeepstoneStorage({ agent: "a", url, timeoutMs: 50, retryMs: 500 });
+  await assert.rejects(storage.addMessage(hello, "u", "c"), { code: "store", message: /is keepstone serve running there\?/ });
   assert.ok(requests > 1);
 });
 
 test("a server that is busy is asked again, and quoted in the end", async () => {
   const busy = { code: "lock_timeout", detail: "held by another writer for over 5 s" };
   const url = await stranger((_, response) => response.writeHead(503).end(JSON.stringify(busy)));
-  const storage = new RecollectStorage({ agent: "a", url, retryMs: 200 });
+  const storage = new KeepstoneStorage({ agent: "a", url, retryMs: 200 });
   await assert.rejects(storage.addMessage(hello, "u", "c"), { code: "store", message: /held by another writer/ });
 });
 

@@ -12,10 +12,10 @@ import type { UIMessage } from "ai";
 import { Server } from "./server.js";
 
 const server = await Server.start();
-const recollect = await server.storage("coder");
+const keepstone = await server.storage("coder");
 const STORAGES: [string, StorageAdapter][] = [
   ["in memory", new InMemoryStorageAdapter()],
-  ["recollect", recollect],
+  ["keepstone", keepstone],
 ];
 
 /** Run a case on each storage, in a conversation of its own. */
@@ -247,40 +247,40 @@ each("workflow runs are found by state, time and metadata, the newest first", as
   assert.deepEqual((await storage.getSuspendedWorkflowStates("w")).map(({ id }) => id).sort(), ["r1", "r2", "r3"]);
 });
 
-test("recollect: a tool call and its result, which share an id, are both kept", async () => {
-  await recollect.saveConversationSteps([step("tools", "t", "tool_call", 0), step("tools", "t", "tool_result", 0)]);
-  assert.deepEqual((await recollect.getConversationSteps("u1", "tools")).map(({ type }) => type), ["tool_call", "tool_result"]);
+test("keepstone: a tool call and its result, which share an id, are both kept", async () => {
+  await keepstone.saveConversationSteps([step("tools", "t", "tool_call", 0), step("tools", "t", "tool_result", 0)]);
+  assert.deepEqual((await keepstone.getConversationSteps("u1", "tools")).map(({ type }) => type), ["tool_call", "tool_result"]);
 });
 
-test("recollect: a damaged line among the steps hides no other, and goes when they are cleared", async () => {
+test("keepstone: a damaged line among the steps hides no other, and goes when they are cleared", async () => {
   const file = join(server.home, "agents", "coder", "files", "voltagent", "steps", "damaged.ndjson");
-  await recollect.saveConversationSteps([step("damaged", "a", "text", 0)]);
+  await keepstone.saveConversationSteps([step("damaged", "a", "text", 0)]);
   appendFileSync(file, '{"id":"torn\n');
-  await recollect.saveConversationSteps([step("damaged", "b", "text", 1), { ...step("damaged", "c", "text", 2), userId: "u2" }]);
-  assert.deepEqual((await recollect.getConversationSteps("u1", "damaged")).map(({ id }) => id), ["a", "b"]);
-  await recollect.clearMessages("u1", "damaged");
+  await keepstone.saveConversationSteps([step("damaged", "b", "text", 1), { ...step("damaged", "c", "text", 2), userId: "u2" }]);
+  assert.deepEqual((await keepstone.getConversationSteps("u1", "damaged")).map(({ id }) => id), ["a", "b"]);
+  await keepstone.clearMessages("u1", "damaged");
   assert.match(readFileSync(file, "utf8"), /^\{"id":"c".*\n$/);
 });
 
-test("recollect: a record that somebody has broken is named", async () => {
+test("keepstone: a record that somebody has broken is named", async () => {
   const storage = await server.storage("broken");
   await storage.createConversation(conversation("b"));
   writeFileSync(join(server.home, "agents", "broken", "files", "voltagent", "conversations", "b.json"), "{");
   await assert.rejects(storage.getConversation("b"), { code: "store", message: /voltagent\/conversations\/b\.json/ });
 });
 
-test("recollect: any id names a conversation, however long or odd", async () => {
+test("keepstone: any id names a conversation, however long or odd", async () => {
   for (const id of ["../x", "user:7/日本 %2F", "x".repeat(500), "", ".", "..", "NUL", "CON", "\ud800"]) {
-    await recollect.createConversation(conversation(id));
-    await recollect.addMessage(message("a/b?#%", "here"), "u1", id);
-    assert.deepEqual(await texts(recollect, id), ["here"]);
-    assert.equal((await recollect.getConversation(id))?.id, id.toWellFormed());
-    await recollect.deleteConversation(id);
-    assert.deepEqual(await texts(recollect, id), []);
+    await keepstone.createConversation(conversation(id));
+    await keepstone.addMessage(message("a/b?#%", "here"), "u1", id);
+    assert.deepEqual(await texts(keepstone, id), ["here"]);
+    assert.equal((await keepstone.getConversation(id))?.id, id.toWellFormed());
+    await keepstone.deleteConversation(id);
+    assert.deepEqual(await texts(keepstone, id), []);
   }
 });
 
-test("recollect: a text with half a character is stored with a mark in its place", async () => {
-  await recollect.addMessage(message("a", "cut \ud83d"), "u1", "torn");
-  assert.deepEqual(await texts(recollect, "torn"), ["cut \ufffd"]);
+test("keepstone: a text with half a character is stored with a mark in its place", async () => {
+  await keepstone.addMessage(message("a", "cut \ud83d"), "u1", "torn");
+  assert.deepEqual(await texts(keepstone, "torn"), ["cut \ufffd"]);
 });

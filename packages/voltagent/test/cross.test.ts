@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { MemoryAdapter } from "../src/files.js";
 import { newFolder, runPython, sessionsOf } from "./places.js";
 
-const COUNT = Number(process.env.RECOLLECT_CROSS_EVENTS ?? 400);
-const SEED = Number(process.env.RECOLLECT_CROSS_SEED ?? 1);
+const COUNT = Number(process.env.KEEPSTONE_CROSS_EVENTS ?? 400);
+const SEED = Number(process.env.KEEPSTONE_CROSS_SEED ?? 1);
 
 type Random = () => number;
 
@@ -57,7 +57,7 @@ function object(random: Random, depth: number, keys: readonly string[]): object 
 
 const READ = `
 import json, sys
-from recollect import MemoryAdapter
+from keepstone import MemoryAdapter
 print(json.dumps(MemoryAdapter(sys.argv[1], "cross").load("s")))`;
 
 async function assertBothRead(root: string, atLeast: number): Promise<void> {
@@ -90,7 +90,7 @@ test("made-up events that Node saves come back as they were, and Python reads th
 const SAVE = `
 import json, sys
 from pathlib import Path
-from recollect import MemoryAdapter
+from keepstone import MemoryAdapter
 memory = MemoryAdapter(sys.argv[1], "cross")
 for event in json.loads(Path(sys.argv[1], "events.json").read_text()):
     memory.save(event, "s")`;

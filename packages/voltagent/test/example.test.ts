@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { newFolder, output, ROOT } from "./places.js";
 
 test("the example's agent remembers, calls its tool, and leaves its messages in the home", async () => {
-  const env = { ...process.env, RECOLLECT_HOME: newFolder() };
+  const env = { ...process.env, KEEPSTONE_HOME: newFolder() };
   const example = spawn(process.execPath, [join(ROOT, "examples", "voltagent", "start.mjs")], {
     env,
     stdio: ["ignore", "pipe", "inherit"],

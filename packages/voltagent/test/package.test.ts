@@ -13,7 +13,7 @@ const MODULES = join(PACKAGE, "node_modules");
 const LARGEST = 200_000;
 
 const project = newFolder();
-const installed = join(project, "node_modules", "@recollect", "voltagent");
+const installed = join(project, "node_modules", "keepstone-voltagent");
 install();
 const [agentExample = "", filesExample = ""] = [
   ...readFileSync(join(installed, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g),
@@ -61,11 +61,11 @@ test("the README's examples have types, however modules are resolved", () => {
 
 test("scripts on files need no VoltAgent, which takes long to load", async () => {
   const alone = newFolder();
-  for (const name of ["@recollect", "koffi"]) {
+  for (const name of ["keepstone-voltagent", "koffi"]) {
     mkdirSync(join(alone, "node_modules"), { recursive: true });
     cpSync(join(project, "node_modules", name), join(alone, "node_modules", name), { recursive: true, verbatimSymlinks: true });
   }
-  const program = 'import { MemoryAdapter } from "@recollect/voltagent"; console.log((await new MemoryAdapter().save({ n: 1 })).n);';
+  const program = 'import { MemoryAdapter } from "keepstone-voltagent"; console.log((await new MemoryAdapter().save({ n: 1 })).n);';
   writeFileSync(join(alone, "save.mjs"), program);
   assert.equal(await run(join(alone, "save.mjs")), "1\n");
 });
@@ -86,7 +86,7 @@ test("the README's agent runs with a model that needs no network", async () => {
   })`;
   const program = readFileSync(join(project, "agent.js"), "utf8").replace('"openai/gpt-4o-mini"', model);
   writeFileSync(join(project, "offline.js"), `${program}\nawait storage.getMessages("ada", "set-up");\nprocess.exit();\n`);
-  const printed = await run("offline.js", { RECOLLECT_URL: server.url, RECOLLECT_TOKEN: await server.token("coder") });
+  const printed = await run("offline.js", { KEEPSTONE_URL: server.url, KEEPSTONE_TOKEN: await server.token("coder") });
   assert.match(printed, /^pnpm$/m);
   const { entries } = (await server.command("sessions", "show", "set-up", "--agent", "coder")) as { entries: object[] };
   assert.equal(entries.length, 4);

@@ -13,7 +13,7 @@ export const GOLDEN = join(ROOT, "tests", "packages", "golden");
 
 /** Return a new folder that is removed, once `before` was done, when the test or the file's tests are over. */
 export function newFolder(before: () => Promise<void> = async () => undefined): string {
-  const folder = mkdtempSync(join(tmpdir(), "recollect-voltagent-"));
+  const folder = mkdtempSync(join(tmpdir(), "keepstone-voltagent-"));
   after(async () => {
     await before();
     rmSync(folder, { recursive: true, force: true });
@@ -28,10 +28,10 @@ export function sessionsOf(root: string, agent: string): string {
 
 function pythonPath(): string {
   const own = join(ROOT, ".venv", "bin", "python");
-  return process.env.RECOLLECT_PYTHON ?? (existsSync(own) ? own : "python3");
+  return process.env.KEEPSTONE_PYTHON ?? (existsSync(own) ? own : "python3");
 }
 
-/** Start Python with recollect on its path; `args` are its arguments. */
+/** Start Python with keepstone on its path; `args` are its arguments. */
 export function python(args: string[], stdio: "pipe" | "inherit" = "pipe"): ChildProcess {
   const env = { ...process.env, PYTHONPATH: join(ROOT, "src") };
   return spawn(pythonPath(), args, { env, stdio: ["pipe", stdio, "inherit"] });

@@ -12,7 +12,7 @@ import { newFolder, node, python, runPython, sessionsOf } from "./places.js";
 const SECONDS = "5";
 const PYTHON_WRITER = `
 import sys, time
-from recollect import MemoryAdapter
+from keepstone import MemoryAdapter
 root, label, seconds = sys.argv[1:]
 memory = MemoryAdapter(root, "busy")
 memory.load("shared")
@@ -83,7 +83,7 @@ function assertOverlap(events: { from: string }[], labels: string[]): void {
 
 async function assertBothRead(root: string, count: number): Promise<void> {
   const read = await new MemoryAdapter({ root, agent: "busy" }).load("shared");
-  const program = "import sys; from recollect import MemoryAdapter; print(len(MemoryAdapter(sys.argv[1], 'busy').load('shared')))";
+  const program = "import sys; from keepstone import MemoryAdapter; print(len(MemoryAdapter(sys.argv[1], 'busy').load('shared')))";
   assert.equal(read.length, count);
   assert.equal(Number(await runPython(program, root)), count);
 }

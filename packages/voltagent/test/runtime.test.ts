@@ -146,7 +146,7 @@ test("what VoltAgent wrote is listed, recalled and read by the Python adapter", 
   assert.match(JSON.stringify(hits), /We settled on pnpm/);
   const program = `
 import json, sys
-from recollect import MemoryAdapter
+from keepstone import MemoryAdapter
 print(json.dumps([e["data"]["role"] + ": " + e["text"] for e in MemoryAdapter(sys.argv[1], "listed").load("tools")]))`;
   const read = JSON.parse(await runPython(program, server.home)) as string[];
   assert.deepEqual(read.sort(), ["assistant: Then pnpm it is.", "user: We settled on pnpm"]);
@@ -155,7 +155,7 @@ print(json.dumps([e["data"]["role"] + ": " + e["text"] for e in MemoryAdapter(sy
 test("what Python and the file adapter saved is read as messages", async () => {
   const storage = await server.storage("mixed");
   await new MemoryAdapter({ root: server.home, agent: "mixed" }).save({ role: "user", content: "by file" }, "mixed");
-  const program = "import sys; from recollect import MemoryAdapter; MemoryAdapter(sys.argv[1], 'mixed').save({'role': 'assistant', 'content': 'by Python'}, 'mixed')";
+  const program = "import sys; from keepstone import MemoryAdapter; MemoryAdapter(sys.argv[1], 'mixed').save({'role': 'assistant', 'content': 'by Python'}, 'mixed')";
   await runPython(program, server.home);
   assert.deepEqual(await stored(storage, "mixed", 2), ["user: by file", "assistant: by Python"]);
 });

@@ -1,9 +1,9 @@
-/** A real `recollect serve` for tests, which can be ended and begun again on the same port. */
+/** A real `keepstone serve` for tests, which can be ended and begun again on the same port. */
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { RecollectStorage, type RecollectStorageOptions } from "../src/index.js";
+import { KeepstoneStorage, type KeepstoneStorageOptions } from "../src/index.js";
 import { firstLine, newFolder, output, python } from "./places.js";
 
 export class Server {
@@ -32,16 +32,16 @@ export class Server {
         return link;
       }
     }
-    throw new Error("recollect serve printed no link to its pages");
+    throw new Error("keepstone serve printed no link to its pages");
   }
 
   /** Start the process, on the port that it had before. */
   async begin(): Promise<void> {
-    this.#child = python(["-m", "recollect", "serve", "--home", this.home, "--port", this.#port]);
+    this.#child = python(["-m", "keepstone", "serve", "--home", this.home, "--port", this.#port]);
     this.#child.stdout?.on("data", (part: Buffer) => (this.#told += part.toString()));
     const port = /http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(await firstLine(this.#child))?.[1];
     if (port === undefined) {
-      throw new Error("recollect serve did not say where it is");
+      throw new Error("keepstone serve did not say where it is");
     }
     this.#port = port;
   }
@@ -64,14 +64,14 @@ export class Server {
   }
 
   /** Return a storage for an agent, with a token for all of the home. */
-  async storage(agent: string, options: Partial<RecollectStorageOptions> = {}): Promise<RecollectStorage> {
+  async storage(agent: string, options: Partial<KeepstoneStorageOptions> = {}): Promise<KeepstoneStorage> {
     this.#token ??= this.token();
     const logger = { info: (): void => undefined };
-    return new RecollectStorage({ agent, url: this.url, token: await this.#token, logger, ...options });
+    return new KeepstoneStorage({ agent, url: this.url, token: await this.#token, logger, ...options });
   }
 
-  /** Run a command of recollect on the home and return the document that it prints. */
+  /** Run a command of keepstone on the home and return the document that it prints. */
   async command(...args: string[]): Promise<unknown> {
-    return JSON.parse(await output(python(["-m", "recollect", ...args, "--home", this.home, "--json"])));
+    return JSON.parse(await output(python(["-m", "keepstone", ...args, "--home", this.home, "--json"])));
   }
 }

@@ -67,7 +67,7 @@ test("a server that is away for longer than the storage tries is reported throug
   const logger = listening(reports);
   const agent = new Agent({ name: "away", instructions: "Help.", model: model(says("ok")).model, memory, logger });
   assert.equal((await agent.generateText([question], turn("c"))).text, "ok");
-  const report = /Memory write failed: .* was not carried out: .*; is recollect serve running there\?/;
+  const report = /Memory write failed: .* was not carried out: .*; is keepstone serve running there\?/;
   for (const end = Date.now() + 20_000; !reports.some((told) => report.test(told)) && Date.now() < end; ) {
     await sleep(50);
   }

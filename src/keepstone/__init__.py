@@ -1,0 +1,142 @@
+"""Memory for AI agents that people can open in a text editor, trust and take with them.
+
+What ``__all__`` lists is the public API. Below it lie, the lowest first: errors
+and values; a log's lines and how they fold; layouts and confined files; the log;
+the index; the store; recall; notes; the context; session, agent and home. Each
+imports only what comes before it, and the ways in (command, services) call the
+home. Notes and services are loaded when they are first named, so that importing
+the package stays fast.
+"""
+
+import importlib
+import typing
+
+from keepstone.agent import Agent
+from keepstone.errors import (
+    AccessDeniedError,
+    AgentNotFoundError,
+    AmbiguousIdError,
+    CorruptLogError,
+    EmbedderUnavailableError,
+    EmbeddingDimMismatchError,
+    EntryExistsError,
+    EntryNotFoundError,
+    InvalidAgentIdError,
+    InvalidEmbeddingError,
+    InvalidSessionIdError,
+    IsAFolderError,
+    KeepstoneError,
+    LockTimeoutError,
+    MemoryFileNotFoundError,
+    NotTextError,
+    PathEscapeError,
+    PurgePendingError,
+    SecretError,
+    SpaceMismatchError,
+    StoreError,
+)
+from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
+from keepstone.layout import Layout
+from keepstone.model import (
+    BackupInfo,
+    Context,
+    Entry,
+    Finding,
+    Hit,
+    Hits,
+    Part,
+    Purged,
+    SessionInfo,
+    Version,
+    Why,
+)
+from keepstone.session import Session
+
+if typing.TYPE_CHECKING:
+    from keepstone.notes import MemoryEntry, Notes, SaveResult
+    from keepstone.services.adapter import MemoryAdapter
+    from keepstone.services.agent_files import AgentMemoryService, FileResult
+    from keepstone.services.input_manager import InputManager, MemorySelectorState
+    from keepstone.services.memory_service import Memory, MemoryRepository, MemoryService
+    from keepstone.services.session_memory import SessionMemory
+
+__all__ = [
+    "AccessDeniedError",
+    "Agent",
+    "AgentMemoryService",
+    "AgentNotFoundError",
+    "AmbiguousIdError",
+    "BackupInfo",
+    "Context",
+    "CorruptLogError",
+    "EmbedderUnavailableError",
+    "EmbeddingDimMismatchError",
+    "Entry",
+    "EntryExistsError",
+    "EntryNotFoundError",
+    "FileResult",
+    "Finding",
+    "Hit",
+    "Hits",
+    "Home",
+    "InputManager",
+    "InvalidAgentIdError",
+    "InvalidEmbeddingError",
+    "InvalidSessionIdError",
+    "IsAFolderError",
+    "KeepstoneError",
+    "Layout",
+    "LockTimeoutError",
+    "Memory",
+    "MemoryAdapter",
+    "MemoryEntry",
+    "MemoryFileNotFoundError",
+    "MemoryRepository",
+    "MemorySelectorState",
+    "MemoryService",
+    "NotTextError",
+    "Notes",
+    "Part",
+    "PathEscapeError",
+    "PurgePendingError",
+    "Purged",
+    "SaveResult",
+    "SecretError",
+    "Session",
+    "SessionInfo",
+    "SessionMemory",
+    "SpaceMismatchError",
+    "StoreError",
+    "Version",
+    "Why",
+    "open",
+]
+
+_LATER = {
+    "MemoryEntry": "keepstone.notes",
+    "Notes": "keepstone.notes",
+    "SaveResult": "keepstone.notes",
+    "MemoryAdapter": "keepstone.services.adapter",
+    "AgentMemoryService": "keepstone.services.agent_files",
+    "FileResult": "keepstone.services.agent_files",
+    "InputManager": "keepstone.services.input_manager",
+    "MemorySelectorState": "keepstone.services.input_manager",
+    "Memory": "keepstone.services.memory_service",
+    "MemoryRepository": "keepstone.services.memory_service",
+    "MemoryService": "keepstone.services.memory_service",
+    "SessionMemory": "keepstone.services.session_memory",
+}
+"""Names that are loaded when they are first asked for, and the modules that hold them."""
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the API that is loaded late (PEP 562)."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,363 @@
+"""An agent: the unit of isolation, with its sessions, its files, and recall over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from keepstone.arguments import (
+    count_of,
+    entry_id_of,
+    limit_of,
+    name_of,
+    names_of,
+    new_id,
+    query_of,
+    share_of,
+    where_of,
+)
+from keepstone.context import Counter, Wanted, build
+from keepstone.context.standing import standing
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
+from keepstone.line import instant
+from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
+from keepstone.recall import Question, recall
+from keepstone.recall.meaning import Meaning
+from keepstone.recall.vectors import Vectors
+from keepstone.session import Session
+from keepstone.shared import Shared
+from keepstone.store.base import Files
+
+if TYPE_CHECKING:
+    from keepstone.embed import Embedder
+    from keepstone.notes import Notes
+
+_CONTEXT_HITS = 8
+_TOKENS_A_HIT = 250
+"""A budget has room for one more hit for each of so many tokens, beyond the least number."""
+_MOST_HITS = 40
+_CONTEXT_NEWEST = 6
+
+
+class Agent:
+    """The unit of isolation: no call on an agent ever touches another's memory."""
+
+    def __init__(self, shared: Shared, slug: str) -> None:
+        """Use ``Home.agent`` instead."""
+        self.slug = slug
+        self._shared = shared
+        self._store = shared.store
+
+    @property
+    def files(self) -> Files:
+        """The agent's own text files."""
+        return self._store.files(self.slug)
+
+    def new_session(self) -> Session:
+        """Make an empty session with an id of its own and return it."""
+        session = Session(self._shared, self.slug, new_id())
+        self._store.create(self.slug, session.id)
+        return session
+
+    def session(self, id: str) -> Session:  # noqa: A002  The word of the log line.
+        """Return a session, which need not exist yet: its first write makes it.
+
+        Raises:
+            InvalidSessionIdError: The id is empty or too long for a file name.
+        """
+        return Session(self._shared, self.slug, self._store.check_session(id))
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return id, last change and size of all sessions, the one changed last first."""
+        return self._store.sessions(self.slug)
+
+    def get(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
+        """Return an entry.
+
+        Raises:
+            EntryNotFoundError: No live entry has this id.
+            AmbiguousIdError: Several sessions have one; say which with ``session``.
+        """
+        entry_id_of(id)
+        found = self._store.find(self.slug, id, self._checked(session))
+        if not found:
+            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
+        return _only(id, found)
+
+    def update(self, id: str, session: str | None = None, **keys: Any) -> Entry:  # noqa: A002
+        """Change an entry; see ``Session.update``."""
+        return self._session_of(id, session).update(id, **keys)
+
+    def delete(self, id: str, session: str | None = None) -> None:  # noqa: A002
+        """Hide an entry; see ``Session.delete``."""
+        self._session_of(id, session).delete(id)
+
+    def purge(self, id: str, session: str | None = None) -> None:  # noqa: A002
+        """Remove the bytes of an entry, deleted or not; see ``Session.purge``."""
+        entry_id_of(id)
+        if session is not None:
+            return self.session(session).purge(id)
+        holders = sorted({version.session for version in self.history(id)})
+        if len(holders) > 1:
+            raise _ambiguous(id, holders)
+        if not holders:
+            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}")
+        return self.session(holders[0]).purge(id)
+
+    def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
+        """Purge whatever holds a text, in any case: entries, sessions of that name, and files.
+
+        It is looked for in the keys and values of every line of logs and archives, so that what is
+        deleted, archived, or said otherwise by now is found too; and in damaged lines, whose ids are
+        digests. A session whose name holds it goes as a whole, and so does a file of the agent's.
+
+        Args:
+            text: What to look for, such as a name or a key.
+            session: Look at the entries of this session only, and not at files.
+            dry_run: Purge nothing, only say what would go.
+
+        Raises:
+            ValueError: The text is empty.
+            PurgePendingError: As for ``Session.purge``.
+
+        Example:
+            >>> agent.purge_matching("hunter2", dry_run=True)
+            Purged(entries=(('main', '01980f0e-…'),), sessions=(), files=('notes/server.md',))
+        """
+        entries = tuple(self._store.matching(self.slug, name_of(text, "text"), self._checked(session)))
+        found = Purged(entries) if session is not None else self._named_so(text, entries)
+        if not dry_run:
+            for name in sorted({holder for holder, _ in found.entries}):
+                self._store.purge(self.slug, name, [eid for holder, eid in found.entries if holder == name])
+            for name in found.sessions:
+                self._store.remove(self.slug, name)
+            for path in found.files:
+                with suppress(MemoryFileNotFoundError):
+                    self.files.delete(path)
+        return found
+
+    def _named_so(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
+        wanted = text.casefold()
+        sessions = sorted(info.id for info in self.sessions() if wanted in info.id.casefold())
+        return Purged(entries, tuple(sessions), tuple(self.files.matching(text)))
+
+    def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
+        """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
+
+        Raises:
+            EntryNotFoundError: There never was such an entry, or it is purged.
+        """
+        entry_id_of(id)
+        versions = self._store.history(self.slug, id, self._checked(session))
+        if not versions:
+            raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
+        return versions
+
+    def link(self, a: str, b: str, rel: str) -> Entry:
+        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a`` as it is then.
+
+        Raises:
+            EntryNotFoundError: One of them is not there.
+
+        Example:
+            >>> agent.link(decision.id, finding.id, "because")
+        """
+        source, target = self.get(a), self.get(b)
+        link = {"to": target.id, "rel": name_of(rel, "rel")}
+        links = [other for other in source.links if other != link]
+        return self.session(source.session).update(source.id, links=[*links, link])
+
+    def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
+        """Return the entries linked with one, in either direction, the nearest first.
+
+        Args:
+            id: The entry to begin with.
+            rel: Only links of this relation.
+            depth: How many links to follow.
+        """
+        if not limit_of(depth, "depth"):
+            raise ValueError(f"depth must be at least 1, not {depth}")
+        found = {id: self.get(id)}
+        edge = [found[id]]
+        while edge and depth:
+            near = [other for entry in edge for other in self._linked(entry, rel)]
+            edge = [entry for entry in near if entry.id not in found]
+            found |= {entry.id: entry for entry in edge}
+            depth -= 1
+        return [entry for key, entry in found.items() if key != id]
+
+    def _linked(self, entry: Entry, rel: str | None) -> list[Entry]:
+        targets = [target for target, name in _links(entry) if rel in (None, name)]
+        outward = [near for target in targets for near in self._store.find(self.slug, target, None)]
+        inward = [
+            near
+            for near in self._store.linked(self.slug, entry.id)
+            if any(target == entry.id and rel in (None, name) for target, name in _links(near))
+        ]
+        return outward + inward
+
+    def recall(
+        self,
+        query: str | None,
+        *,
+        limit: int = 10,
+        sessions: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        min_priority: float = 0.0,
+        vector: Any = None,
+        neighbours: int = 0,
+    ) -> Hits:
+        """Return the entries that fit a query best, each with the reasons.
+
+        Args:
+            query: Words or a question; None or ``""`` with ``vector`` alone.
+            limit: The most hits to return.
+            sessions: Only entries of these sessions.
+            types: Only entries of these types.
+            tags: Only entries that carry all of these tags.
+            where: Only entries whose payload has these values at these top-level keys.
+            since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
+            until: Only entries made before this time.
+            as_of: Search the entries as they were at this time, deleted and changed ones as they were.
+            min_priority: Only entries whose priority, faded with their age, is at least this.
+            vector: Compare with this vector instead of the query's own: numbers of any length but zero.
+            neighbours: Give each hit so many entries before and after it in its session, not counted
+                in the limit.
+
+        Raises:
+            TypeError, ValueError: An argument is none of these.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not of the agent's space.
+            SpaceMismatchError: The home was opened with another embedder than its own.
+
+        Example:
+            >>> hits = agent.recall("what did we decide about sign-in?", types=["decision"])
+            >>> hits[0].entry.data["decision"], str(hits[0].why)
+        """
+        vectors = self.vectors()
+        question = Question(
+            query_of(query, vector),
+            count_of(limit, "limit"),
+            self._shared.clock(),
+            None if vector is None else vectors.check(vector),
+            share_of(min_priority, "min_priority"),
+            count_of(neighbours, "neighbours"),
+            None if as_of is None else instant(as_of, "as_of"),
+        )
+        scope = Scope(
+            self.slug,
+            names_of(sessions, "sessions"),
+            names_of(types, "types"),
+            names_of(tags, "tags"),
+            where_of(where),
+            None if since is None else instant(since, "since"),
+            None if until is None else instant(until, "until"),
+        )
+        return recall(self._store, vectors, question, scope, self._shared.reranker)
+
+    def entry_counts(self) -> dict[str, int]:
+        """Return how many entries each session has; sessions without any are left out."""
+        return self._store.entry_counts(self.slug)
+
+    def vectors(self, embedder: Embedder | str | None = None, dim: int | None = None) -> Vectors:
+        """Return what compares the agent's vectors: those of an embedder, or else those that were given.
+
+        Args:
+            embedder: Makes the vectors of entries that have none; the home's, if not given.
+            dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
+
+        Raises:
+            TypeError, ValueError, EmbedderUnavailableError: That is no embedder, or cannot be used here.
+            SpaceMismatchError: It is not the home's.
+            EmbeddingDimMismatchError: ``dim`` is not the named embedder's dimension.
+        """
+        meaning = self._shared.meaning
+        if embedder is not None:
+            meaning = Meaning(self._store, embedder, meaning.wake)
+        return Vectors(self._store, self.slug, meaning, dim)
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        budget: int = 2000,
+        notes: Notes | None = None,
+        counter: Counter | None = None,
+        window: Iterable[str] = (),
+    ) -> Context:
+        """Return a block for a system prompt, what changes least first.
+
+        After short instructions come notes, pinned entries, preferences and decisions: the same for every
+        query, as long as none of these changes. Then what the query recalls, and the newest turns.
+
+        Args:
+            query: What the agent is asked; without it nothing is recalled.
+            budget: The most tokens the block may have.
+            notes: The notes of a project and its user, such as ``Notes(".")``.
+            counter: Says how many tokens a text has, such as ``keepstone.counter_of("openai")``; without it
+                three bytes of UTF-8 are taken for a token.
+            window: Texts, and ids of entries, that are sent beside the block: what is recalled, and the
+                newest turns, are left out where they are among these. The part before stays as it is.
+
+        Raises:
+            TypeError, ValueError: An argument is none of these, or the counter gives no number from 0.
+            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A notes file cannot be read.
+
+        Example:
+            >>> context = agent.context("How do we sign in?", budget=1000, notes=Notes("."))
+            >>> cached, fresh = context.text[: context.stable], context.text[context.stable :]
+        """
+        if notes is not None and not hasattr(notes, "sources"):
+            raise TypeError(f"notes must be Notes or None, not {type(notes).__name__}: {notes!r:.80}")
+        tokens = count_of(budget, "budget")
+        sent = names_of(window, "window") or ()
+        hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
+        recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
+        newest = [entry for info in self.sessions()[:1] for entry in self._newest(info.id)]
+        wanted = Wanted(
+            pinned=self._store.pinned(self.slug),
+            standing=standing(self._store, self.slug, self._shared.clock()),
+            recalled=[hit.entry for hit in recalled],
+            newest=newest,
+            notes=notes.sources() if notes is not None else (),
+            query=query,
+            window=sent,
+        )
+        return build(wanted, tokens, counter)
+
+    def _newest(self, session: str) -> list[Entry]:
+        return self._store.entries(self.slug, session, _CONTEXT_NEWEST, None)
+
+    def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
+        return self.session(session if session is not None else self.get(id).session)
+
+    def _checked(self, session: str | None) -> str | None:
+        return None if session is None else self._store.check_session(session)
+
+
+def _links(entry: Entry) -> list[tuple[str, str | None]]:
+    """Return the targets of an entry's links with their relations."""
+    links = [link for link in entry.links if isinstance(link, Mapping)]
+    return [(link["to"], link.get("rel")) for link in links if isinstance(link.get("to"), str)]
+
+
+def _only(entry_id: str, found: list[Entry]) -> Entry:
+    if len(found) > 1:
+        raise _ambiguous(entry_id, sorted(entry.session for entry in found))
+    return found[0]
+
+
+def _ambiguous(entry_id: str, sessions: list[str]) -> AmbiguousIdError:
+    return AmbiguousIdError(
+        f"entry {entry_id!r:.80} is in several sessions: {', '.join(sessions)}; say session="
+    )
+
+
+def _in(session: str | None) -> str:
+    return "" if session is None else f" in session {session!r:.80}"

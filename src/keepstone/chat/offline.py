@@ -1,0 +1,75 @@
+"""The answer of a machine without a model: what memory holds about the question, quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keepstone.chat.exchange import Request
+from keepstone.model import Entry, Hit
+from keepstone.notes import MemoryEntry
+from keepstone.shown import clipped
+from keepstone.tokens import STOP_WORDS, stem, words_of
+
+_LOOKED_AT, _QUOTED = 30, 5
+"""Hits that are looked at, and quotes of entries and of notes in an answer."""
+_NEAR = 0.35
+"""The cosine from which an entry that shares no word with the question is quoted."""
+_LONGEST = 400
+"""Characters of a quote."""
+
+
+class OfflineResponder:
+    """Answers by recall, with quotes and dates, and says that no model speaks here."""
+
+    name = "offline"
+    uses_tools = False
+
+    def answer(self, request: Request) -> Iterator[str]:
+        """Yield what the agent's memory and the notes hold about the last message."""
+        question = request.messages[-1].text
+        notes = [_quoted_note(note) for note in _notes_about(question, request.tools.notes.entries())]
+        hits = request.tools.agent.recall(question, limit=_LOOKED_AT)
+        entries = [_quoted(hit.entry) for hit in hits if _tells(hit, question)]
+        quotes = notes[:_QUOTED] + entries[:_QUOTED]
+        kept, else_ = ("", "") if _asks(question) else ("Your message is kept. ", "else ")
+        yield f"(offline, no model) {kept}"
+        yield "This is what I remember about that:" if quotes else f"I remember nothing {else_}about that."
+        for quote in quotes:
+            yield f"\n\n{quote}"
+
+
+def _tells(hit: Hit, question: str) -> bool:
+    """Tell whether a hit says something: no question, nothing that was itself quoted, and to the point."""
+    data, text = hit.entry.data, hit.entry.text.strip()
+    said = str(data.get("content", text)).strip()
+    if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():
+        return False
+    asks = data.get("role") == "user" and _asks(said)
+    return not asks and (bool(hit.why.words) or (hit.why.cosine or 0.0) >= _NEAR)
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(("?", "\uff1f"))
+
+
+def _notes_about(question: str, notes: list[MemoryEntry]) -> list[MemoryEntry]:
+    """Return the notes that share telling words with the question, most of them first."""
+    wanted = _telling(question)
+    shared = [(len(wanted & _telling(note.content)), note) for note in notes]
+    return [note for count, note in sorted(shared, key=lambda pair: -pair[0]) if count]
+
+
+def _telling(text: str) -> set[str]:
+    return {stem(word) for word in words_of(text) if word not in STOP_WORDS}
+
+
+def _quoted(entry: Entry) -> str:
+    return f"{_in_marks(entry.text)}\n  {entry.ts:%Y-%m-%d}, {entry.type}, session {entry.session}"
+
+
+def _quoted_note(note: MemoryEntry) -> str:
+    return f"{_in_marks(note.content)}\n  {note.type} note, {note.source}:{note.line}"
+
+
+def _in_marks(text: str) -> str:
+    return f"“{clipped(text.strip(), _LONGEST)}”"

@@ -1,0 +1,123 @@
+"""Models behind the OpenAI API: OpenAI itself, and servers that speak like it, such as Ollama and vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from keepstone.chat.endpoint import NO_ANSWER, RETRIES, SILENCE, Endpoint, broken_off, check_package
+from keepstone.chat.exchange import Message, Piece, Request, ToolCall
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+
+class OpenAIModel:
+    """Asks a server that speaks the OpenAI API for chat completions.
+
+    The prompt is one system message whose stable part comes first: servers find by
+    themselves what they have cached.
+
+    Raises:
+        ModelError: The package ``openai`` is not installed.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, uses_tools: bool = True) -> None:
+        check_package("openai")
+        self.name = endpoint.name
+        self.uses_tools = uses_tools
+        self._endpoint = endpoint
+        self._client: OpenAI | None = None
+
+    def answer(self, request: Request) -> Iterator[Piece]:
+        """Yield the answer as it comes; see ``ChatModel``."""
+        from openai import OpenAIError
+
+        failures: tuple[type[Exception], ...] = (OpenAIError, *broken_off())
+        calls: dict[int, dict[str, str]] = {}
+        try:
+            finish = yield from _text_of(self._stream(request), calls)
+        except failures as error:
+            # What the server said may repeat the key, and so may what is chained to it.
+            raise self._endpoint.failure(error) from None
+        except NO_ANSWER as error:
+            raise self._endpoint.cut(f"it sent what is no answer ({type(error).__name__})") from None
+        if finish is None:
+            raise self._endpoint.cut()
+        if finish == "length":
+            raise self._endpoint.cut("the answer reached the model's limit of tokens")
+        yield from (ToolCall(**call) for _, call in sorted(calls.items()))
+
+    def _stream(self, request: Request) -> Iterator[Any]:
+        more: dict[str, Any] = {"tools": _tools(request)} if self.uses_tools else {}
+        messages: Any = [
+            {"role": "system", "content": request.prompt.text},
+            *(said for message in request.messages for said in _said(message)),
+        ]
+        stream = self._connected().chat.completions.create(
+            model=self._endpoint.model, messages=messages, stream=True, **more
+        )
+        with stream:
+            yield from stream
+
+    def _connected(self) -> OpenAI:
+        if self._client is None:
+            from openai import OpenAI
+
+            address = self._endpoint.base_url
+            self._client = OpenAI(
+                api_key=self._endpoint.key, base_url=address, timeout=SILENCE, max_retries=RETRIES
+            )
+            if address is not None:
+                # The package takes them from the environment, and they are for OpenAI alone.
+                self._client.organization = self._client.project = None
+        return self._client
+
+
+def _text_of(chunks: Iterator[Any], calls: dict[int, dict[str, str]]) -> Generator[str, None, str | None]:
+    """Yield the text of a stream, put tool calls together in ``calls``, and return why it ended."""
+    finish: str | None = None
+    for chunk in chunks:
+        for choice in chunk.choices[:1]:
+            if choice.delta.content:
+                yield choice.delta.content
+            for part in choice.delta.tool_calls or ():
+                _join(calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""}), part)
+            finish = choice.finish_reason or finish
+    return finish
+
+
+def _join(call: dict[str, str], part: Any) -> None:
+    call["id"] = part.id or call["id"]
+    if part.function is not None:
+        call["name"] = part.function.name or call["name"]
+        call["arguments"] += part.function.arguments or ""
+
+
+def _tools(request: Request) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool["name"],
+                "description": tool["description"],
+                "parameters": tool["input_schema"],
+            },
+        }
+        for tool in request.tools.definitions
+    ]
+
+
+def _said(message: Message) -> Iterator[dict[str, Any]]:
+    """Yield a message in the server's form: results of tools are messages of their own."""
+    for result in message.results:
+        yield {"role": "tool", "tool_call_id": result.id, "content": result.content}
+    if message.results:
+        return
+    said: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.calls:
+        said["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    yield said

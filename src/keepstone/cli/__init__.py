@@ -1,0 +1,15 @@
+"""The command ``keepstone``: a thin way in that calls Home, Agent and Session only.
+
+One module a group of commands. ``command`` makes a function a command,
+``options`` holds what commands share, ``screen`` what people see,
+``documents`` what ``--json`` prints, and ``failures`` the exit statuses.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command with the arguments of this process, and exit with its status."""
+    from keepstone.cli.app import app
+
+    app(prog_name="keepstone")

@@ -1,0 +1,42 @@
+"""``keepstone agents``: whose memory a home holds."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from keepstone.cli.command import Answer, confirm, home_command
+from keepstone.cli.options import YesOption, complete_agents
+from keepstone.shown import one_line
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+
+app = typer.Typer(
+    name="agents",
+    help="List the agents of a home, or purge one.",
+    no_args_is_help=True,
+    epilog="Example: keepstone agents list",
+)
+
+SlugArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SLUG", help="The agent's slug.", autocompletion=complete_agents, show_default=False
+    ),
+]
+
+
+@home_command(app, "keepstone agents list", name="list")
+def list_agents(home: "Home") -> Answer:
+    """List the agents by their slugs."""
+    slugs = home.agents()
+    return Answer({"agents": slugs}, Text("\n".join(map(one_line, slugs)) or "no agents yet"))
+
+
+@home_command(app, "keepstone agents purge coder --yes")
+def purge(home: "Home", slug: SlugArgument, yes: YesOption = False) -> Answer:
+    """Remove everything of an agent: sessions, files and index. This cannot be undone."""
+    confirm(f"Purge agent {one_line(slug)!r} for good, with all its sessions and files?", yes=yes)
+    home.purge_agent(slug)
+    return Answer({"agent": slug, "purged": True}, Text(f"purged agent {one_line(slug)}"))

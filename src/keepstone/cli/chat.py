@@ -1,0 +1,83 @@
+"""``keepstone chat``: a conversation that remembers, on the whole screen."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from keepstone.cli.command import Answer, home_command
+from keepstone.cli.options import AgentOption, FolderOption, UserFileOption, complete_sessions
+from keepstone.shown import one_line
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+
+app = typer.Typer()
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline; without it "
+        "$KEEPSTONE_CHAT_MODEL, $ANTHROPIC_MODEL or $OPENAI_MODEL, else offline.",
+    ),
+]
+ContinuedOption = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="SESSION",
+        help="Go on with this session; without it a new one.",
+        autocompletion=complete_sessions,
+    ),
+]
+ToolsOption = Annotated[
+    bool, typer.Option("--tools/--no-tools", help="Whether the model may look up and save by itself.")
+]
+
+
+@home_command(app, "keepstone chat --model http://localhost:11434/v1?model=llama3.2")
+def chat(
+    home: "Home",
+    model: ModelOption = None,
+    session: ContinuedOption = None,
+    agent: AgentOption = "default",
+    folder: FolderOption = Path(),
+    user_file: UserFileOption = None,
+    tools: ToolsOption = True,
+) -> Answer:
+    """Talk with an agent that remembers; what you say is kept, and notes begin with #.
+
+    Without a model it answers with quotes of what it remembers. Keys come from the environment only:
+    OPENAI_API_KEY, ANTHROPIC_API_KEY, or KEEPSTONE_CHAT_KEY for a server that is named by its address.
+    """
+    _check_terminal()
+    from keepstone.chat import choose
+    from keepstone.notes import Notes
+    from keepstone.tui.app import ChatApp
+
+    whose = home.agent(agent)
+    opened = None if session is None else whose.session(session)
+    screen = ChatApp(home, whose, Notes(folder, user_file), choose(model, uses_tools=tools), opened)
+    ended = screen.run()
+    # The agent may have been switched.
+    slug = screen.conversation.agent.slug
+    again = f"Go on with: keepstone chat --agent {slug} --session {one_line(ended or '')}"
+    return Answer({"agent": slug, "session": ended}, Text(again if ended else "Nothing was said."))
+
+
+def _check_terminal() -> None:
+    """Make sure that somebody sits at a terminal, and that the app is installed.
+
+    Raises:
+        ValueError: One of them is not so; the message says what to do.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("textual") is None:
+        raise ValueError("the chat needs its extra: pip install 'keepstone[chat]'")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ValueError("the chat needs a terminal; in a script use: keepstone recall, keepstone context")

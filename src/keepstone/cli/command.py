@@ -1,0 +1,188 @@
+"""How a function becomes a command: it gets a home, an agent or notes and gives an answer.
+
+A command does not open homes, print or translate errors; what stands here does.
+
+    @agent_command(app, "keepstone history retry-policy")
+    def history(agent: "Agent", entry: EntryArgument) -> Answer:
+        ...
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+from rich.console import RenderableType
+
+from keepstone.cli.failures import DeclinedError, unread_is_fine
+from keepstone.cli.options import (
+    AgentOption,
+    FolderOption,
+    HomeOption,
+    JsonOption,
+    LayoutOption,
+    NotesPlace,
+    Place,
+    UserFileOption,
+)
+from keepstone.cli.screen import print_view
+from keepstone.documents import Document
+from keepstone.shown import harmless
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command has to say."""
+
+    document: Document
+    """What ``--json`` prints."""
+    view: RenderableType
+    """What people see."""
+    exact: bytes | None = None
+    """A text that goes out byte for byte where no terminal would be hurt by it."""
+    status: int = 0
+    """The exit status."""
+
+
+Command = TypeVar("Command", bound=Callable[..., Answer])
+
+
+def agent_command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a function whose first argument is an Agent, with ``--home --layout --agent --json``."""
+
+    def register(function: Command) -> Command:
+        def answer(place: Place, **given: Any) -> Answer:
+            with place.open() as home:
+                return function(home.agent(place.agent), **given)
+
+        _register(app, function, answer, Place, _AGENT_OPTIONS, name=name, example=example)
+        return function
+
+    return register
+
+
+def home_command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a function whose first argument is a Home, with ``--home --layout --json``."""
+
+    def register(function: Command) -> Command:
+        def answer(place: Place, **given: Any) -> Answer:
+            with place.open() as home:
+                return function(home, **given)
+
+        _register(app, function, answer, Place, _HOME_OPTIONS, name=name, example=example)
+        return function
+
+    return register
+
+
+def notes_command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a function whose first argument is a Notes, with ``--dir --user-file --json``."""
+
+    def register(function: Command) -> Command:
+        def answer(place: NotesPlace, **given: Any) -> Answer:
+            return function(place.open(), **given)
+
+        _register(app, function, answer, NotesPlace, _NOTES_OPTIONS, name=name, example=example)
+        return function
+
+    return register
+
+
+def _option(name: str, annotation: object, default: object) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_HOME_OPTIONS = (
+    _option("home", HomeOption, None),
+    _option("layout", LayoutOption, "default"),
+    _option("json", JsonOption, default=False),
+)
+_AGENT_OPTIONS = (*_HOME_OPTIONS[:2], _option("agent", AgentOption, "default"), _HOME_OPTIONS[2])
+_NOTES_OPTIONS = (
+    _option("folder", FolderOption, Path()),
+    _option("user_file", UserFileOption, None),
+    _HOME_OPTIONS[2],
+)
+
+
+def _register(
+    app: typer.Typer,
+    function: Callable[..., Answer],
+    answer: Callable[..., Answer],
+    make_place: type[Place | NotesPlace],
+    options: tuple[Parameter, ...],
+    **settings: str | None,
+) -> None:
+    def run(**given: Any) -> None:
+        place = make_place(**{option.name: given.pop(option.name) for option in options})
+        show(answer(place, **given), as_json=place.json)
+
+    run.__doc__ = function.__doc__
+    # Typer reads the signature: the function's own parameters, less the first, and the shared options.
+    own = list(inspect.signature(function).parameters.values())[1:]
+    own = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
+    run.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
+    app.command(settings["name"] or function.__name__, epilog=f"Example: {settings['example']}")(run)
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    """Print an answer the way it was asked for, and leave with its status if that is not 0."""
+    with unread_is_fine():
+        _print(answer, as_json=as_json)
+    if answer.status:
+        raise typer.Exit(answer.status)
+
+
+def _print(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        print_document(answer.document)
+    elif answer.exact is not None and not sys.stdout.isatty():
+        typer.get_binary_stream("stdout").write(answer.exact)
+    else:
+        print_view(answer.view)
+
+
+def print_document(document: Document) -> None:
+    """Print one JSON document on standard output.
+
+    It is pure ASCII: every encoding carries it, and neither a terminal nor a
+    lone surrogate from a hand-made log can come to harm.
+    """
+    sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is lost.
+
+    Raises:
+        DeclinedError: The user said no.
+        ValueError: There is nobody to ask, and ``--yes`` was not given.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ValueError(f"{question} Nobody can answer here: add --yes")
+    if not typer.confirm(harmless(question), err=True):
+        raise DeclinedError("nothing was changed")
+
+
+def argument_or_input(text: str) -> str:
+    """Return an argument, or all of standard input where the argument is ``-``.
+
+    Raises:
+        ValueError: The input is not UTF-8.
+    """
+    if text != "-":
+        return text
+    raw = typer.get_binary_stream("stdin").read()
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the input is not UTF-8 (byte {error.start}): convert it first") from None

@@ -1,0 +1,96 @@
+"""``keepstone demo``: a sample of all five memories, what they answer, and which files hold them."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+from rich.constrain import Constrain
+
+from keepstone.cli import sample
+from keepstone.cli.command import Answer, show
+from keepstone.cli.options import JsonOption
+from keepstone.documents import context_document, hits_document, note_document
+
+if TYPE_CHECKING:
+    from keepstone.cli.demo_home import Shown
+
+app = typer.Typer()
+
+PLACE = ".keepstone-demo"
+MARKER = "DEMO.txt"
+SIGNATURE = "This folder was made by: keepstone demo\n"
+_WIDTH = 80
+
+
+@app.command(epilog="Example: keepstone demo")
+def demo(
+    home: Annotated[
+        str, typer.Option("--home", metavar="DIR", help="Where to write the sample.", rich_help_panel="Place")
+    ] = PLACE,
+    json: JsonOption = False,
+) -> None:
+    """Write a sample of all five memories, ask them and show which files hold them.
+
+    The sample is a software team's assistant: six sessions over three months, a file, notes and more.
+    A second run starts clean.
+    """
+    from keepstone.cli.demo_home import make
+    from keepstone.cli.demo_story import story
+
+    place = Path(home).expanduser()  # What it tells to type stands in quotes, where no shell does that.
+    root = place.absolute()
+    start_clean(root)
+    shown = make(root, str(place))
+    show(Answer(_document(shown), Constrain(Group(*story(shown)), _WIDTH)), as_json=json)
+
+
+def start_clean(root: Path) -> None:
+    """Remove an earlier demo and mark the folder as one.
+
+    Raises:
+        ValueError: Something else is there, or this process works inside it. It is left as it is.
+    """
+    if root.is_symlink() or (root.exists() and not _is_ours(root)):
+        raise ValueError(f"{root} exists and is no demo: choose another place with --home")
+    if Path.cwd().is_relative_to(root.resolve()):
+        raise ValueError(f"{root} is made anew and you are inside: go elsewhere, or choose another --home")
+    if root.exists():
+        shutil.rmtree(root)
+    root.mkdir(parents=True, mode=0o700)
+    note = "The next run removes it with everything in it and makes it anew.\n"
+    (root / MARKER).write_text(SIGNATURE + note, encoding="utf-8")
+
+
+def _is_ours(root: Path) -> bool:
+    if not root.is_dir():
+        return False
+    marker = root / MARKER
+    if marker.is_file() and not marker.is_symlink():
+        return marker.read_bytes().startswith(SIGNATURE.encode("ascii"))
+    return not any(root.iterdir())
+
+
+def _document(shown: "Shown") -> dict[str, object]:
+    return {
+        "home": str(shown.root),
+        "sessions": list(sample.SESSIONS),
+        "entries": shown.entries,
+        "files": [sample.FILE],
+        "notes": [note_document(result.entry) for result in shown.saves if result.saved],
+        "fading": [
+            {
+                "id": entry.id,
+                "type": entry.type,
+                "priorities": list(entry.priorities),
+                "archived": entry.archived,
+            }
+            for entry in shown.fading
+        ],
+        "similar": [
+            {"id": memory.id, "text": memory.text, "score": memory.score} for memory in shown.similar
+        ],
+        "questions": [{"query": query, **hits_document(hits)} for query, hits in shown.answers],
+        "context": {"query": sample.TOPIC, **context_document(shown.context)},
+    }

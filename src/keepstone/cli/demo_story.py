@@ -1,0 +1,156 @@
+"""What ``keepstone demo`` prints: one function for each memory, in the order in which they appear."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from keepstone.cli import sample
+from keepstone.cli.demo_home import AGENT, AGES, ASKED, BMAD, BUDGET, PROJECT, USER_FILE, Faded, Shown
+from keepstone.cli.screen import table
+from keepstone.model import Hit
+from keepstone.notes import PROJECT_FILE, SaveResult
+from keepstone.shown import clipped, counted, harmless, moment, one_line
+
+_STEPS = (
+    ("recall 'who carries the pager in May' --explain", "ask it something of your own"),
+    ("add 'Mr. Dunn cannot tell red from green' --type preference", "tell it something"),
+    ("sessions show payments", "read a session, a bad night and a good day"),
+    ("notes list --dir {project}", "see the project's notes, and your own beside them"),
+    ("doctor", "see that everything is well"),
+)
+
+
+def story(shown: Shown) -> Iterator[RenderableType]:
+    """Yield the whole output, piece by piece."""
+    yield from _sessions(shown)
+    yield from _files(shown)
+    yield from _notes(shown)
+    yield from _session_memory(shown)
+    yield from _vectors(shown)
+    yield from _context(shown)
+    yield from _next(shown)
+
+
+def _heading(words: str) -> RenderableType:
+    return Padding(Rule(Text(words, "bold"), align="left", style="dim"), (1, 0, 0, 0))
+
+
+def _memory(number: int, name: str, what: str, path: str) -> RenderableType:
+    """Return how each of the five memories begins: its name, what it is, which file holds it."""
+    return Group(_heading(f"{number}  {name}"), Text(what), Text(path, "dim"))
+
+
+def _question(words: str) -> RenderableType:
+    return Text(f"? {words}", "bold magenta")
+
+
+def _sessions(shown: Shown) -> Iterator[RenderableType]:
+    what = f"What was said and decided: {counted(shown.entries, 'entry')}, each a line of JSON."
+    folder = f"agents/{AGENT}/memory/sessions/"
+    yield _memory(1, "Session logs", what, f"{folder}{sample.SESSIONS[0]}.ndjson and five more")
+    yield table(("session", "day", "entries", "set down"), map(_session_row, sample.SESSIONS))
+    for question, hits in shown.answers:
+        yield _question(question)
+        yield from (Padding(_hit(hit), (0, 0, 0, 2)) for hit in hits[:1])
+
+
+def _session_row(name: str) -> tuple[str, str, str, str]:
+    turns = sample.turns(name)
+    kinds = [turn["type"] for turn in turns]
+    told = [
+        counted(kinds.count(kind), kind) for kind in ("decision", "finding", "preference") if kind in kinds
+    ]
+    return name, turns[0]["ts"][:10], str(len(turns)), ", ".join(told)
+
+
+def _hit(hit: Hit) -> RenderableType:
+    entry = hit.entry
+    head = Text.assemble(
+        (entry.type, "bold cyan"), (f"  {moment(entry.ts)}  {entry.session}/{entry.id}", "dim")
+    )
+    return Group(head, Text(harmless(clipped(entry.text, 150))), Text(harmless(str(hit.why)), "green"))
+
+
+def _files(shown: Shown) -> Iterator[RenderableType]:
+    what = "Texts that the agent keeps in its own folder, and cannot leave."
+    yield _memory(2, "The agent's files", what, f"agents/{AGENT}/files/{sample.FILE}")
+    for line in [line for line in shown.file.splitlines() if line][:3]:
+        yield Text(f"  {harmless(line)}")
+
+
+def _notes(shown: Shown) -> Iterator[RenderableType]:
+    what = "What people want remembered: a message that begins with #."
+    yield _memory(3, "Notes", what, f"{PROJECT}/{PROJECT_FILE} and {USER_FILE}")
+    grid = Table.grid(padding=(0, 2))
+    for (message, _), result in zip(sample.TYPED_MESSAGES, shown.saves, strict=True):
+        grid.add_row("", Text(message, "bold magenta"), Text(_fate(result, shown.root)))
+    yield grid
+
+
+def _fate(result: SaveResult, root: Path) -> str:
+    place = f"{Path(result.entry.source).relative_to(root).as_posix()}:{result.entry.line}"
+    return place if result.saved else f"{place} has it already"
+
+
+def _session_memory(shown: Shown) -> Iterator[RenderableType]:
+    what = "Typed entries that fade with age and grow with use; here is what each is worth."
+    yield _memory(4, "Session memory", what, f"{BMAD}/sessions/{sample.FADING_SESSION}.jsonl")
+    headings = ("type", *(f"day {age}" for age in AGES), "what it says")
+    yield table(headings, map(_faded_row, shown.fading))
+    boosted = next(entry for entry in shown.fading if entry.type == "finding")
+    yield Text(f"The finding was asked for {ASKED} times and is now worth {boosted.asked:.2f}.")
+    gone = ", ".join(entry.type for entry in shown.fading if entry.archived)
+    yield Text(f"Compacting has archived what was worth 0.3 or less: the {gone}.")
+
+
+def _faded_row(entry: Faded) -> tuple[str, ...]:
+    return entry.type, *(f"{priority:.2f}" for priority in entry.priorities), clipped(entry.text, 36)
+
+
+def _vectors(shown: Shown) -> Iterator[RenderableType]:
+    what = "What callers asked, found by meaning: no word in common with the question."
+    path = f"agents/{sample.DESK}/memory/sessions/{sample.CALLS}.ndjson"
+    yield _memory(5, "Vector memory", what, path)
+    yield _question(sample.QUESTION_OF_A_CALLER.text)
+    for memory in shown.similar:
+        yield Text.assemble((f"  {memory.score:.2f}", "green"), f"  {one_line(memory.text)}")
+    yield Text(
+        f"These vectors are handmade: {len(sample.TOPICS)} numbers, one for each topic "
+        f"({', '.join(sample.TOPICS[:4])} …). An embedder makes hundreds of numbers.",
+        "dim",
+    )
+
+
+def _context(shown: Shown) -> Iterator[RenderableType]:
+    yield _heading(f"All together: the block for a system prompt, {BUDGET} tokens at most")
+    yield _question(sample.TOPIC)
+    yield Panel(Text(harmless(shown.context.text.rstrip("\n"))), border_style="dim")
+
+
+def _next(shown: Shown) -> Iterator[RenderableType]:
+    yield _heading("Now you")
+    place = harmless(shown.place)
+    yield Text(f"All of this is text in {place}/: open it. Deleting .index/ loses nothing.")
+    yield Text(f"export KEEPSTONE_HOME={shlex.quote(place)}", "bold green")
+    for words, meaning in _STEPS:
+        command = words.format(project=shlex.quote(f"{place}/{PROJECT}"))
+        yield Text.assemble((f"{_program()} {command}", "bold green"), (f"\n    {meaning}", "dim"))
+    yield Text("The next demo makes this folder anew, without what you add.", "dim")
+
+
+def _program() -> str:
+    if shutil.which("keepstone"):
+        return "keepstone"
+    called = Path(sys.argv[0])
+    return sys.argv[0] if called.name == "keepstone" else "python -m keepstone"

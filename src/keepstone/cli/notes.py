@@ -1,0 +1,307 @@
+"""``keepstone notes``: what people want an agent to remember, in AGENTS.md and in the user's file."""
+
+import sys
+from collections.abc import Sequence
+from itertools import count, groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from keepstone.bullets import sameness
+from keepstone.cli.command import Answer, argument_or_input, confirm, notes_command
+from keepstone.cli.failures import DeclinedError
+from keepstone.cli.keyboard import read_keys
+from keepstone.cli.options import YesOption
+from keepstone.documents import note_document, offer_document, saved_document
+from keepstone.errors import NotTextError
+from keepstone.failures import NoteNotFoundError
+from keepstone.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
+from keepstone.notes_import import Offer, offers, take
+from keepstone.notes_others import OtherFile
+from keepstone.services.input_manager import InputManager
+from keepstone.shown import clipped, counted, harmless, one_line
+
+app = typer.Typer(
+    name="notes",
+    help="List, add, edit and remove notes: bullets in AGENTS.md and in the user's file.",
+    no_args_is_help=True,
+    epilog="Example: keepstone notes list",
+)
+
+Choice = Literal["project", "user"]
+
+_CHOICES: dict[str, Choice] = {"p": "project", "u": "user"}
+_CANCELLING = ("\x1b", "\r", "\n", "\x04", "q", "")
+"""Escape, Enter, Ctrl-D, q, and the end of the input."""
+
+TextArgument = Annotated[
+    str, typer.Argument(metavar="TEXT", help="The note; - reads standard input.", show_default=False)
+]
+NoteArgument = Annotated[
+    str, typer.Argument(metavar="NOTE", help="Its exact text, or its line: Project:12.", show_default=False)
+]
+QueryArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="QUERY", help="Notes with these words first, where not all fit.", show_default=False
+    ),
+]
+ProjectOption = Annotated[bool, typer.Option("--project", help="The project's notes, in AGENTS.md.")]
+UserOption = Annotated[bool, typer.Option("--user", help="The user's notes, for all projects.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and keep it.")]
+BudgetOption = Annotated[
+    int | None, typer.Option("--budget", metavar="TOKENS", help="The most tokens it may have.")
+]
+
+
+FromOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        help="Take the bullets of this file, instead of those other agents read.",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be added, and add nothing.")]
+
+
+@notes_command(app, "keepstone notes list --project", name="list")
+def list_notes(notes: Notes, project: ProjectOption = False, user: UserOption = False) -> Answer:
+    """List the notes, the project's and then the user's, each with its line."""
+    found = notes.entries(_type_of(project=project, user=user))
+    _warn_of_size(notes)
+    document = {"notes": [note_document(note) for note in found]}
+    return Answer(document, _listing(found) if found else Text("no notes yet"))
+
+
+@notes_command(app, "keepstone notes add '# Use pnpm instead of npm' --project")
+def add(
+    notes: Notes, text: TextArgument, *, project: ProjectOption = False, user: UserOption = False
+) -> Answer:
+    """Save a note of the project or of the user. Leading # are not part of it.
+
+    Without --project and --user you are asked. A note that says what its file already says is not written.
+    """
+    message = argument_or_input(text)
+    manager = InputManager(notes)
+    if manager.submit(message if message.startswith("#") else f"# {message}") == "message":
+        raise ValueError(f"a note must have text, not {message[:80]!r}")
+    result = manager.select(_choice(project=project, user=user))
+    _warn_of_size(notes)
+    return Answer(saved_document(result), Text(harmless(_told(result))))
+
+
+@notes_command(app, "keepstone notes remove Project:12 --yes")
+def remove(notes: Notes, note: NoteArgument, yes: YesOption = False) -> Answer:
+    """Remove a note, with its continuation lines and nothing else."""
+    named = _named(notes, note)
+    words = f"{_label(named)}  {one_line(clipped(named.content, 80))}"
+    confirm(f"Remove {words}?", yes=yes)
+    if not notes.remove(named):
+        raise NoteNotFoundError(note)
+    return Answer({"removed": True, "note": note_document(named)}, Text(f"removed {words}"))
+
+
+@notes_command(app, "keepstone notes edit Project:12 'Use pnpm, and never npm'")
+def edit(notes: Notes, note: NoteArgument, text: TextArgument) -> Answer:
+    """Let a note say something else, where it stands.
+
+    What another note of its file says already is not written.
+    """
+    result = notes.replace(_named(notes, note), argument_or_input(text))
+    if result is None:
+        raise NoteNotFoundError(note)
+    _warn_of_size(notes)
+    return Answer(saved_document(result), Text(harmless(_told(result))))
+
+
+@notes_command(app, "keepstone notes dedupe --dry-run")
+def dedupe(
+    notes: Notes, *, project: ProjectOption = False, user: UserOption = False, dry_run: DryRunOption = False
+) -> Answer:
+    """Remove notes that say the same as an earlier one of their file.
+
+    Case, white space and one final full stop make no difference.
+    """
+    kind = _type_of(project=project, user=user)
+    found = _repeated(notes.entries(kind)) if dry_run else notes.deduplicate(kind)
+    document = {"dry_run": dry_run, "notes": [note_document(note) for note in found]}
+    if not found:
+        return Answer(document, Text("no note is there twice"))
+    verb = "would remove" if dry_run else "removed"
+    return Answer(document, Group(Text(f"{verb} {counted(len(found), 'note')}"), _listing(found)))
+
+
+@notes_command(app, "keepstone notes show --budget 500 'release steps'")
+def show(notes: Notes, query: QueryArgument = None, budget: BudgetOption = None) -> Answer:
+    """Print the block that brings the notes into a system prompt.
+
+    It holds both files whole, or within a budget as many of their notes as fit.
+    Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
+    """
+    text = notes.prompt(budget, query)
+    view = Text(harmless(text.removesuffix("\n")) or "no notes to show")
+    return Answer({"text": text}, view, exact=text.encode("utf-8"))
+
+
+@notes_command(app, "keepstone notes import --dry-run", name="import")
+def import_notes(
+    notes: Notes, file: FromOption = None, dry_run: DryOption = False, yes: YesOption = False
+) -> Answer:
+    """Add bullets of files that are kept for other agents to the project's notes.
+
+    These are CLAUDE.md, GEMINI.md, .cursorrules and .cursor/rules/*.mdc, which stay as they are.
+    You choose among those that AGENTS.md does not have; --yes takes all.
+    """
+    found = offers(notes, None if file is None else [_read(file.absolute())])
+    new = [offer for offer in found if offer.duplicate_of is None]
+    chosen = new if dry_run else _chosen(new, yes=yes)
+    added = [] if dry_run else take(notes, chosen)
+    document = {
+        "dry_run": dry_run,
+        "offers": [offer_document(offer) for offer in found],
+        "notes": [note_document(result.entry) for result in added if result.saved],
+    }
+    if not added:
+        return Answer(document, Group(*_offered(found), Text(_summary(found, new))))
+    return Answer(document, Text(f"added {counted(len(added), 'note')} to AGENTS.md"))
+
+
+def _read(file: Path) -> OtherFile:
+    try:
+        return OtherFile(str(file), file.read_text("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise NotTextError(f"{file} is not UTF-8 at byte {error.start}: save it as UTF-8 first") from None
+
+
+def _chosen(new: Sequence[Offer], *, yes: bool) -> list[Offer]:
+    """Return the offers that the user wants."""
+    if yes or not new:
+        return list(new)
+    if not sys.stdin.isatty():
+        raise ValueError(
+            f"{counted(len(new), 'bullet')} to add? Nobody can answer here: add --yes or --dry-run"
+        )
+    for number, offer in enumerate(new, 1):
+        typer.echo(f"{number:>3}  {one_line(clipped(offer.content, 100))}", err=True)
+    answer = typer.prompt(
+        "Which? (such as 1,3-5, or all; Enter for none)", default="", show_default=False, err=True
+    )
+    numbers = range(1, len(new) + 1) if answer.strip().casefold() == "all" else numbers_of(answer, len(new))
+    return [new[number - 1] for number in numbers]
+
+
+def numbers_of(answer: str, most: int) -> list[int]:
+    """Return the numbers from 1 that an answer such as ``1,3-5`` names, in order.
+
+    Raises:
+        ValueError: It names something else, or a number above ``most``.
+    """
+    found: set[int] = set()
+    for word in answer.replace(",", " ").split():
+        first, dash, last = word.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)):
+            raise ValueError(f"{word!r:.40} is neither a number nor a range such as 3-5; nothing was added")
+        found |= set(range(int(first), int(last or first) + 1)[: most + 1])
+    wrong = sorted(number for number in found if not 1 <= number <= most)
+    if wrong:
+        raise ValueError(f"there is no number {wrong[0]}, only 1 to {most}; nothing was added")
+    return sorted(found)
+
+
+def _offered(found: Sequence[Offer]) -> list[RenderableType]:
+    """Return offers under the names of their files."""
+    parts: list[RenderableType] = []
+    for source, of_file in groupby(found, attrgetter("source")):
+        grid = Table.grid(padding=(0, 2))
+        for offer in of_file:
+            also = f"as {one_line(offer.duplicate_of)}" if offer.duplicate_of else "new"
+            grid.add_row("", Text(str(offer.line), "dim"), Text(also), Text(one_line(clipped(offer.content))))
+        parts += [Text(one_line(source), "bold"), grid]
+    return parts
+
+
+def _summary(found: Sequence[Offer], new: Sequence[Offer]) -> str:
+    if not found:
+        return "no bullets found in files of other agents"
+    return f"{counted(len(new), 'bullet')} of {len(found)} could be added; nothing was"
+
+
+def _warn_of_size(notes: Notes) -> None:
+    """Say on standard error when other agents will not read all of AGENTS.md."""
+    if words := notes.warning():
+        typer.echo(f"warning: {words}. Remove notes, or see: keepstone notes dedupe", err=True)
+
+
+def _type_of(*, project: bool, user: bool) -> str | None:
+    return None if project == user else PROJECT if project else USER
+
+
+def _choice(*, project: bool, user: bool) -> Choice:
+    if project and user:
+        raise ValueError("a note has one file: give --project or --user, not both")
+    if project or user:
+        return "project" if project else "user"
+    if not sys.stdin.isatty():
+        raise ValueError("whose note is it? Nobody can answer here: add --project or --user")
+    return _asked()
+
+
+def _asked() -> Choice:
+    typer.echo("Keep it for the [P]roject or for the [U]ser? Esc cancels: ", nl=False, err=True)
+    keys = (key.lower() for _ in count() for key in read_keys())
+    choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)
+    typer.echo(choice or "", err=True)
+    if choice is None:
+        raise DeclinedError("nothing was saved")
+    return choice
+
+
+def _told(result: SaveResult) -> str:
+    if not result.saved:
+        return f"nothing written: {_place(result.entry)} already says so"
+    also = f"; {_place(result.duplicate_of)} says the same" if result.duplicate_of else ""
+    return f"saved {result.entry.type} note: {_place(result.entry)}{also}"
+
+
+def _place(note: MemoryEntry) -> str:
+    return f"{note.source}:{note.line}"
+
+
+def _label(note: MemoryEntry) -> str:
+    return f"{note.type}:{note.line}"
+
+
+def _named(notes: Notes, name: str) -> MemoryEntry:
+    known = notes.entries()
+    found = [note for note in known if note.content == name.strip()]
+    found = found or [note for note in known if _label(note).casefold() == name.strip().casefold()]
+    if not found:
+        raise NoteNotFoundError(name)
+    if len(found) > 1:
+        labels = ", ".join(map(_label, found))
+        raise ValueError(f"{len(found)} notes say {name!r:.80}: name one by its line, of {labels}")
+    return found[0]
+
+
+def _repeated(notes: Sequence[MemoryEntry]) -> list[MemoryEntry]:
+    first: dict[tuple[str, str], MemoryEntry] = {}
+    return [note for note in notes if first.setdefault((note.type, sameness(note.content)), note) is not note]
+
+
+def _listing(notes: Sequence[MemoryEntry]) -> RenderableType:
+    """Return notes under the names of their files."""
+    parts: list[RenderableType] = []
+    for source, of_file in groupby(notes, attrgetter("source")):
+        grid = Table.grid(padding=(0, 2))
+        for note in of_file:
+            grid.add_row("", Text(_label(note), "dim"), Text(one_line(clipped(note.content))))
+        parts += [Text(one_line(source), "bold"), grid]
+    return Group(*parts)

@@ -1,0 +1,76 @@
+"""What people see on a terminal: consoles, tables and progress bars."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from keepstone.shown import one_line
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+_UNBOUNDED = 10_000
+
+
+class Screen(Console):
+    """A console that leaves it to the command what happens when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on."""
+        raise BrokenPipeError
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that takes text literally: no markup, no emoji codes, no highlighting.
+
+    Away from a terminal nothing is wrapped, so that ``grep`` sees whole lines.
+    """
+    stream = sys.stderr if stderr else sys.stdout
+    free = not stream.isatty() and "COLUMNS" not in os.environ
+    width = _UNBOUNDED if free else None
+    return Screen(stderr=stderr, markup=False, emoji=False, highlight=False, width=width)
+
+
+def print_view(view: RenderableType) -> None:
+    """Print a view on standard output; away from a terminal without the spaces that fill lines up."""
+    screen = console()
+    if screen.is_terminal:
+        screen.print(view)
+        return
+    with screen.capture() as captured:
+        screen.print(view)
+    lines = (line.rstrip() for line in captured.get().split("\n"))
+    screen.file.write("\n".join(lines))
+    screen.file.flush()
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    """Return rows as a table whose cells are literal, harmless and on one line each."""
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for heading in headings:
+        grid.add_column(heading, overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(one_line(cell)) for cell in row))
+    return grid
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """Show a progress bar on standard error while the block runs, on a terminal only."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    screen = console(stderr=True)
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
+        bar.add_task(title, total=None)
+        yield bar

@@ -1,0 +1,137 @@
+"""``keepstone serve``: the HTTP API, and the pages for a browser."""
+
+import ipaddress
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keepstone.cli.options import HomeOption, LayoutOption, Place, UserFileOption, folder_option
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+    from keepstone.notes import Notes
+
+app = typer.Typer()
+
+PORT = 8765
+
+ProjectOption = Annotated[Path, folder_option("--project", "--dir")]
+HostOption = Annotated[
+    str,
+    typer.Option(
+        "--host", metavar="ADDRESS", help="The address to listen on. Others than loopback need a token."
+    ),
+]
+PortOption = Annotated[
+    int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 takes any that is free.")
+]
+NamesOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="A name under which it is reached; may be repeated."),
+]
+ProxiedOption = Annotated[
+    bool, typer.Option("--proxied", help="Believe a proxy on this machine about addresses and TLS.")
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser, signed in.")]
+
+
+@app.command(epilog="Example: keepstone serve --open")
+def serve(
+    home: HomeOption = None,
+    layout: LayoutOption = "default",
+    folder: ProjectOption = Path(),
+    user_file: UserFileOption = None,
+    *,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = PORT,
+    names: NamesOption = None,
+    proxied: ProxiedOption = False,
+    open_page: OpenOption = False,
+) -> None:
+    """Serve the home over HTTP until you stop it.
+
+    The API is below /v1, for those who send a token (keepstone token create); the page is at /.
+    On loopback a link is printed that signs your browser in, once.
+    """
+    import keepstone
+
+    notes = keepstone.Notes(folder, user_file)
+    listener = Listener(host, port, frozenset(names or ()), proxied=proxied)
+    with Place(home, layout).open() as opened:
+        _serve(opened, folder, notes, listener, open_page=open_page)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where the server listens, and under which names."""
+
+    host: str
+    port: int
+    names: frozenset[str]
+    proxied: bool
+
+
+def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, open_page: bool) -> None:
+    server = _server()
+    from keepstone.server.origins import LOOPBACK
+    from keepstone.server.running import listen, run
+
+    tokens = server.Tokens(home.root)
+    host = listener.host
+    is_local = host in LOOPBACK
+    if not is_local and not tokens.alive():
+        raise ValueError(f"{host} can be reached by others, and there is no token: keepstone token create")
+    listening = listen(host, listener.port)
+    made = server.create_app(
+        home,
+        tokens=tokens,
+        notes=notes,
+        web=_web(home, notes, folder),
+        hosts=LOOPBACK | listener.names | {host},
+        any_address=_is_any(host),
+    )
+    url = _url(host, listening.getsockname()[1])
+    link = f"{url}/sign-in?once={made.state.gate.link()}" if is_local else f"{url}/"
+    _tell(home, url, link)
+    if open_page:
+        typer.launch(link)
+    run(made, listening, proxied=listener.proxied)
+
+
+def _server() -> Any:
+    try:
+        from keepstone import server
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{error.name} is missing: pip install 'keepstone[server]'") from error
+    return server
+
+
+def _web(home: "Home", notes: "Notes", project: Path) -> Any:
+    """Return what adds the pages, None where they are not installed."""
+    if find_spec("nicegui") is None:
+        return None
+    from keepstone.web.served import pages
+
+    return pages(home, notes, project)
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _tell(home: "Home", url: str, link: str) -> None:
+    typer.echo(f"keepstone serves {home.root} at {url}/v1")
+    typer.echo(f"Open the page: {link}")
+    typer.echo("Ctrl-C stops it.")
+    sys.stdout.flush()

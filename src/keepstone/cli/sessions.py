@@ -1,0 +1,92 @@
+"""``keepstone sessions``: the logs of an agent."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+from rich.padding import Padding
+from rich.text import Text
+
+from keepstone.cli.command import Answer, agent_command, confirm
+from keepstone.cli.options import SessionArgument, TypesOption, YesOption
+from keepstone.cli.screen import table
+from keepstone.documents import entry_document, session_document
+from keepstone.failures import SessionNotFoundError
+from keepstone.model import Entry
+from keepstone.shown import clipped, harmless, moment, one_line, size
+
+if TYPE_CHECKING:
+    from keepstone.agent import Agent
+
+app = typer.Typer(
+    name="sessions",
+    help="List, read, clear and delete an agent's sessions.",
+    no_args_is_help=True,
+    epilog="Example: keepstone sessions list",
+)
+
+
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", metavar="N", help="Only the newest N entries.", show_default=False)
+]
+
+
+@agent_command(app, "keepstone sessions list --agent coder", name="list")
+def list_sessions(agent: "Agent") -> Answer:
+    """List the sessions, the one that changed last first."""
+    infos = sorted(agent.sessions(), key=lambda info: (info.modified, info.id), reverse=True)
+    rows = [(info.id, moment(info.modified), size(info.size)) for info in infos]
+    view = table(("session", "modified (UTC)", "size"), rows) if rows else Text("no sessions yet")
+    return Answer({"sessions": [session_document(info) for info in infos]}, view)
+
+
+@agent_command(app, "keepstone sessions new")
+def new(agent: "Agent") -> Answer:
+    """Start a session with an id of its own, and print the id."""
+    session = agent.new_session()
+    return Answer({"id": session.id}, Text(session.id))
+
+
+@agent_command(app, "keepstone sessions show main --limit 20")
+def show(
+    agent: "Agent", session: SessionArgument, limit: LimitOption = None, types: TypesOption = None
+) -> Answer:
+    """Show the entries of a session, the oldest first."""
+    entries = agent.session(session).entries(limit=limit, types=types)
+    if not entries:
+        _require(agent, session)
+    view = Group(*(_entry_view(entry) for entry in entries)) if entries else Text("no entries")
+    document = {"id": session, "entries": [entry_document(entry) for entry in entries]}
+    return Answer(document, view)
+
+
+def _entry_view(entry: Entry) -> Group:
+    head = Text.assemble(
+        (moment(entry.ts), "dim"),
+        (f"  {one_line(entry.type)}", "bold cyan"),
+        (f"  {one_line(entry.id)}", "dim"),
+    )
+    return Group(head, Padding(Text(harmless(clipped(entry.text))), (0, 0, 0, 2)))
+
+
+@agent_command(app, "keepstone sessions clear scratch --yes")
+def clear(agent: "Agent", session: SessionArgument, yes: YesOption = False) -> Answer:
+    """Empty a session to zero bytes, archive included. This cannot be undone."""
+    confirm(f"Empty session {one_line(session)!r} for good?", yes=yes)
+    if not agent.session(session).clear():
+        raise SessionNotFoundError(agent.slug, session)
+    return Answer({"id": session, "cleared": True}, Text(f"cleared {one_line(session)}"))
+
+
+@agent_command(app, "keepstone sessions delete scratch --yes")
+def delete(agent: "Agent", session: SessionArgument, yes: YesOption = False) -> Answer:
+    """Delete a session with everything in it, archive included. This cannot be undone."""
+    confirm(f"Delete session {one_line(session)!r} for good?", yes=yes)
+    if not agent.session(session).remove():
+        raise SessionNotFoundError(agent.slug, session)
+    return Answer({"id": session, "removed": True}, Text(f"deleted session {one_line(session)}"))
+
+
+def _require(agent: "Agent", session: str) -> None:
+    if all(info.id != session for info in agent.sessions()):
+        raise SessionNotFoundError(agent.slug, session)

@@ -1,0 +1,111 @@
+"""``keepstone token``: what opens the server."""
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from keepstone.cli.command import Answer, home_command
+from keepstone.cli.screen import table
+from keepstone.line import format_time
+from keepstone.shown import moment, one_line
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+    from keepstone.server.tokens import Token, Tokens
+
+app = typer.Typer(
+    name="token",
+    help="Make, list or revoke the tokens that open the server.",
+    no_args_is_help=True,
+    epilog="Example: keepstone token create --agents coder --read-only --expires 30d",
+)
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+AgentsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--agents",
+        metavar="SLUG,…",
+        help="Only for these agents; without it for all, and for what belongs to the whole home.",
+    ),
+]
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="It may change nothing.")]
+ExpiresOption = Annotated[
+    str | None,
+    typer.Option(
+        "--expires", metavar="TIME", help="How long it is of use: 90m, 12h, 30d or 8w; for ever if not given."
+    ),
+]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the token.", show_default=False)]
+
+
+@home_command(app, "keepstone token create --agents coder,writer --read-only --expires 30d")
+def create(
+    home: "Home",
+    agents: AgentsOption = None,
+    read_only: ReadOnlyOption = False,
+    expires: ExpiresOption = None,
+) -> Answer:
+    """Make a token and print it, this once: only its hash is kept."""
+    slugs = None if agents is None else [slug.strip() for slug in agents.split(",") if slug.strip()]
+    lifetime = None if expires is None else lifetime_of(expires)
+    secret, token = _tokens(home).create(slugs, read_only=read_only, lifetime=lifetime)
+    return Answer({**_document(token), "token": secret}, Text(secret))
+
+
+@home_command(app, "keepstone token list", name="list")
+def list_tokens(home: "Home") -> Answer:
+    """List the tokens, the oldest first. The secrets themselves are nowhere."""
+    tokens = _tokens(home).all()
+    view = table(("id", "agents", "may", "created (UTC)", "expires (UTC)"), map(_row, tokens))
+    return Answer(
+        {"tokens": [_document(token) for token in tokens]}, view if tokens else Text("no tokens yet")
+    )
+
+
+@home_command(app, "keepstone token revoke 9f86d081")
+def revoke(home: "Home", token: IdArgument) -> Answer:
+    """Revoke a token: from now on it opens nothing. The status is 1 if there is none with this id."""
+    revoked = _tokens(home).revoke(token)
+    words = (
+        f"revoked {one_line(token)}" if revoked else f"no token {one_line(token)}: see keepstone token list"
+    )
+    return Answer({"id": token, "revoked": revoked}, Text(words), status=0 if revoked else 1)
+
+
+def lifetime_of(text: str) -> timedelta:
+    """Return a time such as ``30d``.
+
+    Raises:
+        ValueError: It is none, or longer than a calendar reaches.
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
+    if found is None:
+        raise ValueError(f"--expires is a number with m, h, d or w, such as 30d, not {text!r:.80}")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _tokens(home: "Home") -> "Tokens":
+    from keepstone.server.tokens import Tokens
+
+    return Tokens(home.root)
+
+
+def _document(token: "Token") -> dict[str, object]:
+    return {
+        "id": token.id,
+        "agents": None if token.agents is None else list(token.agents),
+        "read_only": token.read_only,
+        "created": format_time(token.created),
+        "expires": None if token.expires is None else format_time(token.expires),
+    }
+
+
+def _row(token: "Token") -> tuple[str, ...]:
+    agents = "all" if token.agents is None else ", ".join(token.agents)
+    expires = "never" if token.expires is None else moment(token.expires)
+    return (token.id, agents, "read" if token.read_only else "read, write", moment(token.created), expires)

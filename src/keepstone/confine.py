@@ -1,0 +1,418 @@
+"""Opening files inside a folder and nowhere else: the one seam to the file system.
+
+A :class:`Folder` holds a directory handle. Names below it are opened part by part, each relative to the
+handle before it and never through a link (``dir_fd``, ``O_NOFOLLOW``), so a link that is swapped in during
+a call leads nowhere.
+
+Windows has no such handles. There :data:`HANDLES` is False and every part of a path is looked at before
+the path is used: links and junctions are refused as well, but one that another program puts there between
+the look and the use would be followed.
+
+Errors of the system are translated here, by :func:`border`. Three of them are answers rather than
+failures and stay what they are: FileNotFoundError, FileExistsError and NotADirectoryError.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
+
+HANDLES = {os.open, os.stat, os.mkdir, os.unlink, os.rename} <= os.supports_dir_fd
+"""Whether folders are held by handles here; otherwise each part of a path is checked before its use."""
+WINDOWS = os.name == "nt"
+"""Whether names have Windows' meanings: drives, streams, devices, and dots or spaces that do not count."""
+
+FILE_MODE = 0o600
+"""The mode of a new file: its owner reads and writes."""
+FOLDER_MODE = 0o700
+"""The mode of a new folder."""
+LONGEST_NAME = 255
+"""Bytes that one name of a path may have."""
+LONGEST_PATH = 1024
+"""Bytes that a path may have; some systems open no longer one."""
+
+# O_NONBLOCK: opening a FIFO must not wait for its other end. On regular files it does nothing.
+_ALWAYS = 0
+for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+    _ALWAYS |= getattr(os, _flag, 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0)
+
+_LINK_ERRNOS = frozenset({errno.ELOOP, errno.EMLINK})
+_ANSWERS = (KeepstoneError, FileNotFoundError, FileExistsError, NotADirectoryError)
+_DRIVE = re.compile(r"[A-Za-z]:")
+_WINDOWS_TRICK = re.compile(
+    r'.*[<>:"|?*\\\x00-\x1f].*|.*[ .]|(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\..*)?',
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def check_path(path: object) -> tuple[str, ...]:
+    """Return the names that a path given from outside consists of, once it is seen to stay inside.
+
+    Raises:
+        TypeError: ``path`` is not a string.
+        PathEscapeError: it is absolute or has ``..``, a backslash, NUL or a drive, even where that would
+            lead back inside; on Windows also for devices, streams and names that Windows would change.
+        ValueError: it is empty, has an empty name or ``.``, a lone surrogate, or is too long.
+
+    Example:
+        >>> check_path("plans/today.md")
+        ('plans', 'today.md')
+    """
+    if not isinstance(path, str):
+        raise TypeError(f"a path is a string, not {type(path).__name__}")
+    names = tuple(path.split("/"))
+    if path.startswith("/") or "\\" in path or "\0" in path or any(map(_escapes, names)):
+        raise PathEscapeError(
+            f"path {path!r:.80} would leave its folder; give a relative path without '..', backslash or drive"
+        )
+    if not {"", "."}.isdisjoint(names):
+        raise ValueError(f"path {path!r:.80} has an empty name or '.'; give names joined by single '/'")
+    _check_length(path, names)
+    return names
+
+
+def check_file(status: os.stat_result, name: str) -> None:
+    """Refuse everything but a regular file.
+
+    Raises:
+        IsAFolderError: it is a folder.
+        PathEscapeError: it is a link, FIFO, socket or device.
+    """
+    if stat.S_ISDIR(status.st_mode):
+        raise IsAFolderError(f"{name!r} is a folder; name a file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise PathEscapeError(f"{name!r} is a link, FIFO, socket or device; only regular files are opened")
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write ``data`` with one call; what a short write left over follows, or the error that stopped it.
+
+    Raises:
+        StoreError: the disk is full or failed. Part of the data may be written.
+    """
+    rest = memoryview(data)
+    with border("a file"):
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+
+
+def sync_file(fd: int) -> None:
+    """Return once the file's bytes and length are on the disk; raises StoreError if they cannot get there."""
+    with border("a file"):
+        if hasattr(os, "fdatasync"):
+            os.fdatasync(fd)
+        else:
+            os.fsync(fd)
+
+
+def truncate(fd: int, length: int) -> None:
+    """Cut the file to ``length`` bytes; raises StoreError if the disk failed."""
+    with border("a file"):
+        os.ftruncate(fd, length)
+
+
+def set_mode(fd: int, mode: int) -> None:
+    """Give the file the permissions in ``mode``, where the system has such; raises AccessDeniedError."""
+    with border("a file"):
+        if hasattr(os, "fchmod"):
+            os.fchmod(fd, stat.S_IMODE(mode))
+
+
+@contextmanager
+def border(*where: object) -> Iterator[None]:
+    """Translate the system's errors in the block to ours, with the cause chained.
+
+    PermissionError becomes AccessDeniedError, IsADirectoryError IsAFolderError, a link where none may be
+    PathEscapeError, everything else StoreError; the three answers of this module pass. ``where`` is what
+    the message names: the parts of a path.
+
+    Example:
+        >>> with border("notes"):
+        ...     raise PermissionError
+        Traceback (most recent call last):
+        keepstone.errors.AccessDeniedError: the system refuses access to notes; check its owner and mode
+    """
+    try:
+        yield
+    except _ANSWERS:
+        raise
+    except OSError as error:
+        raise _translated(error, *where) from error
+
+
+class Folder:
+    """A folder held by a directory handle; names below it never leave it.
+
+    Names have ``/`` between their parts. Any thread may use a folder; close it when none does any more.
+    It is a context manager that closes itself.
+
+    ``path`` may be reached through links: a user may have linked a home elsewhere. With ``root``, which
+    must contain ``path``, only ``root`` may, and no part below it. ``create`` makes what is missing, with
+    mode 0700, and syncs it.
+
+    Raises:
+        FileNotFoundError: there is no such folder and ``create`` is False.
+        NotADirectoryError: something that is no folder lies there.
+        PathEscapeError: a part below ``root`` is a link.
+
+    Example:
+        >>> with Folder(Path("memory"), create=True) as folder:
+        ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
+    """
+
+    __slots__ = ("_handle", "path")
+
+    path: Path
+    """Where the folder was when it was opened, for messages."""
+
+    def __init__(self, path: Path, *, root: Path | None = None, create: bool = False) -> None:
+        top = path if root is None else root
+        below = _split(path.relative_to(top).as_posix()) if path != top else []
+        self.path = path
+        with border(path):
+            self._handle = _open_top(top, below, create=create)
+
+    def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
+        """Open a regular file and return its descriptor, which the caller closes. It never waits for a FIFO.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError, FileExistsError: as ``os.open``.
+            PathEscapeError: a part of the name is a link, or the file is a FIFO, socket or device.
+            IsAFolderError, AccessDeniedError, StoreError: see :func:`border`.
+        """
+        with self._reach(name) as (target, handle):
+            if handle is None:
+                with suppress(FileNotFoundError):
+                    check_file(os.lstat(target), name)
+            fd = os.open(target, flags | _ALWAYS, mode, dir_fd=handle)
+        try:
+            check_file(os.fstat(fd), name)
+        except KeepstoneError:
+            os.close(fd)
+            raise
+        return fd
+
+    def stat(self, name: str) -> os.stat_result:
+        """Return what the system knows of a file, folder or the link itself; FileNotFoundError if absent."""
+        # Every read asks here whether a log has grown, so a plain name costs one call of the system only.
+        if self._handle is None or "/" in name or name in ("", ".", ".."):
+            with self._reach(name) as (target, handle):
+                return os.stat(target, dir_fd=handle, follow_symlinks=False)
+        try:
+            return os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+        except _ANSWERS:
+            raise
+        except OSError as error:
+            raise _translated(error, self.path, name) from error
+
+    def scan(self, sub: str = "") -> Iterator[os.DirEntry[str]]:
+        """Yield what the folder ``sub`` below this one holds, in no order; FileNotFoundError if absent.
+
+        Ask an entry for its kind or size while iterating only: the handle it asks is closed at the end.
+        Its ``name`` is good for ever, its ``path`` for nothing.
+        """
+        with self._enter(sub) as folder, os.scandir(folder) as entries:
+            yield from entries
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder and its missing parents with mode 0700, synced; one that exists is fine."""
+        parts = _split(name)
+        with border(self.path, name):
+            if self._handle is None:
+                _checked(self.path, parts, create=True)
+            else:
+                os.close(_descend(self._handle, parts, create=True))
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename ``source`` to ``target``, replacing such a file, in one step. Sync the folder after."""
+        with self._reach(source) as (old, old_folder), self._reach(target) as (new, new_folder):
+            os.replace(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file, or a link itself; FileNotFoundError if there is none. Sync the folder after."""
+        with self._reach(name) as (target, handle):
+            os.unlink(target, dir_fd=handle)
+
+    def sync(self, sub: str = "") -> None:
+        """Return once the names in the folder ``sub`` below this one are on the disk."""
+        with self._enter(sub) as folder:
+            _sync_folder(folder)
+
+    def is_gone(self) -> bool:
+        """Tell whether the folder was removed since it was opened."""
+        if self._handle is None:
+            return not self.path.is_dir()
+        return os.fstat(self._handle).st_nlink == 0
+
+    def close(self) -> None:
+        """Give the handle back; a second call does nothing. The folder is of no use afterwards."""
+        if self._handle is not None and self._handle >= 0:
+            handle, self._handle = self._handle, -1
+            os.close(handle)
+
+    def __enter__(self) -> Self:
+        """Return the folder itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the folder."""
+        self.close()
+
+    @contextmanager
+    def _reach(self, name: str) -> Iterator[tuple[str, int | None]]:
+        """Give what ``os`` takes as path and ``dir_fd`` for ``name``; all folders on the way are checked."""
+        *folders, last = _split(name)
+        with border(self.path, name):
+            if self._handle is None:
+                yield str(_checked(self.path, folders) / last), None
+            elif not folders:
+                yield last, self._handle
+            else:
+                with _closing(_descend(self._handle, folders)) as handle:
+                    yield last, handle
+
+    @contextmanager
+    def _enter(self, sub: str) -> Iterator[int | str]:
+        """Give a folder below this one as a handle with a reading position of its own, or as a path."""
+        parts = _split(sub) if sub else []
+        with border(self.path, sub):
+            if self._handle is None:
+                yield str(_checked(self.path, parts))
+            else:
+                with _closing(_descend(self._handle, [*parts, "."])) as handle:
+                    yield handle
+
+
+def _translated(error: OSError, *parts: object) -> KeepstoneError:
+    where = "/".join(str(part) for part in parts if part != "")
+    if error.errno in _LINK_ERRNOS:
+        return PathEscapeError(f"{where} passes through a link, and links are not followed")
+    if error.errno == errno.ENXIO:
+        return PathEscapeError(f"{where} is a FIFO, socket or device; only regular files are opened")
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return AccessDeniedError(f"the system refuses access to {where}; check its owner and mode")
+    if isinstance(error, IsADirectoryError):
+        return IsAFolderError(f"{where} is a folder; name a file in it")
+    return StoreError(f"{where}: {error.strerror or error}; free space or mend the disk, then try again")
+
+
+def _escapes(name: str) -> bool:
+    # A drive leaves the folder in any place: joining "a" and "C:x" on Windows gives "C:x".
+    return name == ".." or bool(_DRIVE.match(name)) or (WINDOWS and name != "." and _tricks_windows(name))
+
+
+def _tricks_windows(name: str) -> bool:
+    return bool(_WINDOWS_TRICK.fullmatch(name))
+
+
+def _check_length(path: str, names: tuple[str, ...]) -> None:
+    try:
+        longest = max(len(name.encode()) for name in names)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"path {path!r:.80} has a lone surrogate; use valid Unicode") from error
+    if longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH:
+        raise ValueError(
+            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes a name, {LONGEST_PATH} in all"
+        )
+
+
+def _split(name: str) -> list[str]:
+    """The parts of a name that our own code made; a last line of defence, for names are checked before."""
+    parts = name.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts) or (WINDOWS and any(map(_tricks_windows, parts))):
+        raise PathEscapeError(f"{name!r:.80} is no name below a folder; join plain names with '/'")
+    return parts
+
+
+@contextmanager
+def _closing(handle: int) -> Iterator[int]:
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _open_top(top: Path, below: Sequence[str], *, create: bool) -> int | None:
+    """The handle of the folder ``below`` the top, or None where folders have none; it exists afterwards."""
+    if create:
+        _make_missing(top)
+    if HANDLES:
+        with _closing(os.open(top, _FOLDER)) as handle:
+            return _descend(handle, below, create=create)
+    _check_folder(_checked(top.resolve(strict=True), below, create=create))
+    return None
+
+
+def _make_missing(path: Path) -> None:
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        try:
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
+        except FileExistsError:
+            raise _no_folder(folder) from None
+        _sync_folder(str(folder.parent))
+
+
+def _descend(handle: int, parts: Sequence[str], *, create: bool = False) -> int:
+    """A new handle of the folder that lies ``parts`` below another handle, which stays open."""
+    current = os.dup(handle)
+    for part in parts:
+        with _closing(current):
+            current = _step(current, part, create=create)
+    return current
+
+
+def _step(handle: int, part: str, *, create: bool) -> int:
+    if create:
+        with suppress(FileExistsError):
+            os.mkdir(part, FOLDER_MODE, dir_fd=handle)
+            os.fsync(handle)
+    try:
+        return os.open(part, _FOLDER | _NOFOLLOW, dir_fd=handle)
+    except NotADirectoryError:
+        # Linux says this of a link too, and only here do we still know which part it was.
+        if stat.S_ISLNK(os.stat(part, dir_fd=handle, follow_symlinks=False).st_mode):
+            raise PathEscapeError(f"{part!r} is a link, and links are not followed") from None
+        raise
+
+
+def _checked(folder: Path, parts: Sequence[str], *, create: bool = False) -> Path:
+    """The path ``parts`` below a folder, none of which is a link just now."""
+    for part in parts:
+        folder /= part
+        if create and not os.path.lexists(folder):
+            _make_missing(folder)
+        with suppress(FileNotFoundError):
+            _check_folder(folder)
+    return folder
+
+
+def _check_folder(path: Path) -> None:
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", None) == _JUNCTION:
+        raise PathEscapeError(f"{str(path)!r} is a link, and links are not followed")
+    if not stat.S_ISDIR(status.st_mode):
+        raise _no_folder(path)
+
+
+def _no_folder(path: Path) -> NotADirectoryError:
+    return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
+def _sync_folder(folder: int | str) -> None:
+    if isinstance(folder, int):
+        os.fsync(folder)
+    elif not WINDOWS:  # Windows opens no folders, and keeps their names safe by itself.
+        with _closing(os.open(folder, _FOLDER)) as handle:
+            os.fsync(handle)

@@ -1,0 +1,158 @@
+"""The part of a context that holds notes: whole files while they fit, else what stays and what is asked for.
+
+Of a file that does not fit, half of its room goes to its last notes and first paragraphs, whatever the query
+is, so that the text before the recalled part stays the same. The other half goes to what the query is about,
+and stands in the recalled part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+
+from keepstone.context.counting import Counter
+from keepstone.context.cutting import Room
+from keepstone.context.mentions import neutralised
+from keepstone.model import Item, LeftOut, Part
+from keepstone.notes_passages import Passage
+from keepstone.notes_prompt import Source, in_fence
+
+OWN = ("Project", "User")
+"""The kinds of the files whose notes are kept here; the files of other agents come after them."""
+_WIDEST = 64
+"""Characters that a token has at most; a file of more is too long without being counted."""
+_PATIENCE = 24
+"""After so many passages in a row that find no room, no other is looked at."""
+
+
+@dataclass(slots=True)
+class Shelf:
+    """One notes file in a context: all of it, or the passages that were chosen."""
+
+    source: Source
+    room: int
+    """Tokens that its passages may take in the prefix, and again for the query."""
+    stable: list[tuple[Passage, str]] = field(default_factory=list)
+    is_whole: bool = False
+
+    @property
+    def block(self) -> str:
+        """The file's text in the prefix."""
+        if self.is_whole:
+            return in_fence(self._header(), neutralised(self.source.bullets.body))
+        return _block(self._header(", some of them"), self.stable) if self.stable else ""
+
+    def fill(self, count: Counter) -> None:
+        """Choose what stands in the prefix of a file that does not fit whole."""
+        passages = self.source.passages
+        wanted: Iterable[Passage] = passages
+        if self._is_own:
+            texts = (passage for passage in passages if passage.note is None)
+            wanted = chain(reversed(passages.notes), texts)
+        self.stable = _chosen(self._header(", some of them"), wanted, self.room, count)
+
+    def about(self, query: str, room: int, count: Counter) -> str:
+        """Return the block of passages that a query is about and that do not stand in the prefix."""
+        if self.is_whole:
+            return ""
+        there = {passage.number for passage, _ in self.stable}
+        wanted = (one for one in self.source.passages.about(query) if one.number not in there)
+        header = self._header(" about this request")
+        chosen = _chosen(header, wanted, min(room, self.room), count)
+        return _block(header, chosen) if chosen else ""
+
+    def _header(self, what: str = "") -> str:
+        kind = f"{self.source.kind} notes" if self._is_own else self.source.kind
+        return self.source.named(f"{kind}{what}")
+
+    @property
+    def _is_own(self) -> bool:
+        return self.source.kind in OWN
+
+    def item(self, count: Counter) -> Item:
+        """Return what an explanation says of the file."""
+        of = f"{len(self.stable)} of {len(self.source.passages)} passages"
+        return Item(self.source.path, count(self.block), "whole" if self.is_whole else of)
+
+    def left_out(self) -> Iterator[LeftOut]:
+        """Return how many passages do not stand in the prefix."""
+        missing = 0 if self.is_whole else len(self.source.passages) - len(self.stable)
+        if missing:
+            yield LeftOut("notes", self.source.path, "no room: the file is over its share", missing)
+
+
+def shelves(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
+    """Return the files with text, each whole or cut, that together keep to a share of tokens."""
+    there = [source for source in sources if not source.is_blank]
+    own = [source for source in there if source.kind in OWN]
+    found = _shelved(own, share, count)
+    used = sum(count(f"{shelf.block}\n") for shelf in found)
+    found += _shelved([source for source in there if source.kind not in OWN], max(0, share - used), count)
+    return sorted(found, key=lambda shelf: there.index(shelf.source))
+
+
+def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
+    """Give each file what it needs or an equal part of what is left, the shortest file first."""
+    found = []
+    for place, source in enumerate(sorted(sources, key=lambda source: source.length)):
+        part = share // (len(sources) - place)
+        shelf = Shelf(source, part // 2)
+        if source.length <= part * _WIDEST:
+            shelf.is_whole = True
+            shelf.is_whole = count(f"{shelf.block}\n") <= part
+        if not shelf.is_whole:
+            shelf.fill(count)
+        # What a cut file does not use here it may use for the query.
+        share -= count(f"{shelf.block}\n") if shelf.is_whole else part
+        found.append(shelf)
+    return found
+
+
+def _chosen(
+    header: str, passages: Iterable[Passage], tokens: int, count: Counter
+) -> list[tuple[Passage, str]]:
+    """Return passages that a block of so many tokens holds, the first ones first, with their texts."""
+    room = Room(tokens - count(in_fence(header, "\n") + "\n"), count, max(tokens // 2, 1))
+    chosen: list[tuple[Passage, str]] = []
+    misses = 0
+    for passage in passages:
+        placed = room.place(passage.text, lambda text: f"{neutralised(text)}\n\n")
+        if placed is not None:
+            chosen.append((passage, placed.text))
+        misses = 0 if placed else misses + 1
+        if misses >= _PATIENCE or room.left <= 0:
+            break
+    while chosen and count(_block(header, chosen) + "\n") > tokens:
+        chosen.pop()
+    return chosen
+
+
+def _block(header: str, chosen: Sequence[tuple[Passage, str]]) -> str:
+    """Return passages in the order of their file; only paragraphs have blank lines around them."""
+    ordered = sorted(chosen, key=lambda one: one[0].number)
+    texts = []
+    for (passage, text), after in zip_longest(ordered, ordered[1:]):
+        both_notes = passage.note is not None and after is not None and after[0].note is not None
+        texts.append(text[:-1] if both_notes or after is None else text)
+    return in_fence(header, "".join(texts))
+
+
+def notes_part(found: Sequence[Shelf], count: Counter) -> Part | None:
+    """Return the part of the prefix that holds notes."""
+    shown = [shelf for shelf in found if shelf.block]
+    text = "\n".join(shelf.block for shelf in shown)
+    return Part("notes", text, (), count(text), tuple(shelf.item(count) for shelf in shown)) if text else None
+
+
+def part_for(query: str | None, found: Sequence[Shelf], room: int, count: Counter) -> Part | None:
+    """Return the part with the passages that a query is about, of the files that were cut."""
+    items, blocks = [], []
+    for shelf in found if query else ():
+        block = shelf.about(query or "", room, count)
+        if block:
+            room -= count(f"{block}\n")
+            blocks.append(block)
+            items.append(Item(shelf.source.path, count(block), "what the query is about"))
+    text = "\n".join(blocks)
+    return Part("notes for the query", text, (), count(text), tuple(items)) if text else None

@@ -1,0 +1,146 @@
+"""How a model comes and goes: it is there whole or not at all, whatever is killed half-way."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+from keepstone.embed.catalogue import Model, ModelFile
+from keepstone.embed.installed import check_file, model_folder, state_of
+from keepstone.embed.sources import Source, Tell
+from keepstone.errors import EmbedderUnavailableError, LockTimeoutError
+
+_TEMPORARY = ".tmp-"
+_WAIT = 5.0
+"""Seconds to wait for another process that installs or removes a model."""
+_CHUNK = 1 << 20
+
+
+def install(model: Model, source: Source, tell: Tell) -> Path:
+    """Install a model and return its folder. One that is there and whole stays, a damaged one is replaced.
+
+    Args:
+        model: What to install.
+        source: Where its files come from; see ``keepstone.embed.sources``.
+        tell: Called with how many bytes of how many are done, stage by stage.
+
+    Raises:
+        EmbedderUnavailableError: A file could not be had, or is not what the catalogue says.
+        LockTimeoutError: Another process installs or removes a model.
+        OSError: The disk is full or failed. Nothing is installed then, as with every error here.
+    """
+    folder = model_folder(model)
+    with _locked(folder.parent):
+        if not _is_intact(model):
+            with TemporaryDirectory(prefix=_TEMPORARY, dir=folder.parent) as temporary:
+                made = _fetch(model, source, Path(temporary), tell)
+                _clear(folder)
+                made.rename(folder)
+                _sync_folder(folder.parent)
+    return folder
+
+
+def remove(model: Model) -> bool:
+    """Remove an installed or damaged model; return whether one was there.
+
+    Raises:
+        LockTimeoutError: Another process installs or removes a model.
+    """
+    folder = model_folder(model)
+    if not folder.exists():
+        return False
+    with _locked(folder.parent):
+        was_there = folder.exists()
+        _clear(folder)
+    return was_there
+
+
+def _is_intact(model: Model) -> bool:
+    if state_of(model) != "installed":
+        return False
+    try:
+        for file in model.files:
+            check_file(model_folder(model) / file.name, file)
+    except EmbedderUnavailableError:
+        return False
+    return True
+
+
+def _fetch(model: Model, source: Source, temporary: Path, tell: Tell) -> Path:
+    made = temporary / model.name
+    made.mkdir()
+    done = 0
+    with source(model, temporary, tell) as open_file:
+        for file in model.files:
+            with open_file(file) as stream:
+                _copy(stream, made / file.name, file, partial(_tell_sum, tell, model.size, done))
+            done += file.size
+    _sync_folder(made)
+    return made
+
+
+def _tell_sum(tell: Tell, total: int, before: int, now: int) -> None:
+    tell(before + now, total)
+
+
+def _copy(stream: IO[bytes], target: Path, file: ModelFile, tell: Callable[[int], None]) -> None:
+    """Write a file's bytes, synced, and check them on the way; one byte too many ends it."""
+    digest, done = hashlib.sha256(), 0
+    with target.open("xb") as made:
+        while done <= file.size and (chunk := stream.read(_CHUNK)):
+            made.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            tell(min(done, file.size))
+        made.flush()
+        os.fsync(made.fileno())
+    if done < file.size:
+        raise EmbedderUnavailableError(
+            f"{file.name} came with {done} of {file.size} bytes; nothing was installed: try again"
+        )
+    if done > file.size or digest.hexdigest() != file.sha256:
+        raise EmbedderUnavailableError(
+            f"{file.name} is not the file that belongs to the model: its sha256 is not {file.sha256}; "
+            "nothing was installed: take it from another place with --from"
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Remove a model in one step: a process that is killed here leaves no half of it."""
+    if folder.exists():
+        with TemporaryDirectory(prefix=_TEMPORARY, dir=folder.parent) as temporary:
+            folder.rename(Path(temporary) / folder.name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of all models, and clear away what a killed process left."""
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=_WAIT):
+            for left in folder.glob(f"{_TEMPORARY}*"):
+                shutil.rmtree(left)
+            yield
+    except Timeout as error:
+        raise LockTimeoutError(
+            f"another process is installing or removing a model in {folder}: try again when it has finished"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows syncs no folders.
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

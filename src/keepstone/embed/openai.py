@@ -1,0 +1,173 @@
+"""Embedders behind the OpenAI API: OpenAI itself, and servers that speak like it.
+
+Texts leave the machine for the server that was named, and for no other. A key is
+taken from the environment and stands in no message, id or file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from keepstone.embed.base import check_package, encodable, finite
+from keepstone.embed.lazy import Lazy
+from keepstone.errors import EmbedderUnavailableError, InvalidEmbeddingError
+from keepstone.vector import Matrix, Vector
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+_DIMS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+"""Dimensions that need not be asked for."""
+_AT_ONCE = 64
+"""Texts in a request."""
+_CHARACTERS = 8_000
+"""Characters of a text that are sent, about 2,000 tokens: servers refuse what their model cannot read."""
+_TIMEOUT, _RETRIES = 60.0, 3
+"""Seconds that a server may be silent, and further tries, for texts to be found."""
+_QUERY_TIMEOUT, _QUERY_RETRIES = 10.0, 1
+"""The same for a text to search with: somebody waits."""
+
+
+class OpenAIEmbedder:
+    """Asks a server that speaks the OpenAI API. Safe to share between threads.
+
+    Args:
+        model: The server's name of the model.
+        base_url: Where the server is, such as ``http://localhost:11434/v1``; without it
+            $OPENAI_BASE_URL, else OpenAI. $KEEPSTONE_EMBED_KEY is the key of a server that is
+            named here, if it wants one; OpenAI's own, $OPENAI_API_KEY, is never sent there.
+        dim: The dimension of the vectors; if neither it nor the model is known, the server is asked once.
+
+    Raises:
+        EmbedderUnavailableError: The package ``openai`` is not installed, or OpenAI's key is not set.
+    """
+
+    is_remote = True
+
+    def __init__(self, model: str, base_url: str | None = None, dim: int | None = None) -> None:
+        check_package("openai", "openai", "openai")
+        self.id = f"openai:{model}" if base_url is None else f"{base_url}?model={model}"
+        self._model = model
+        self._base_url = base_url
+        self._key = _key_for(base_url)
+        self._dim = Lazy(lambda: dim or (_DIMS.get(model) if base_url is None else None) or self._asked_dim())
+        self._client = Lazy(lambda: self._connected(_TIMEOUT, _RETRIES))
+        self._quick = Lazy(lambda: self._connected(_QUERY_TIMEOUT, _QUERY_RETRIES))
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors.
+
+        Raises:
+            EmbedderUnavailableError, InvalidEmbeddingError: It had to be asked for, and there was no answer.
+        """
+        return self._dim()
+
+    def embed_documents(self, texts: list[str]) -> Matrix:
+        """Return the vectors of texts: float32 of shape ``(len(texts), dim)``.
+
+        Raises:
+            EmbedderUnavailableError: The server cannot be reached, refuses, or keeps silent too long.
+            InvalidEmbeddingError, EmbeddingDimMismatchError: It gave something else than such vectors.
+        """
+        import numpy as np
+
+        client, made = self._client(), np.empty((len(texts), self.dim), np.float32)
+        for begin in range(0, len(texts), _AT_ONCE):
+            batch = texts[begin : begin + _AT_ONCE]
+            rows = finite(self._ask(client, batch), self.id, (len(batch), self.dim))
+            made[begin : begin + _AT_ONCE] = rows
+        return made
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of one text; errors as for ``embed_documents``, after a shorter time."""
+        import numpy as np
+
+        rows = finite(self._ask(self._quick(), [text]), self.id, (1, self.dim))
+        vector: Vector = rows[0].astype(np.float32)
+        return vector
+
+    def _connected(self, timeout: float, retries: int) -> OpenAI:
+        from openai import OpenAI
+
+        client = OpenAI(api_key=self._key, base_url=self._base_url, timeout=timeout, max_retries=retries)
+        if self._base_url is not None:
+            # The package takes them from the environment, and they are for OpenAI alone.
+            client.organization = client.project = None
+        return client
+
+    def _asked_dim(self) -> int:
+        vectors = self._ask(self._quick(), ["dimension"])
+        if len(vectors) != 1 or not isinstance(vectors[0], list) or not vectors[0]:
+            raise InvalidEmbeddingError(f"the embedder {self.id!r:.200} gave no vector for a text")
+        return len(vectors[0])
+
+    def _ask(self, client: OpenAI, texts: Sequence[str]) -> list[Any]:
+        """Return what the server says are the vectors of texts, in their order."""
+        from openai import OpenAIError
+
+        # An empty text is refused by some servers, a space by none.
+        words = [encodable(text[:_CHARACTERS]) or " " for text in texts]
+        try:
+            answer = client.embeddings.create(model=self._model, input=words, encoding_format="float")
+            return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+        except OpenAIError as error:
+            # What the server said may repeat the key, and so may what is chained to it.
+            raise self._failed(error) from None
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InvalidEmbeddingError(
+                f"the embedder {self.id!r:.200} answered what are no embeddings: {self._without_key(error)}"
+            ) from None
+
+    def _failed(self, error: Exception) -> EmbedderUnavailableError:
+        words = self._without_key(error)
+        return EmbedderUnavailableError(
+            f"the embedder {self.id!r:.200} failed: {type(error).__name__}: {words}"
+        )
+
+    def _without_key(self, error: Exception) -> str:
+        return str(error).replace(self._key, "***")[:300]
+
+
+def _key_for(base_url: str | None) -> str:
+    if base_url is not None:
+        # Servers that want no key get a word that is none.
+        return os.environ.get("KEEPSTONE_EMBED_KEY") or "no-key"
+    key = os.environ.get("OPENAI_API_KEY")
+    if not key:
+        raise EmbedderUnavailableError("the embedder 'openai' needs your key: set OPENAI_API_KEY")
+    return key
+
+
+def server_named(address: str) -> OpenAIEmbedder:
+    """Return the embedder of an address such as ``http://localhost:11434/v1?model=nomic-embed-text``.
+
+    ``&dim=768`` may say the dimension. Without ``model`` it is $KEEPSTONE_EMBED_MODEL.
+
+    Raises:
+        ValueError: The address has another form, or names no model.
+        EmbedderUnavailableError: The package ``openai`` is not installed.
+    """
+    parts = urlsplit(address)
+    wanted = parse_qs(parts.query)
+    if not parts.hostname or parts.username or parts.fragment or not wanted.keys() <= {"model", "dim"}:
+        raise ValueError(
+            "an embedder's address is http://HOST:PORT/v1?model=NAME, with &dim=N if you like; "
+            "a key goes into KEEPSTONE_EMBED_KEY"
+        )
+    model = wanted.get("model", [os.environ.get("KEEPSTONE_EMBED_MODEL", "")])[-1]
+    if not model:
+        raise ValueError(f"{address!r:.200} names no model: add ?model=NAME, or set KEEPSTONE_EMBED_MODEL")
+    base_url = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+    return OpenAIEmbedder(model, base_url, _dim_of(wanted.get("dim", [""])[-1]))
+
+
+def _dim_of(word: str) -> int | None:
+    if not word:
+        return None
+    if not word.isascii() or not word.isdecimal() or not int(word):
+        raise ValueError(f"dim must be a positive whole number, not {word!r:.80}")
+    return int(word)

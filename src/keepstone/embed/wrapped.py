@@ -1,0 +1,100 @@
+"""Functions and LangChain's ``Embeddings`` as embedders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from keepstone.embed.base import finite
+from keepstone.embed.lazy import Lazy
+from keepstone.errors import EmbedderUnavailableError, InvalidEmbeddingError
+from keepstone.vector import Matrix, Vector
+
+
+class Wrapped:
+    """Makes vectors with what somebody else wrote. It is first called when its dimension is asked for.
+
+    Args:
+        name: The id of its space.
+        many: Makes the vectors of several texts.
+        one: Makes the vector of a text to search with.
+        dim: Their dimension; without it the vector of a short text tells.
+    """
+
+    def __init__(
+        self, name: str, many: Callable[[list[str]], Any], one: Callable[[str], Any], dim: int | None = None
+    ) -> None:
+        self.id = name
+        self._many = many
+        self._one = one
+        self._dim = Lazy(lambda: dim or self._found_dim())
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors.
+
+        Raises:
+            EmbedderUnavailableError: What is wrapped raised when it was asked for a first vector.
+            InvalidEmbeddingError: It gave no vector.
+        """
+        return self._dim()
+
+    def embed_documents(self, texts: list[str]) -> Matrix:
+        """Return the vectors of texts: float32 of shape ``(len(texts), dim)``.
+
+        Raises:
+            EmbeddingDimMismatchError, InvalidEmbeddingError: It gave something else than such vectors.
+        """
+        import numpy as np
+
+        shape = (len(texts), self.dim)
+        return (
+            finite(self._many(texts), self.id, shape).astype(np.float32) if texts else np.empty(shape, "f4")
+        )
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a text to search with: float32 of shape ``(dim,)``."""
+        import numpy as np
+
+        return finite(self._one(text), self.id, (self.dim,)).astype(np.float32)
+
+    def _found_dim(self) -> int:
+        import numpy as np
+
+        try:
+            shape = np.shape(self._one("dimension"))
+        except Exception as error:
+            raise EmbedderUnavailableError(
+                f"the embedder {self.id!r:.200} failed: {type(error).__name__}: {error}"
+            ) from error
+        if len(shape) != 1 or not shape[0]:
+            raise InvalidEmbeddingError(
+                f"the embedder {self.id!r:.200} gave the shape {shape} for one text, not a vector"
+            )
+        return int(shape[0])
+
+
+def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
+    """Return the embedder of a function from a list of texts to their vectors.
+
+    Its attributes ``id`` and ``dim`` count, if it has them. Otherwise the id is its name, so
+    a function whose vectors change has to change its name, or to have an ``id``.
+
+    Example:
+        >>> wrapped_function(lambda texts: [[len(text), 1] for text in texts]).dim
+        2
+    """
+    kind = function if hasattr(function, "__qualname__") else type(function)
+    name = getattr(function, "id", None) or f"function:{kind.__module__}.{kind.__qualname__}"
+    return Wrapped(name, function, lambda text: function([text])[0], getattr(function, "dim", None))
+
+
+def wrapped_langchain(embeddings: Any) -> Wrapped:
+    """Return the embedder of a LangChain ``Embeddings``, or of what has the same methods.
+
+    Its id is ``langchain:`` with the name of its class and of its model, if it has one.
+    """
+    named = (getattr(embeddings, attribute, None) for attribute in ("model", "model_name", "model_id"))
+    model = next((name for name in named if isinstance(name, str) and name), None)
+    name = ":".join(filter(None, ("langchain", type(embeddings).__qualname__, model)))
+    return Wrapped(name, embeddings.embed_documents, embeddings.embed_query)

@@ -1,0 +1,286 @@
+"""An agent's own files: text under relative paths, in a folder that no path leaves.
+
+Writers of one agent queue on a lock file in its folder, so appends and writes of several processes do not
+undo one another. Readers need no lock: a write is in place whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from keepstone.confine import (
+    FILE_MODE,
+    Folder,
+    border,
+    check_file,
+    check_path,
+    set_mode,
+    sync_file,
+    write_all,
+)
+from keepstone.errors import (
+    MemoryFileNotFoundError,
+    NotTextError,
+    PathEscapeError,
+    StoreError,
+)
+from keepstone.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
+from keepstone.lock import Lock
+
+Check = Callable[[str | None], None]
+"""Called with the text that a file has, None if there is none, while no other writer can change it.
+
+What it raises stops the change that was to follow.
+"""
+
+
+class AgentFiles:
+    """The files of one agent.
+
+    A path is relative, with ``/`` between its names. Content is any valid Unicode text; its UTF-8 bytes are
+    kept exactly, line ends included. New files have mode 0600 and new folders 0700. Any thread may call.
+
+    The folder is made by the first write and by no read. With ``root``, which must contain ``folder``, no
+    part of it below ``root`` may be a link. ``durable=False`` leaves syncing to the system.
+
+    Every method refuses a path that may leave the folder with PathEscapeError, before anything is touched,
+    a malformed one with ValueError, and raises AccessDeniedError, StoreError or LockTimeoutError where the
+    system or another writer is in the way.
+
+    Example:
+        >>> files = AgentFiles(Path("memory/files"))
+        >>> files.write("plans/today.md", "Call Ana")
+        8
+        >>> files.list()
+        ['plans/today.md']
+    """
+
+    __slots__ = ("_durable", "_folder", "_root")
+
+    def __init__(self, folder: Path, *, root: Path | None = None, durable: bool = True) -> None:
+        self._folder = folder
+        self._root = root
+        self._durable = durable
+
+    def read(self, path: str) -> str:
+        """Return the content of a file.
+
+        Raises:
+            MemoryFileNotFoundError: there is no file at this path.
+            NotTextError: its bytes are not UTF-8.
+            IsAFolderError: the path names a folder.
+        """
+        name = _name_of(path)
+        with _found(name), self._open() as folder:
+            data = _read(folder, name)
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise NotTextError(f"{name!r} is not UTF-8 from byte {error.start} on; re-encode it") from error
+
+    def write(self, path: str, content: str, *, check: Check | None = None) -> int:
+        """Give a file this content, in place of any it had, and return how many bytes that are.
+
+        Folders on the way are made, and an existing file keeps its mode. Whatever happens, the file has its
+        old content or the new one, never a part. ``check`` is given the old text, None for no file, while
+        no other writer can change it; what it raises stops the write.
+
+        Raises:
+            IsAFolderError: the path names a folder.
+            ValueError: a file lies where the path needs a folder, or ``content`` has a lone surrogate.
+        """
+        name, data = _name_of(path), _bytes_of(content)
+        with self._writing(name) as folder:
+            old = _status_of(folder, name)
+            if check is not None:
+                check(None if old is None else _decoded(_read(folder, name)))
+            self._replace(folder, name, data, FILE_MODE if old is None else old.st_mode)
+        return len(data)
+
+    def append(self, path: str, content: str) -> int:
+        """Put content behind what a file has, or make the file; return how many bytes were added.
+
+        Whatever happens, all of it is added or nothing: the whole file is written anew.
+
+        Raises:
+            IsAFolderError: the path names a folder.
+            ValueError: a file lies where the path needs a folder, or ``content`` has a lone surrogate.
+        """
+        name, data = _name_of(path), _bytes_of(content)
+        with self._writing(name) as folder:
+            status = _status_of(folder, name)
+            old, mode = (b"", FILE_MODE) if status is None else (_read(folder, name), status.st_mode)
+            self._replace(folder, name, old + data, mode)
+        return len(data)
+
+    def matching(self, text: str) -> list[str]:
+        """Return the paths of all files that hold a text, in any case, in their names or contents, sorted."""
+        wanted = text.casefold()
+        return [path for path in self.list() if wanted in path.casefold() or self._holds(path, wanted)]
+
+    def _holds(self, path: str, wanted: str) -> bool:
+        with suppress(FileNotFoundError), self._open() as folder:
+            return wanted in _decoded(_read(folder, path)).casefold()
+        return False
+
+    def list(self) -> list[str]:
+        """Return the paths of all files, sorted; none if nothing was ever written.
+
+        What no call could read is left out: links and devices, and names that are no valid path.
+        """
+        try:
+            folder = self._open()
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        with folder:
+            return sorted(_walk(folder))
+
+    def delete(self, path: str, *, check: Check | None = None) -> None:
+        """Remove a file. The folders it lay in stay. ``check`` is as for ``write``.
+
+        Raises:
+            MemoryFileNotFoundError: there is no file at this path.
+            IsAFolderError: the path names a folder.
+        """
+        name = _name_of(path)
+        with _found(name), self._open() as folder:
+            check_file(folder.stat(name), name)
+            with _locked(folder):
+                if check is not None:
+                    check(_decoded(_read(folder, name)))
+                folder.unlink(name)
+                self._sync_parent(folder, name)
+
+    def _open(self, *, create: bool = False) -> Folder:
+        return Folder(self._folder, root=self._root, create=create)
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[Folder]:
+        """Give the folder, locked, with every folder that ``name`` needs."""
+        with _made(name), self._open(create=True) as folder:
+            if parent := _parent_of(name):
+                folder.make_folder(parent)
+            with _locked(folder):
+                yield folder
+
+    def _replace(self, folder: Folder, name: str, data: bytes, mode: int) -> None:
+        """Put a whole new file in the place of ``name``."""
+        fd = folder.open(FILES_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            if mode != FILE_MODE:
+                set_mode(fd, mode)
+            self._store(fd, data)
+        finally:
+            os.close(fd)
+        folder.replace(FILES_TEMPORARY, name)
+        self._sync_parent(folder, name)
+
+    def _store(self, fd: int, data: bytes) -> None:
+        write_all(fd, data)
+        if self._durable:
+            sync_file(fd)
+
+    def _sync_parent(self, folder: Folder, name: str) -> None:
+        if self._durable:
+            folder.sync(_parent_of(name))
+
+
+def _name_of(path: object) -> str:
+    names = check_path(path)
+    # Where the file system folds case, other spellings would name our own files too.
+    if names[0].casefold().startswith(RESERVED):
+        raise ValueError(f"{names[0]!r:.80}: names that start with {RESERVED!r} are reserved; take another")
+    return "/".join(names)
+
+
+def _bytes_of(content: object) -> bytes:
+    if not isinstance(content, str):
+        raise TypeError(f"the content of a file is a string, not {type(content).__name__}")
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"character {error.start} of the content is a lone surrogate; remove it") from error
+
+
+def _parent_of(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+@contextmanager
+def _found(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise MemoryFileNotFoundError(f"there is no file {name!r}; list() tells which there are") from error
+
+
+@contextmanager
+def _made(name: str) -> Iterator[None]:
+    try:
+        yield
+    except NotADirectoryError as error:
+        raise ValueError(f"a file lies where {name!r} needs a folder; take another path") from error
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"the folder of {name!r} was removed meanwhile; nothing is kept, try again"
+        ) from error
+
+
+@contextmanager
+def _locked(folder: Folder) -> Iterator[None]:
+    """Hold the lock of the agent's files; what a writer left behind is removed before and after."""
+    with closing(Lock(folder, FILES_LOCK)) as lock, lock.hold():
+        _remove(folder, FILES_TEMPORARY)
+        try:
+            yield
+        finally:
+            _remove(folder, FILES_TEMPORARY)
+
+
+def _remove(folder: Folder, name: str) -> None:
+    with suppress(FileNotFoundError):
+        folder.unlink(name)
+
+
+def _read(folder: Folder, name: str) -> bytes:
+    with border(folder.path, name), os.fdopen(folder.open(name, os.O_RDONLY), "rb") as stream:
+        return stream.read()
+
+
+def _decoded(data: bytes) -> str:
+    """Text as it is, and what is no text as something that no text is equal to."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _status_of(folder: Folder, name: str) -> os.stat_result | None:
+    """What the system knows of a file, None if there is none; refuses what is no file."""
+    try:
+        status = folder.stat(name)
+    except FileNotFoundError:
+        return None
+    check_file(status, name)
+    return status
+
+
+def _walk(folder: Folder) -> Iterator[str]:
+    pending = [""]
+    while pending:
+        sub = pending.pop()
+        # A folder that another process removes meanwhile has no files any more.
+        with suppress(FileNotFoundError):
+            for entry in folder.scan(sub):
+                name = f"{sub}/{entry.name}" if sub else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(name)
+                elif entry.is_file(follow_symlinks=False) and _is_path(name):
+                    yield name
+
+
+def _is_path(name: str) -> bool:
+    try:
+        return bool(_name_of(name))
+    except (ValueError, PathEscapeError):
+        return False

@@ -1,0 +1,287 @@
+"""Where memory lives. A home holds agents, an agent holds sessions, a session holds entries."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from stat import S_ISDIR
+from typing import Any, Literal, Self
+
+from keepstone.agent import Agent
+from keepstone.arguments import Clock, system_clock
+from keepstone.background import Background
+from keepstone.errors import AccessDeniedError
+from keepstone.layout import Layout, layout_of
+from keepstone.model import BackupInfo, Finding, Scope
+from keepstone.recall.meaning import Meaning
+from keepstone.recall.reembed import embed_all, reembed
+from keepstone.recall.rerank import Reranker
+from keepstone.shared import Guard, Shared
+from keepstone.store.base import Store
+
+
+def open(  # noqa: A001  The name that the design gives it, called as keepstone.open.
+    target: str | os.PathLike[str] | None = None,
+    *,
+    layout: str | Layout = "default",
+    embedder: Any = "auto",
+    durability: Literal["full", "os"] = "full",
+    reranker: Reranker | None = None,
+    secrets: Literal["keep", "mask", "refuse"] = "keep",
+    clock: Clock | None = None,
+) -> Home:
+    """Open a home. Nothing is written before the first add.
+
+    Args:
+        target: The home's folder. Default: ``$KEEPSTONE_HOME``, else the user's data folder.
+        layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
+        embedder: What recall by meaning asks: ``"auto"`` is the embedder that the home's vectors are of,
+            and in a home without any $KEEPSTONE_EMBEDDER, else the best that is installed (minilm, else
+            static, else none); or ``"none"``, a name such as ``"minilm"``, ``"static"``,
+            ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``,
+            ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from texts
+            to vectors. Nothing is loaded before the first recall.
+        durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves
+            that to the system, which is faster and loses the last writes when the power fails.
+        reranker: Scores the best hits of each recall anew: a function of the query and the list of their
+            texts that returns one number a text, higher is better.
+        secrets: What becomes of keys and tokens in entries, wherever in an entry they stand: ``"keep"``
+            writes them, and ``doctor`` warns of them; ``"mask"`` writes ``[secret: GitHub token]`` in their
+            place; ``"refuse"`` raises ``SecretError``. Only well-known formats are found. Files of an
+            agent's own are left as they are.
+        clock: Tells the time for new entries; the system's by default.
+
+    Raises:
+        ValueError: The layout, the durability or ``secrets`` is not one of these, or the target is a file
+            or no path.
+        AccessDeniedError: The system does not let us look at the target.
+        EmbedderUnavailableError: The embedder that is named cannot be used here; the message says what to do.
+        SpaceMismatchError: The home's vectors are of another embedder than the one that is named.
+
+    Example:
+        >>> home = keepstone.open(".work-agent")
+        >>> home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
+    """
+    if durability not in ("full", "os"):
+        raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
+    if secrets not in ("keep", "mask", "refuse"):
+        raise ValueError(f"secrets is 'keep', 'mask' or 'refuse', not {secrets!r}")
+    if clock is not None and not callable(clock):
+        raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
+    if reranker is not None and not callable(reranker):
+        raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
+    return Home(
+        _root(target),
+        layout_of(layout),
+        embedder=embedder,
+        durable=durability == "full",
+        reranker=reranker,
+        secrets=secrets,
+        clock=clock or system_clock,
+    )
+
+
+def _root(target: str | os.PathLike[str] | None) -> Path:
+    if target is None:
+        target = os.environ.get("KEEPSTONE_HOME") or _user_folder()
+    path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
+    if not isinstance(path, str):
+        raise TypeError(f"target must be a path of text, not {type(path).__name__}: {path!r:.80}")
+    if not path or "\0" in path:
+        raise ValueError(f"target is no path: {path!r:.80}")
+    try:
+        root = Path(path).expanduser().absolute()
+        is_folder = _is_folder(root)
+    except PermissionError as error:
+        raise AccessDeniedError(
+            f"the system refuses access to {path!r:.80}; check its owner and mode"
+        ) from error
+    except (OSError, RuntimeError, UnicodeEncodeError) as error:
+        raise ValueError(f"target is no path of a folder: {path!r:.80}; {error}") from error
+    if not is_folder:
+        raise ValueError(f"{root} is a file: a home is a folder")
+    return root
+
+
+def _is_folder(root: Path) -> bool:
+    """Tell whether a folder is there, or can be made where nothing is."""
+    try:
+        return S_ISDIR(root.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _user_folder() -> str:
+    from platformdirs import user_data_dir  # Only needed where no home is named.
+
+    return user_data_dir("keepstone", appauthor=False)
+
+
+def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
+    if secrets == "keep":
+        return None
+    from keepstone.secrets import guard_of  # Its patterns take a moment, and nobody else needs them.
+
+    return guard_of(secrets)
+
+
+class Home:
+    """Where memory lives. Made by ``keepstone.open``; safe to share between threads.
+
+    Also a context manager, which closes it.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        layout: Layout,
+        *,
+        embedder: Any,
+        durable: bool,
+        reranker: Reranker | None,
+        secrets: Literal["keep", "mask", "refuse"],
+        clock: Clock,
+    ) -> None:
+        """Use ``keepstone.open`` instead."""
+        from keepstone.store.files import FileStore  # SQLite is loaded when a home is opened, not on import.
+
+        self.root = root
+        self._store: Store = FileStore(root, layout, durable=durable)
+        self._background = Background(self._improve)
+        meaning = Meaning(self._store, embedder, self._background.wake)
+        self._shared = Shared(self._store, clock, meaning, reranker, _guard(secrets))
+        _open_homes.add(self)
+
+    def agents(self) -> list[str]:
+        """Return the slugs of all agents that have a session or a file, sorted."""
+        return self._store.agents()
+
+    def agent(self, slug: str) -> Agent:
+        """Return an agent, which need not exist yet: its first write makes it.
+
+        Raises:
+            InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, or begins or ends wrong.
+        """
+        return Agent(self._shared, self._store.check_agent(slug))
+
+    def purge_agent(self, slug: str) -> None:
+        """Remove every byte of an agent: sessions, archives, files and index.
+
+        Raises:
+            AgentNotFoundError: There is no such agent.
+        """
+        self._store.purge_agent(self._store.check_agent(slug))
+
+    def sync(self) -> None:
+        """Take in what other programs wrote to the logs of all agents."""
+        self._store.sync()
+
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Make all indexes anew from the logs; return how many sessions were read.
+
+        ``progress`` is called with the bytes read so far and all bytes.
+        """
+        return self._store.rebuild(progress)
+
+    def embed(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the vectors that entries of any agent still lack; return how many were made.
+
+        ``progress`` is called with how many were made so far and how many there are to make.
+
+        Raises:
+            EmbedderUnavailableError: There is no embedder, or it failed. What was made is kept.
+        """
+        return embed_all(self._store, self._shared.meaning.choice(), progress)
+
+    def reembed(self, embedder: Any = "auto", progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the vectors of all agents anew with another embedder, which is the home's from then on.
+
+        When this is stopped half-way, nothing has changed for recall; called again it goes on
+        where it stopped. Vectors that callers gave stay in the logs.
+
+        Args:
+            embedder: As for ``keepstone.open``; ``"auto"`` is the best that is installed.
+            progress: Called with how many were made so far and how many there are to make.
+
+        Raises:
+            EmbedderUnavailableError: There is no such embedder, or it failed. What was made is kept.
+        """
+        return reembed(self._store, embedder, progress)
+
+    def doctor(
+        self,
+        *,
+        deep: bool = False,
+        fix: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Finding]:
+        """Look at every log and index and at the place where they lie, and return what was found.
+
+        No log, archive or file is changed without ``fix``.
+
+        Args:
+            deep: Compare every row and vector of the indexes with the logs, too, and look for secrets in
+                all lines, archives included, not only in the newest of each log.
+            fix: Mend what can be mended, and return first what was done. A log whose unreadable lines are
+                taken out keeps its original beside its archive, until its session is removed.
+            progress: Called with the bytes of logs looked at so far and all bytes.
+        """
+        findings = self._store.doctor(deep=deep, fix=fix, progress=progress)
+        return [*findings, self._shared.meaning.finding()]
+
+    def backup(
+        self, folder: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None
+    ) -> BackupInfo:
+        """Copy the home into a new folder while others may go on writing; the copy is checked.
+
+        The copy is a home: to go back to it, open it, or put it in the home's place. Each session is
+        copied under its lock, as one of its writers left it. What was purged before this returns is not
+        in the copy. Indexes are left out: they are made anew from the logs. The folder appears at the end,
+        whole; until then, and after a failure, nothing of its name is there.
+
+        Args:
+            folder: Where the copy is to be. It must be missing or empty, and not in the home.
+            progress: Called with the bytes copied so far and all bytes.
+
+        Raises:
+            ValueError: The folder is a file, is not empty, or lies in the home.
+            LockTimeoutError: A writer kept a session locked for five seconds.
+            StoreError: The disk is full or failed, or the copy is not what was read.
+
+        Example:
+            >>> home.backup("/backups/2026-01-11").entries
+            1204
+        """
+        return self._store.backup(Path(folder).expanduser(), progress)
+
+    def close(self) -> None:
+        """Give back all open files. Using the home again opens them anew."""
+        self._background.close()
+        self._store.close()
+
+    def _improve(self, agent: str) -> bool:
+        """Do one piece of work on an agent's index; False if there is none left."""
+        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.upkeep(agent)
+
+    def __enter__(self) -> Self:
+        """Return the home itself."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the home."""
+        self.close()
+
+
+_open_homes: weakref.WeakSet[Home] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for home in list(_open_homes):
+        home.close()
+
+
+# A background that is in native code when the interpreter goes away would take the process down with it.
+atexit.register(_close_all)

@@ -1,0 +1,245 @@
+"""Comparing an index with itself and with the logs that it is derived from.
+
+Unlike every other use of an index, a check throws a damaged file neither away nor
+begins it anew: who asked only wanted to know.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from keepstone.confine import Folder
+from keepstone.errors import KeepstoneError
+from keepstone.fold import Fold, Folded
+from keepstone.index import building, entries, graph, vectors
+from keepstone.index.catchup import Index
+from keepstone.index.database import BUSY, UNUSABLE, Database, UnavailableError
+from keepstone.index.entries import Known, Row
+from keepstone.index.generation import read_into
+from keepstone.layout import LOCK
+from keepstone.log import Log, checksum, stat_of
+from keepstone.model import Scope
+from keepstone.scan import Scan
+from keepstone.vector import decode
+
+_COLUMNS = "id, place, at, length, ts, type, priority, pinned, tags, links, text"
+
+
+@contextmanager
+def _looking(index: Index) -> Iterator[Database]:
+    """Give the index's file as it is at one moment; UnavailableError if it cannot be used now."""
+    database = index._database  # noqa: SLF001  The package's own: this is the other half of that class.
+    with database.guard:
+        try:
+            database.execute("BEGIN")
+            try:
+                yield database
+            finally:
+                if database.connection.in_transaction:
+                    database.execute("ROLLBACK")
+        except (*BUSY, *UNUSABLE) as error:
+            raise UnavailableError(str(error)) from error
+
+
+def damage(index: Index) -> list[str]:
+    """Return what is wrong with the file itself, its table of words and its vectors; nothing if all is well.
+
+    Raises:
+        UnavailableError: Another process keeps it busy, or the disk refuses.
+    """
+    checks: tuple[Callable[[Database], list[str]], ...] = (_pages, _words, _vectors)
+    found: list[str] = []
+    for check in checks:
+        try:
+            with _looking(index) as database:
+                found += check(database)
+        except apsw.Error as error:
+            found.append(f"SQLite cannot read it ({type(error).__name__})")
+    return list(dict.fromkeys(found))
+
+
+def _pages(database: Database) -> list[str]:
+    rows = database.rows("PRAGMA integrity_check(3)")
+    return [] if rows == [("ok",)] else [f"SQLite finds damage: {str(rows[0][0])[:120]}"]
+
+
+def _words(database: Database) -> list[str]:
+    database.execute("INSERT INTO words(words) VALUES('integrity-check')")
+    # The table keeps no text, so it can only be asked how many texts it was given.
+    flushed = "(SELECT value FROM meta WHERE key='flushed')"
+    sql = f"SELECT (SELECT count(*) FROM words_docsize), (SELECT count(*) FROM entry WHERE eid<={flushed})"
+    held, rows = database.row(sql) or (0, 0)
+    return [] if held == rows else [f"the table of words has {held:,} texts for {rows:,} entries"]
+
+
+def _vectors(database: Database) -> list[str]:
+    sql = (
+        "SELECT count(*) FROM vector v LEFT JOIN entry e ON e.eid=v.eid "
+        "LEFT JOIN space s ON s.number=v.space "
+        "WHERE e.eid IS NULL OR s.number IS NULL OR length(v.f32)!=4*s.dim"
+    )
+    (wrong,) = database.row(sql) or (0,)
+    if wrong:
+        return [f"{wrong:,} vector(s) of no entry, or of another length than their space"]
+    for number, dim in database.rows("SELECT number, dim FROM space"):
+        try:
+            for _ in vectors.stream(database, number, dim, Scope("")):
+                pass
+        except apsw.CorruptError as error:
+            return [str(error)]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the index holds of one session."""
+
+    known: Known
+    rows: dict[str, tuple[Row, tuple[Any, ...]]]
+    given: dict[str, tuple[str, bytes]]
+    """Vectors that callers gave, by the ids of their entries."""
+
+
+def differing(index: Index, session: str, log: Log) -> int:
+    """Return how many entries of a session the index holds otherwise than its log says.
+
+    What the index has not read yet is not compared. The vectors that callers gave are.
+
+    Raises:
+        UnavailableError: Another process keeps the index busy, or the disk refuses.
+    """
+    with log.reading() as fd:
+        try:
+            with _looking(index) as database:
+                held = _held(database, session)
+        except apsw.Error:
+            return 0  # ``damage`` tells.
+        if fd is None or held is None or not _is_of(held.known, fd):
+            return 0
+        fold = Fold()
+        for line in Scan(fd):
+            if line.offset >= held.known.offset:
+                break
+            fold.add(line)
+        same = sum(_is_same(fd, held, folded) for folded in fold.entries.values())
+        return max(len(fold.entries), len(held.rows)) - same
+
+
+def _held(database: Database, session: str) -> _Held | None:
+    known = entries.known_of(database, session)
+    if known is None:
+        return None
+    sql = f"SELECT eid, head, access, sum, {_COLUMNS} FROM entry WHERE sid=?"
+    rows = {}
+    for eid, head, access, total, *columns in database.rows(sql, (known.sid,)):
+        entry_id, place, at, length = columns[:4]
+        rows[entry_id] = (Row(eid, session, entry_id, place, at, length, head, access, total), tuple(columns))
+    sql = (
+        "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
+        "JOIN space s ON s.number=v.space WHERE e.sid=?"
+    )
+    given = {entry_id: (space, raw) for entry_id, space, raw in database.rows(sql, (known.sid,))}
+    return _Held(known, rows, given)
+
+
+def _is_of(known: Known, fd: int) -> bool:
+    """Tell whether the index was read from this file, to which lines may have been added since."""
+    stat = stat_of(os.fstat(fd))
+    if known.stat == stat:
+        return True
+    return known.stat.inode == stat.inode and checksum(fd, known.offset, known.tail) == known.crc
+
+
+def _is_same(fd: int, held: _Held, folded: Folded) -> bool:
+    row, columns = held.rows.get(folded.record["id"], (None, ()))
+    if row is None or columns != _columns(folded):
+        return False
+    read = row.folded(os.pread(fd, row.length, row.at))
+    return read is not None and read.record == folded.record and _is_given(held, folded)
+
+
+def _columns(folded: Folded) -> tuple[Any, ...]:
+    *columns, _head, _access, text, _sum = entries._columns(folded)  # noqa: SLF001  As ``_looking``.
+    return (*columns, text)
+
+
+def _is_given(held: _Held, folded: Folded) -> bool:
+    given = held.given.get(folded.record["id"])
+    if given is None:
+        return True
+    found = decode(folded.record.get("embedding"))
+    return found is not None and given == (found[0].id, found[1].astype("<f4").tobytes())
+
+
+def damaged_files(index: Index) -> list[str]:
+    """Return the names of files beside the index that it knows nothing of, or as something else.
+
+    Raises:
+        UnavailableError: Another process keeps the index busy, or the disk refuses.
+    """
+    with suppress(apsw.Error), _looking(index) as database:
+        place = building.folder_of(database)
+        if place is None or not place.is_dir():
+            return []
+        with building.files(database) as folder:
+            return sorted({*_wrong(database, folder), *_left(database, folder)})
+    return []
+
+
+def _wrong(database: Database, folder: Folder) -> Iterator[str]:
+    for space, number in database.rows("SELECT space, number FROM generation"):
+        if building.open_generation(database, folder, space, whole=True) is None:
+            yield building.name_of(space, number)
+    for *name, expected in database.rows("SELECT space, number, sid, mark, checksum FROM graph"):
+        file = building.name_of_graph(*name)
+        if not _matches(folder, file, expected):
+            yield file
+
+
+def _matches(folder: Folder, name: str, expected: int) -> bool:
+    try:
+        fd = folder.open(name, os.O_RDONLY)
+    except (FileNotFoundError, KeepstoneError):
+        return False
+    try:
+        raw = bytearray(os.fstat(fd).st_size)
+        return bool(raw) and read_into(fd, memoryview(raw), 0) and graph.checksum_of(raw) == expected
+    finally:
+        os.close(fd)
+
+
+def _left(database: Database, folder: Folder) -> list[str]:
+    """Return the files that nothing names, unless another process may be about to name them."""
+    named = {building.name_of(*row) for row in database.rows("SELECT space, number FROM generation")}
+    graphs = database.rows("SELECT space, number, sid, mark FROM graph")
+    named |= {building.name_of_graph(*row) for row in graphs}
+    with building.alone(folder) as is_alone:
+        files = [entry.name for entry in folder.scan() if not entry.is_dir(follow_symlinks=False)]
+        return [name for name in files if name not in named and not name.endswith(LOCK)] if is_alone else []
+
+
+def forget_damaged_files(index: Index) -> None:
+    """Remove what ``damaged_files`` names. Answers come from the rows until such files are made anew.
+
+    Raises:
+        UnavailableError: Another process keeps the index busy, or the disk refuses.
+    """
+    with _looking(index) as database, building.files(database) as folder:
+        wrong = set(_wrong(database, folder))
+        for space, number in database.rows("SELECT space, number FROM generation"):
+            if building.name_of(space, number) in wrong:
+                database.execute("DELETE FROM generation WHERE space=?", (space,))
+                database.execute("DELETE FROM graph WHERE space=?", (space,))
+        for *name, space, sid in database.rows("SELECT space, number, sid, mark, space, sid FROM graph"):
+            if building.name_of_graph(*name) in wrong:
+                database.execute("DELETE FROM graph WHERE space=? AND sid=?", (space, sid))
+        database.execute("COMMIT")
+        with building.alone(folder) as is_alone:
+            if is_alone:
+                building.tidy(database, folder)

@@ -1,0 +1,327 @@
+"""The SQLite file of an index: its schema, how it is opened, and when it is thrown away."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from keepstone.forking import hold_over_forks, reset_in_child
+from keepstone.model import STANDING
+from keepstone.tokens import TOKENIZER
+
+SCHEMA = 4
+"""Part of the index's path, so that versions lie side by side and do not undo one another."""
+
+BUSY_TIMEOUT = 2.0
+"""Seconds to wait for another process that writes to the index."""
+
+_TOKENIZER = " ".join(TOKENIZER)
+
+IS_STANDING = f"type IN {STANDING}"
+"""The same words wherever such entries are asked for, so that SQLite takes the index made for them."""
+
+# Naming all spaces lets SQLite use the one index that vectors have.
+_WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space) AND"
+
+TABLES = f"""
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE session(
+    sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
+    offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
+    compacted INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
+CREATE TABLE entry(
+    eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL,
+    place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
+    ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
+    head TEXT, access INTEGER, text TEXT NOT NULL, sum INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX entry_id ON entry(id, sid);
+CREATE INDEX entry_ts ON entry(sid, ts);
+CREATE UNIQUE INDEX entry_number ON entry(sid, number);
+CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
+CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
+CREATE INDEX entry_standing ON entry(ts) WHERE {IS_STANDING};
+CREATE TABLE space(number INTEGER PRIMARY KEY, id TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(id, dim));
+CREATE TABLE vector(
+    vid INTEGER PRIMARY KEY AUTOINCREMENT,
+    space INTEGER NOT NULL, eid INTEGER NOT NULL, made INTEGER NOT NULL, f32 BLOB NOT NULL,
+    UNIQUE(space, eid)
+);
+CREATE TABLE gone(number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, vid INTEGER NOT NULL);
+CREATE TABLE generation(
+    space INTEGER PRIMARY KEY, number INTEGER NOT NULL, upto INTEGER NOT NULL, checksum INTEGER NOT NULL
+);
+CREATE TABLE graph(
+    space INTEGER NOT NULL, sid INTEGER NOT NULL, number INTEGER NOT NULL,
+    mark INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(space, sid)
+);
+CREATE TABLE kept(
+    sid INTEGER NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL, f32 BLOB NOT NULL,
+    PRIMARY KEY(sid, space, digest)
+) WITHOUT ROWID;
+CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; END;
+CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
+    BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; UPDATE meta SET value=value+1 WHERE key='texts'; END;
+CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
+    WHEN OLD.ts IS NOT NEW.ts OR OLD.type IS NOT NEW.type BEGIN
+    INSERT INTO vector(space, eid, made, f32) SELECT space, -eid, made, f32 FROM vector
+        WHERE space IN (SELECT number FROM space) AND eid=OLD.eid;
+    {_WITHOUT_VECTORS} eid=OLD.eid;
+    UPDATE vector SET eid=OLD.eid WHERE space IN (SELECT number FROM space) AND eid=-OLD.eid;
+END;
+CREATE TRIGGER vector_gone AFTER DELETE ON vector
+    BEGIN INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); END;
+CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
+INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+INSERT INTO meta VALUES
+    ('tokenizer', '{_TOKENIZER}'), ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
+    ('identity', lower(hex(randomblob(16))));
+"""
+
+DAMAGE = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.FormatError,
+    apsw.MismatchError,
+    apsw.ConstraintError,
+    apsw.SQLError,
+    UnicodeDecodeError,
+)
+"""What SQLite raises for a file that is not, or is no longer, one of ours."""
+
+UNUSABLE = (
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.ConnectionClosedError,
+    OSError,
+)
+"""What it raises where the disk does not let it work, or the index was closed meanwhile."""
+
+
+BUSY = (apsw.BusyError,)
+"""What it raises where another process keeps the file for too long."""
+
+
+class DamagedError(Exception):
+    """The index was damaged and is empty now: catch up and ask again."""
+
+
+class UnavailableError(Exception):
+    """The index cannot be used now: it is busy, or the disk is full or refuses."""
+
+
+class Database:
+    """One connection, shared between threads under ``guard``; every use holds the guard.
+
+    A fork waits until nothing goes on here, and the child closes what it got of the connection. SQLite
+    keeps the locks of a process in its memory: a child that has those of its parent would wait for ever.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.guard = threading.RLock()
+        hold_over_forks(self.guard)
+        with self.guard:
+            self.connection = self._open()
+            reset_in_child(self)
+        self.inode = self._inode()
+
+    def reset(self) -> None:
+        """Close a parent's connection in its child, and leave the journal to the parent."""
+        with suppress(apsw.ConnectionClosedError):
+            self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self.connection.close(force=True)
+
+    def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> None:
+        """Run one statement for its effect."""
+        self.connection.execute(sql, bindings)
+
+    def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return what it finds."""
+        return self.connection.execute(sql, bindings).fetchall()
+
+    def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+        """Run one statement and return the first row that it finds, None if it finds none."""
+        return self.connection.execute(sql, bindings).fetchone()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the guard and one write transaction, rolled back if the body raises."""
+        with self.guard:
+            if self.connection.in_transaction:
+                yield
+                return
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def mending(self) -> Iterator[Database]:
+        """Hold the guard; a file that turns out to be damaged is begun anew, then ``DamagedError``."""
+        with self.guard:
+            try:
+                yield self
+            except (apsw.Error, OSError, UnicodeDecodeError) as error:
+                if isinstance(error, DAMAGE):
+                    self.discard()
+                    raise DamagedError(str(error)) from error
+                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
+                    raise UnavailableError(str(error)) from error
+                raise
+
+    def replaced(self) -> bool:
+        """Tell whether the file was deleted or exchanged since it was opened."""
+        return self.path is not None and self._inode() != self.inode
+
+    def discard(self) -> None:
+        """Throw the file away and begin with an empty one."""
+        with self.guard:
+            self.connection.close(force=True)
+            if self.path is not None:
+                remove_files(self.path)
+            self.connection = self._open()
+            self.inode = self._inode()
+
+    def checkpoint(self, timeout: float) -> bool:
+        """Write the journal back and empty it.
+
+        False if readers kept it in use for ``timeout`` seconds, or if the disk is full or refuses.
+        """
+        with self.guard:
+            deadline = time.monotonic() + timeout
+            while self.path is not None:
+                try:
+                    self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    break
+                except apsw.BusyError:
+                    if time.monotonic() >= deadline:
+                        return False
+                except UNUSABLE:
+                    return False
+                except DAMAGE:
+                    self.discard()  # And with it all that was to be emptied.
+            return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.guard:
+            self.connection.close(force=True)
+
+    def _open(self) -> apsw.Connection:
+        try:
+            return _connect(self.path)
+        except DAMAGE:
+            if self.path is None:
+                raise
+            remove_files(self.path)
+            return _connect(self.path)
+
+    def _inode(self) -> int:
+        try:
+            return self.path.stat().st_ino if self.path else 0
+        except OSError:
+            return -1
+
+
+def remove_files(path: Path) -> None:
+    """Remove a database with its journal; a folder in its place is moved aside."""
+    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if name.is_dir() and not name.is_symlink():
+            name.rename(f"{name}.{time.time_ns()}.aside")
+        else:
+            name.unlink(missing_ok=True)
+
+
+def _connect(path: Path | None) -> apsw.Connection:
+    if path is not None:
+        if path.is_dir():
+            remove_files(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+    connection = apsw.Connection(str(path) if path else ":memory:")
+    try:
+        _prepare_in_turn(connection)
+    except BaseException:
+        connection.close(force=True)
+        raise
+    return connection
+
+
+def _prepare_in_turn(connection: apsw.Connection) -> None:
+    """Prepare a connection while other processes do the same.
+
+    Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
+    the file is busy and does not ask the busy handler: it has to try again.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            return _prepare(connection)
+        except apsw.BusyError:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(random.uniform(0.001, 0.01))
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    connection.set_busy_handler(_patience())
+    connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
+    connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    if not _is_ours(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        if not _is_ours(connection):
+            connection.execute(TABLES)
+        connection.execute("COMMIT")
+    if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _TOKENIZER:
+        raise apsw.FormatError("the index was made with another tokenizer")
+
+
+def _text_digest(*texts: Any) -> bytes:
+    (text,) = texts  # As bytes, for those of a damaged file may be no text.
+    return hashlib.sha256(text or b"").digest()
+
+
+def row_sum(*values: Any) -> int:
+    """Return the checksum of what a row says beyond its line: id, place, at, length, head and access."""
+    return zlib.crc32(repr(values).encode("utf-8", "replace"))
+
+
+def _is_ours(connection: apsw.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name='meta'").get is not None
+
+
+def _patience() -> Callable[[int], bool]:
+    """Wait for a busy index in short uneven steps: SQLite's own steps grow to a tenth of a second."""
+    began = 0.0
+
+    def wait(attempt: int) -> bool:
+        nonlocal began
+        began = time.monotonic() if attempt == 0 else began
+        time.sleep(random.uniform(0.0002, 0.002))
+        return time.monotonic() - began < BUSY_TIMEOUT
+
+    return wait

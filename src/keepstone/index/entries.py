@@ -1,0 +1,448 @@
+"""The rows of an index: one for each live entry, one for each session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from keepstone.fold import Folded
+from keepstone.index import words
+from keepstone.index.database import IS_STANDING, Database, row_sum
+from keepstone.line import (
+    create,
+    dump_read,
+    from_microseconds,
+    head_of,
+    id_of,
+    microseconds,
+    parse,
+    read_time,
+    text_of,
+)
+from keepstone.log import Stat
+from keepstone.model import Record, Scope
+from keepstone.scan import derived_id
+from keepstone.tokens import spread
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Where an entry stands in its log, and what later lines made of it."""
+
+    eid: int
+    session: str
+    id: str
+    place: int
+    at: int
+    length: int
+    head: str | None
+    """The entry without its payload, as JSON; None if its one line says it."""
+    access: int | None
+    """The count of accesses, where later lines changed it."""
+    sum: int
+    """The checksum of all this, for SQLite has none."""
+
+    def record(self, raw: bytes) -> Record | None:
+        """Return the entry's record from the bytes of its line, None if they are another's, or damaged."""
+        said = (self.id, self.place, self.at, self.length, self.head, self.access)
+        line = parse(raw) if self.sum == row_sum(*said) else None
+        if line is None or (id_of(line) or self.id) != self.id:
+            return None
+        record = self._pristine(line) if self.head is None else self._merged(line, raw, self.head)
+        return record if record is None or self.access is None else record | {"access": self.access}
+
+    def _pristine(self, line: Record) -> Record | None:
+        return create(line) if "ts" in line and "id" in line else None
+
+    def _merged(self, line: Record, raw: bytes, head: str) -> Record | None:
+        if id_of(line) is None and not self.id.startswith(derived_id(raw)):
+            return None
+        merged: Record = json.loads(head)
+        return merged | {key: value for key, value in line.items() if key not in head_of(line)}
+
+    def folded(self, raw: bytes) -> Folded | None:
+        """Return the entry as a fold of its log would hold it."""
+        record = self.record(raw)
+        pristine = self.head is None and self.access is None
+        return None if record is None else Folded(record, self.place, self.at, self.length, pristine)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How far the index has read a log."""
+
+    sid: int
+    file: str
+    stat: Stat
+    offset: int
+    ts: int | None
+    """The time of the last line read, in microseconds, for lines that have none."""
+    tail: int
+    """How many bytes before ``offset`` the checksum covers."""
+    crc: int
+    compacted: int
+    """The log's length after its last compaction, 0 if there was none."""
+
+    def holds(self, stat: Stat) -> bool:
+        """Tell whether the index has all of a log in this state: its last line may be unfinished."""
+        return self.stat == stat and self.offset == stat.size
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the next rows of a session go."""
+
+    eid: int
+    """The number of the first one in the table, above all rows that were ever flushed."""
+    number: int
+    """Its number in the session."""
+    waiting: int
+    """About how many rows wait to be flushed."""
+
+
+_COLUMNS = (
+    *("id", "place", "at", "length", "ts", "type", "priority"),
+    *("pinned", "tags", "links", "head", "access", "text", "sum"),
+)
+_MARKS = ", ".join("?" * len(_COLUMNS))
+_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+_LARGEST = 1e300
+"""Priorities beyond it, which another program may have written, are kept out of the index."""
+_HEAD = 64
+"""Characters that a head has: enough for a speaker's name."""
+_ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {words.NUMBERS}"
+_SAID = "id, place, at, length, head, access"
+_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
+_FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
+
+
+def known_of(database: Database, session: str) -> Known | None:
+    """Return how far a session's log is indexed, None if it is unknown."""
+    row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
+    return None if row is None else _known(row)
+
+
+def _known(row: Sequence[Any]) -> Known:
+    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted = row
+    return Known(sid, file, Stat(size, mtime, inode), offset, ts, tail, crc, compacted)
+
+
+def room_for(database: Database, session: str) -> tuple[Known | None, Room]:
+    """Return how far a session's log is indexed, and where its next rows go, with one statement."""
+    sql = f"SELECT {_ROOM.replace('?', 'session.sid')}, {_KNOWN} FROM session WHERE name=?"
+    row = database.row(sql, (session,))
+    if row is None:
+        return None, room_in(database, 0)
+    return _known(row[3:]), _room(*row[:3])
+
+
+def room_in(database: Database, sid: int) -> Room:
+    """Return where the next rows of a session go."""
+    return _room(*(database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)))
+
+
+def _room(number: int, highest: int, flushed: int) -> Room:
+    return Room(max(highest, flushed) + 1, number, highest - flushed)
+
+
+def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
+    """Return the file and the state of every session the index knows."""
+    rows = database.rows("SELECT name, file, size, mtime, inode FROM session")
+    return {name: (file, Stat(size, mtime, inode)) for name, file, size, mtime, inode in rows}
+
+
+def save_known(database: Database, session: str, known: Known) -> int:
+    """Record how far a session's log is indexed; return the session's number."""
+    stat = known.stat
+    values = (
+        known.file,
+        stat.size,
+        stat.mtime,
+        stat.inode,
+        known.offset,
+        known.ts,
+        known.tail,
+        known.crc,
+        known.compacted,
+    )
+    if known.sid:
+        columns = "file=?, size=?, mtime=?, inode=?, offset=?, ts=?, tail=?, crc=?, compacted=?"
+        database.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
+        return known.sid
+    columns = "name, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+    database.execute(f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values))
+    return database.connection.last_insert_rowid()
+
+
+def present(database: Database, session: str, ids: Sequence[str]) -> tuple[Known | None, set[str]]:
+    """Return how far a session's log is indexed, and those of the ids that it has a live entry for."""
+    if len(ids) == 1:
+        # The most frequent question of all: one statement answers it.
+        there = "EXISTS (SELECT 1 FROM entry e WHERE e.id=? AND e.sid=session.sid)"
+        row = database.row(f"SELECT {there}, {_KNOWN} FROM session WHERE name=?", (ids[0], session))
+        return (None, set()) if row is None else (_known(row[1:]), set(ids) if row[0] else set())
+    known = known_of(database, session)
+    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
+    found = database.rows(sql, (known.sid, json.dumps(ids))) if known else []
+    return known, {entry_id for (entry_id,) in found}
+
+
+def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) -> None:
+    """Add rows for new entries of one session, in the order of their places."""
+    sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
+    values = (
+        (room.eid + more, sid, room.number + more, *_columns(folded)) for more, folded in enumerate(entries)
+    )
+    database.connection.executemany(sql, values)
+
+
+def change(database: Database, eid: int, folded: Folded | None) -> None:
+    """Bring one row to a later version of its entry; None takes it out."""
+    words.take_out(database, eid)
+    if folded is None:
+        database.execute("DELETE FROM entry WHERE eid=?", (eid,))
+    else:
+        columns = ", ".join(f"{column}=?" for column in _COLUMNS)
+        database.execute(f"UPDATE entry SET {columns} WHERE eid=?", (*_columns(folded), eid))
+        words.put_back(database, eid)
+
+
+def patch(database: Database, eid: int, folded: Folded) -> None:
+    """Bring one row to a later version that has the same text."""
+    columns = _columns(folded)
+    sql = "UPDATE entry SET priority=?, pinned=?, tags=?, links=?, head=?, access=?, sum=? WHERE eid=?"
+    database.execute(sql, (*columns[6:12], columns[-1], eid))
+
+
+def count(database: Database, sid: int, entry_id: str, access: int) -> None:
+    """Bring the count of accesses of an entry to a later state; nothing happens if there is no such entry."""
+    sql = f"UPDATE entry SET access=?, sum={_summed('id, place, at, length, head, ?')} WHERE id=? AND sid=?"
+    database.execute(sql, (access, access, entry_id, sid))
+
+
+def _summed(said: str) -> str:
+    """Return the SQL of a row's new checksum; what was damaged before stays damaged."""
+    return f"CASE WHEN sum=row_sum({_SAID}) THEN row_sum({said}) ELSE -1 END"
+
+
+def _columns(folded: Folded) -> tuple[Any, ...]:
+    record = folded.record
+    moment = read_time(record["ts"])
+    priority, links = record.get("priority"), record.get("links")
+    head = None if folded.pristine else dump_read(head_of(record)).decode()
+    said = (record["id"], folded.place, folded.at, folded.length)
+    return (
+        *said,
+        microseconds(moment) if moment else 0,
+        _storable(record["type"]),
+        float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
+        1 if record.get("pinned") is True else None,
+        _listed(record.get("tags")),
+        _listed(
+            [link for link in links if isinstance(link, dict)] or None if isinstance(links, list) else None
+        ),
+        head,
+        None,
+        indexed(text_of(record)),
+        row_sum(*said, head, None),
+    )
+
+
+def _listed(value: object) -> str | None:
+    return json.dumps(value) if isinstance(value, list) else None
+
+
+def indexed(text: str) -> str:
+    """Return an entry's text as its row keeps it."""
+    return _storable(spread(text))
+
+
+def _storable(text: str) -> str:
+    """Return a text without the lone surrogates that another program's escapes may hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *, folded: bool) -> bool:
+    """Follow a rewrite: lines moved from the offsets that are keys to these offsets and lengths.
+
+    False, with nothing done, if a row stands where the rewrite found no line.
+    """
+    rows = database.rows("SELECT eid, place, at FROM entry WHERE sid=?", (sid,))
+    # A rewrite writes derived ids out; later lines without an id are numbered from what the log then says.
+    nameless = database.row("SELECT 1 FROM seen WHERE sid=?", (sid,))
+    if nameless or not all(place in moved and at in moved for _, place, at in rows):
+        return False
+    values = ((*((moved[place][0], *moved[at]) * 2), eid) for eid, place, at in rows)
+    head, said = (", head=NULL, access=NULL", "NULL, NULL") if folded else ("", "head, access")
+    database.connection.executemany(
+        f"UPDATE entry SET place=?, at=?, length=?{head}, sum={_summed(f'id, ?, ?, ?, {said}')} WHERE eid=?",
+        values,
+    )
+    return True
+
+
+def drop_rows(database: Database, sid: int) -> None:
+    """Take all of a session's entries out of the index."""
+    words.drop_session(database, sid)
+    database.execute("DELETE FROM entry WHERE sid=?", (sid,))
+    database.execute("DELETE FROM seen WHERE sid=?", (sid,))
+
+
+def distrust(database: Database, session: str) -> None:
+    """Let the next catch-up read a session's log from its start; until then the rows stay."""
+    database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
+
+
+def forget_digest(database: Database, session: str, entry_id: str) -> None:
+    """Forget that a line without an id was seen, whose bytes the id of its entry begins with."""
+    sid = "(SELECT sid FROM session WHERE name=?)"
+    database.execute(
+        f"DELETE FROM seen WHERE sid={sid} AND digest=substr(?, 1, length(digest))", (session, entry_id)
+    )
+
+
+def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
+    """Return the rows with an id, in one session or in all."""
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
+    return _rows(database, sql, (entry_id,) if session is None else (entry_id, session))
+
+
+def live_bytes(database: Database, session: str) -> int:
+    """Return the length of the lines that hold the payloads of a session's entries."""
+    sql = "SELECT coalesce(sum(e.length), 0) FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
+    found = database.row(sql, (session,))
+    return found[0] if found else 0
+
+
+def linked(database: Database, entry_id: str) -> list[Row]:
+    """Return the rows of entries that link to an id."""
+    condition = "EXISTS (SELECT 1 FROM json_each(e.links) WHERE json_extract(value, '$.to')=?)"
+    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition}", (entry_id,))
+
+
+def pinned(database: Database) -> list[Row]:
+    """Return the rows of pinned entries, by time."""
+    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid", ())
+
+
+def standing(database: Database, limit: int) -> list[Row]:
+    """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
+    order = "e.ts DESC, s.name DESC, e.eid DESC"
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    return _rows(database, sql, (limit,))[::-1]
+
+
+def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None) -> list[Row]:
+    """Return a session's newest rows by (time, place), the oldest first."""
+    kinds = "" if types is None else "AND e.type IN (SELECT value FROM json_each(?))"
+    bindings = (sid,) if types is None else (sid, json.dumps(types))
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.sid=? {kinds} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+    return _rows(database, sql, (*bindings, limit))[::-1]
+
+
+def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
+    """Return rows by their numbers."""
+    marks = ", ".join("?" * len(eids))
+    return {
+        row.eid: row
+        for row in _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.eid IN ({marks})", tuple(eids))
+    }
+
+
+def instant_of(count: int) -> datetime:
+    """Return the instant of a number of microseconds in the index.
+
+    Raises:
+        apsw.CorruptError: It is none, as only in a damaged file.
+    """
+    try:
+        return from_microseconds(count)
+    except (OverflowError, TypeError) as error:
+        raise apsw.CorruptError(f"{count!r:.80} is no time") from error
+
+
+def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+    """Return how the texts of rows begin, and when the entries were made."""
+    head = f"CAST(substr(text, 1, {_HEAD}) AS TEXT)"
+    sql = f"SELECT eid, {head}, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
+    return {eid: (text, instant_of(ts)) for eid, text, ts in database.rows(sql, (json.dumps(list(eids)),))}
+
+
+def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+    """Return rows with others at most ``reach`` places away in their session, and how far away these are."""
+    # Looked at once more, for in a damaged file the table may have other numbers than its index.
+    sql = (
+        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance "
+        "FROM json_each(?) c JOIN entry x ON x.eid=c.value "
+        "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
+        "WHERE distance BETWEEN 1 AND ?"
+    )
+    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
+    return [(eid, other, distance) for eid, other, distance in rows]
+
+
+def members(database: Database, scope: Scope, most: int) -> str | None:
+    """Return the rows of the sessions and times that a scope names, their numbers with commas between.
+
+    None if it names neither, or if there are more than ``most``.
+    """
+    condition, bindings = conditions(replace(scope, types=None, tags=None))
+    if condition == "1":
+        return None
+    # CROSS JOIN keeps SQLite to this order: from sessions to their times, which one index holds.
+    rows = f"SELECT e.eid FROM session s CROSS JOIN entry e ON e.sid=s.sid WHERE {condition} LIMIT ?"
+    found = database.row(f"SELECT count(*), group_concat(eid) FROM ({rows})", (*bindings, most + 1))
+    count, listed = found or (0, None)
+    return None if count > most else listed or ""
+
+
+def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
+    """Return those of the rows that a scope allows."""
+    condition, bindings = conditions(scope)
+    if condition == "1":
+        return set(eids)
+    rows = "entry e" if scope.sessions is None else "entry e JOIN session s ON s.sid=e.sid"
+    sql = f"SELECT e.eid FROM {rows} WHERE e.eid IN (SELECT value FROM json_each(?)) AND {condition}"
+    return {eid for (eid,) in database.rows(sql, (json.dumps(list(eids)), *bindings))}
+
+
+def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Return a scope as an SQL condition with its bindings: the only place where one becomes the other.
+
+    ``where`` is not part of it: payloads are in the log, and whoever reads them compares.
+    """
+    parts: list[str] = []
+    bindings: list[object] = []
+    for column, names in (("s.name", scope.sessions), ("e.type", scope.types)):
+        if names is not None:
+            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
+            bindings.append(json.dumps(names))
+    for operator, moment in ((">=", scope.since), ("<", scope.until)):
+        if moment is not None:
+            parts.append(f"e.ts {operator} ?")
+            bindings.append(microseconds(moment))
+    for tag in scope.tags or ():
+        wanted = "EXISTS (SELECT value FROM json_each(e.tags) INTERSECT SELECT value FROM json_each(?))"
+        parts.append(f"e.tags IS NOT NULL AND {wanted}")
+        bindings.append(json.dumps([tag]))
+    return " AND ".join(parts) or "1", tuple(bindings)
+
+
+def counts(database: Database, session: str | None = None) -> dict[str, int | None]:
+    """Return how many live entries sessions have; None where the index does not hold all of the log."""
+    sql = (
+        "SELECT s.name, CASE WHEN s.offset=s.size THEN "
+        "(SELECT count(*) FROM entry e WHERE e.sid=s.sid) END FROM session s"
+    )
+    if session is None:
+        return dict(database.rows(sql))
+    return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
+
+
+def _rows(database: Database, sql: str, bindings: tuple[object, ...]) -> list[Row]:
+    return [Row(*values) for values in database.rows(sql, bindings)]

@@ -1,0 +1,322 @@
+"""One line of a log: its grammar, and what a later line does to an entry.
+
+The format has a page of its own, docs/formats/log.md. What stands here reaches
+the disk: the names and meanings of these keys never change.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from keepstone.model import Record
+
+MAX_LINE = 16 * 1024 * 1024
+"""The longest line in bytes, newline included; readers skip longer ones."""
+
+ENVELOPE = frozenset({"id", "ts", "type"})
+RESERVED = frozenset(
+    "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split()
+)
+DEFAULT_TYPE = "event"
+
+_HEAD = ENVELOPE | RESERVED
+_MAX_DEPTH = 200
+_LONGEST_READ_DEPTH = _MAX_DEPTH + 8
+_ROOM = 1024
+"""Bytes of a line that writers leave free, so that a batch mark and later patches fit into it."""
+_JSON_SPACE = " \t\n\r"
+_BOM = b"\xef\xbb\xbf"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits:.80} is out of range")
+    return number
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
+_lone_surrogate = re.compile("[\ud800-\udfff]")
+
+
+def parse(raw: bytes) -> Record | None:
+    """Return the JSON object that a line holds, or None if it holds no such thing.
+
+    Numbers that no float can hold and nesting that no writer makes are no such thing either.
+    """
+    if len(raw) > MAX_LINE:
+        return None
+    try:
+        text = without_bom(raw).decode().strip(_JSON_SPACE)
+        record, end = _decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if end != len(text) or not isinstance(record, dict) or _is_too_deep(raw, record):
+        return None
+    return record
+
+
+def without_bom(raw: bytes) -> bytes:
+    """Return a line's bytes without the byte order mark that some editors put before the first."""
+    return raw.removeprefix(_BOM)
+
+
+def _is_too_deep(raw: bytes, record: Record) -> bool:
+    if raw.count(b"[") + raw.count(b"{") <= _LONGEST_READ_DEPTH:
+        return False
+    level: list[Any] = [record]
+    for _ in range(_LONGEST_READ_DEPTH):
+        level = [item for value in level for item in _items(value)]
+    return bool(level)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def dump(record: Record) -> bytes:
+    """Return the line of a checked record, newline included.
+
+    Raises:
+        ValueError: The line would be too long to be read (``MAX_LINE``) once a rewrite has added to it, or
+            text in it is not valid Unicode, or a number has too many digits.
+    """
+    try:
+        raw = _encode(record).encode() + b"\n"
+    except UnicodeEncodeError as error:
+        lone = error.object[error.start]
+        raise ValueError(
+            f"text holds the lone surrogate {lone!r}, which no file can keep: remove it"
+        ) from None
+    if len(raw) > MAX_LINE - _ROOM:
+        raise ValueError(f"the entry takes {len(raw):,} bytes, it may take {MAX_LINE - _ROOM:,}: split it")
+    return raw
+
+
+def check_size(record: Record) -> None:
+    """Raise ValueError if a rewrite could not write the whole entry as one line."""
+    length = len(dump_read(record))
+    if length > MAX_LINE:
+        raise ValueError(f"the entry would take {length:,} bytes, it may take {MAX_LINE:,}: split it")
+
+
+def dump_read(record: Record) -> bytes:
+    """Return the line of a record that came from a log, whatever another program put into it."""
+    text = _encode(record)
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return _lone_surrogate.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a copy of a JSON value made of plain dicts and lists.
+
+    Raises:
+        TypeError: Something in it has no JSON form, or a key is not a string.
+        ValueError: A number is not finite, or the nesting is too deep.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} has no JSON form: store None or a string instead")
+        return value
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"values nest deeper than {_MAX_DEPTH} levels: flatten them")
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, depth + 1) for item in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form: {value!r:.80}")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"keys must be strings, not {type(key).__name__}: {key!r:.80}")
+    return key
+
+
+def payload_of(record: Record) -> Record:
+    """Return what the caller stored: ``data`` if that is an object, otherwise every other key."""
+    data = record.get("data")
+    if isinstance(data, dict):
+        return data
+    return {key: value for key, value in record.items() if key not in _HEAD}
+
+
+def type_of(record: Record) -> str | None:
+    """Return the type that a line names, or None if it names none."""
+    value = record.get("type")
+    return value if isinstance(value, str) and value else None
+
+
+def id_of(record: Record) -> str | None:
+    """Return the id that a line names, or None if it names none that is valid Unicode."""
+    value = record.get("id")
+    return value if isinstance(value, str) and value and is_valid(value) else None
+
+
+def is_valid(text: str) -> bool:
+    """Tell whether a text has no lone surrogate, which an escape in JSON may make and no file can keep."""
+    return text.isascii() or _lone_surrogate.search(text) is None
+
+
+def is_put(record: Record) -> bool:
+    """Tell whether a line has a type or a payload; a line that has neither is a patch."""
+    return type_of(record) is not None or not record.keys() <= _HEAD
+
+
+def is_tombstone(record: Record) -> bool:
+    """Tell whether a line deletes its entry."""
+    return record.get("deleted") is True
+
+
+def create(record: Record) -> Record:
+    """Return the entry that a creating line makes; the record itself if there is nothing to change."""
+    if type_of(record) is not None and "batch" not in record and next(iter(record)) in ENVELOPE:
+        return record
+    entry = {"id": "", "ts": "", "type": ""} | record | {"type": type_of(record) or DEFAULT_TYPE}
+    entry.pop("batch", None)
+    return entry
+
+
+def apply(entry: Record, later: Record) -> Record:
+    """Return an entry after a put or a patch: a put replaces type and payload, a patch sets reserved keys."""
+    changed = {key: value for key, value in later.items() if key in RESERVED and key != "batch"}
+    kept = entry
+    if is_put(later):
+        kept = {key: value for key, value in entry.items() if key in _HEAD}
+        kept["type"] = type_of(later) or entry["type"]
+        changed |= {key: value for key, value in later.items() if key not in _HEAD}
+    merged = kept | changed
+    return {key: value for key, value in merged.items() if value is not None or key not in RESERVED}
+
+
+def head_of(entry: Record) -> Record:
+    """Return an entry without its payload: what puts and patches may have changed."""
+    return {key: value for key, value in entry.items() if key in _HEAD}
+
+
+def text_of(record: Record) -> str:
+    """Return the text of an entry that is indexed and shown, its speaker before it."""
+    payload = payload_of(record)
+    speaker = next((key for key in ("speaker", "name", "role") if _is_text(payload.get(key))), None)
+    text = record.get("text")
+    if not isinstance(text, str):
+        text = _content(payload, speaker)
+    return f"{payload[speaker]}: {text}" if speaker else text
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _content(payload: Record, speaker: str | None) -> str:
+    for key in ("content", "text"):
+        if isinstance(payload.get(key), str):
+            return str(payload[key])
+    return "\n".join(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
+
+
+def _strings(value: Any, label: str) -> Iterator[str]:
+    if isinstance(value, str):
+        yield f"{label}: {value}" if label else value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _strings(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item, label)
+
+
+_LEAP_SECOND = re.compile(r":60(?=[.,Z+-]|$)")
+
+
+def read_time(value: object) -> datetime | None:
+    """Return the instant that a log line gives as RFC 3339, or None if it gives none.
+
+    A time without a zone, which many programs write, is read as UTC.
+    """
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = _from_iso(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _from_iso(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:  # Small letters and leap seconds, which RFC 3339 allows, are seldom.
+        return datetime.fromisoformat(_LEAP_SECOND.sub(":59", text.upper()))
+
+
+def instant(value: datetime | str, name: str = "ts") -> datetime:
+    """Return a caller's time as an aware datetime in UTC. A date alone means its midnight.
+
+    Raises:
+        TypeError: It is neither a datetime nor a string.
+        ValueError: It is no RFC 3339 time, or has no time zone.
+
+    Example:
+        >>> instant("2026-01-11T14:31:00+01:00")
+        datetime.datetime(2026, 1, 11, 13, 31, tzinfo=datetime.timezone.utc)
+    """
+    if isinstance(value, str):
+        return _from_text(value, name)
+    if not isinstance(value, datetime):
+        raise TypeError(
+            f"{name} must be a datetime or an RFC 3339 string, not {type(value).__name__}: {value!r:.80}"
+        )
+    return _aware(value, value, name)
+
+
+def _from_text(value: str, name: str) -> datetime:
+    try:
+        if len(value) == len("2026-01-11"):
+            return datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
+        moment = datetime.fromisoformat(_LEAP_SECOND.sub(":59", value.upper()))
+    except ValueError:
+        raise ValueError(f"{name} is no RFC 3339 time: {value!r:.80}; write 2026-01-11T14:31:00Z") from None
+    return _aware(moment, value, name)
+
+
+def _aware(moment: datetime, value: object, name: str) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError(f"{name} has no time zone: {value!s:.80}; add one, such as Z for UTC")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} is out of range: {value!s:.80}") from None
+
+
+def format_time(moment: datetime) -> str:
+    """Return an aware datetime as the log writes it: RFC 3339, UTC, microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def microseconds(moment: datetime) -> int:
+    """Return the microseconds from 1970 to an aware datetime, as the index keeps times."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(count: int) -> datetime:
+    """Return the instant that ``microseconds`` counted."""
+    return _EPOCH + count * _MICROSECOND

@@ -1,0 +1,126 @@
+"""How well entries fit: what their words, their vectors, their neighbours and the question's hints say.
+
+Scores by words begin at nothing and end at the best of the list. Cosines have no
+such beginning, and where they lie differs from one embedder to another: they are
+stretched from the lowest of the candidates to the highest. What was said right
+before and after often answers a question in other words, so candidates share with
+their neighbours what their words are worth, and by how much their vectors are
+better, or worse, than the average candidate's. docs/decisions has the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from keepstone.recall.query import Period, speaker_of
+
+WORDS, VECTORS = 1.0, 1.5
+"""What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike."""
+SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
+"""What part of its score an entry shares with those one and two places away in its session: with vectors,
+and where words are alone, which find fewer answers by themselves."""
+BOOST = 0.3
+"""What an entry gets for a speaker whom the question names, and as much for a date."""
+
+Parts = dict[str, dict[int, float]]
+"""What each reason gives to scores: by the name of the reason, then by the entry's key."""
+
+
+def fuse(
+    words: Mapping[int, float],
+    cosines: Mapping[int, float],
+    candidates: Collection[int],
+    links: Iterable[tuple[int, int, int]],
+) -> Parts:
+    """Return what ``"words"``, ``"vectors"`` and ``"neighbours"`` give to candidates and their neighbours.
+
+    Args:
+        words: BM25 of the entries in the list by words; none if there was no word to look for.
+        cosines: Those of the candidates and, as far as they are known, of their neighbours; none without
+            vectors. A candidate without one, which has no vector yet, counts as an average one.
+        candidates: All that are in the list by words or in the one by vectors.
+        links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
+
+    Example:
+        >>> fuse({1: 4.0, 2: 1.0}, {}, [1, 2], [(1, 7, 1)])
+        {'words': {1: 1.0, 2: 0.25}, 'neighbours': {7: 0.4}}
+    """
+    lists = {
+        "words": (WORDS, _of_best(words)),
+        "vectors": (VECTORS, _stretched(cosines, candidates)),
+    }
+    total = sum(weight for weight, values in lists.values() if values)
+    parts = {
+        name: {key: weight / total * value for key, value in values.items()}
+        for name, (weight, values) in lists.items()
+        if values
+    }
+    shared = _shared(_offers(parts, candidates), links, SHARES if "vectors" in parts else SHARES_ALONE)
+    return {**parts, "neighbours": shared} if shared else parts
+
+
+def _of_best(words: Mapping[int, float]) -> dict[int, float]:
+    best = max(words.values(), default=0.0)
+    return {key: score / best for key, score in words.items()} if best > 0 else dict.fromkeys(words, 0.0)
+
+
+def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dict[int, float]:
+    """Return cosines so that the candidates' lowest is 0 and their highest 1, and others within that."""
+    known = [cosines[key] for key in candidates if key in cosines]
+    if not known:
+        return {}
+    low, high = min(known), max(known)
+    stretched = {
+        key: (cosine - low) / (high - low) if low < cosine < high else float(cosine >= high)
+        for key, cosine in cosines.items()
+    }
+    average = sum(stretched[key] for key in candidates if key in stretched) / len(known)
+    return dict.fromkeys(candidates, average) | stretched
+
+
+def _offers(parts: Parts, candidates: Collection[int]) -> dict[int, float]:
+    """Return what each candidate has to share: below nothing where its vector is worse than the average."""
+    words, vectors = parts.get("words", {}), parts.get("vectors", {})
+    average = sum(vectors[key] for key in candidates) / len(candidates) if vectors else 0.0
+    return {key: words.get(key, 0.0) + vectors.get(key, average) - average for key in candidates}
+
+
+def _shared(
+    offers: Mapping[int, float], links: Iterable[tuple[int, int, int]], shares: Sequence[float]
+) -> dict[int, float]:
+    shared: dict[int, float] = {}
+    for key, other, distance in links:
+        shared[other] = shared.get(other, 0.0) + shares[distance - 1] * offers[key]
+    return shared
+
+
+def boosts(
+    heads: Mapping[int, tuple[str, datetime]], speakers: Collection[str], periods: Sequence[Period]
+) -> Parts:
+    """Return what ``"speaker"`` and ``"date"`` give to entries of whom and of when the question speaks.
+
+    Args:
+        heads: How the text of each entry begins, at least 64 characters, and when it was made.
+        speakers: Those whom the question names, see ``named``.
+        periods: The dates that it names, see ``periods_of``.
+    """
+    said = {key: BOOST for key, (text, _) in heads.items() if speaker_of(text) in speakers}
+    made = {key: BOOST for key, (_, ts) in heads.items() if any(period.holds(ts) for period in periods)}
+    return {name: given for name, given in (("speaker", said), ("date", made)) if given}
+
+
+def in_order(parts: Parts) -> list[tuple[int, float]]:
+    """Return the keys with their scores, the sums of their parts, best first; of equals the lower key."""
+    lists = iter(parts.values())
+    total = dict(next(lists, {}))
+    for given in lists:
+        for key, value in given.items():
+            total[key] = total.get(key, 0.0) + value
+    keys = sorted(sorted(total), key=total.__getitem__, reverse=True)
+    return [(key, total[key]) for key in keys]
+
+
+def parts_of(parts: Parts, key: int) -> dict[str, float]:
+    """Return what each reason gave to one entry."""
+    return {name: given[key] for name, given in parts.items() if key in given}

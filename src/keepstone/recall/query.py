@@ -1,0 +1,154 @@
+"""What a question says by itself: the words it looks for, whom it names and which dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from keepstone.tokens import STOP_WORDS, words_of
+
+MOST_TERMS = 64
+"""A query is cut to this many different words; longer texts are no questions."""
+_LONGEST = 2000
+"""Characters of a query that are looked through for dates."""
+_LONGEST_NAME = 60
+"""Characters that a speaker's name has at most."""
+
+
+def terms_of(query: str) -> list[str]:
+    """Return the words to look for, stop words left out unless there is nothing else.
+
+    Example:
+        >>> terms_of("What did we decide about OAuth?")
+        ['decide', 'oauth']
+    """
+    found = list(dict.fromkeys(words_of(query)))
+    kept = [word for word in found if word not in STOP_WORDS]
+    return (kept or found)[:MOST_TERMS]
+
+
+def speaker_of(text: str) -> str | None:
+    """Return the name that a text begins with, as in ``"Ann: Good morning"``; None without one.
+
+    What begins with a small letter is a role or a key of the payload, and no name.
+
+    Example:
+        >>> speaker_of("Ann: Good morning"), speaker_of("user: Good morning")
+        ('Ann', None)
+    """
+    name, colon, _ = text[: _LONGEST_NAME + 2].partition(": ")
+    return name if colon and name and not name[0].islower() and "\n" not in name else None
+
+
+def named(query: str, speakers: Iterable[str]) -> frozenset[str]:
+    """Return those of the speakers whom a query calls by any part of their name, in small letters or large.
+
+    Example:
+        >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])
+        frozenset({'Ann Lee'})
+    """
+    words = set(terms_of(query))
+    return frozenset(speaker for speaker in speakers if words.intersection(_parts(speaker)))
+
+
+def without(query: str, speakers: Iterable[str]) -> str:
+    """Return a query without the names of speakers; the query itself if little else would be left.
+
+    Vectors of what somebody says are near to each question that has the name, whatever it is about.
+
+    Example:
+        >>> without("What does Ann's sister do?", ["Ann"])
+        'What does sister do?'
+    """
+    parts = sorted({part for speaker in speakers for part in _parts(speaker)})
+    if not parts:
+        return query
+    names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, parts))})(?:['\u2019]s)?(?!\w)", re.IGNORECASE)
+    rest = " ".join(names.sub(" ", query).split())
+    return rest if set(words_of(rest)) - STOP_WORDS else query
+
+
+def _parts(speaker: str) -> list[str]:
+    """Return the words of a name by which somebody can be called: initials are too short for that."""
+    return [word for word in words_of(speaker) if len(word) > 1 and word not in STOP_WORDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A day, a month or a year, as people name it: what they leave out is None.
+
+    Example:
+        >>> Period(2023, 5).holds(datetime(2023, 5, 31, 23, 59))
+        True
+    """
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+    def holds(self, ts: datetime) -> bool:
+        """Tell whether an instant lies in it, or on the day after a named day, when people tell of it."""
+        today = ts.date()
+        if self.day is None or self._is(today):
+            return self._is(today)
+        return self._is(date.fromordinal(max(1, today.toordinal() - 1)))
+
+    def _is(self, day: date) -> bool:
+        return (
+            self.year in (None, day.year) and self.month in (None, day.month) and self.day in (None, day.day)
+        )
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# Small letters are a month's as well, but for "may" and with what a verb would not have beside it.
+_MONTH = (
+    r"\b(?P<month>May|(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\b\.?"
+)
+_DAY = r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
+_YEAR = r"(?<!\d)(?P<year>(?:19|20)\d\d)\b"
+_IN = r"\b(?i:in|of|during|since|last|this|early|late|mid)[ -]"
+_DATES = [
+    re.compile(pattern)
+    for pattern in (
+        rf"{_YEAR}-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d)(?!\d))?(?!\d)",
+        rf"{_DAY}(?: of)? {_MONTH},?(?: {_YEAR})?",
+        rf"{_MONTH} {_DAY},?(?: {_YEAR})?",
+        rf"{_MONTH},?(?: of)? {_YEAR}",
+        rf"{_IN}{_MONTH}",
+        rf"{_IN}{_YEAR}",
+    )
+]
+
+
+def periods_of(query: str) -> list[Period]:
+    """Return the days, months and years that a query names: in English, or as ISO dates.
+
+    A month without a day or a year counts after words such as "in"; so does a year alone.
+
+    Example:
+        >>> periods_of("Who came on 3 May, 2023 and who in June?")
+        [Period(year=2023, month=5, day=3), Period(year=None, month=6, day=None)]
+    """
+    found: list[Period] = []
+
+    def take(match: re.Match[str]) -> str:
+        found.append(_period(**match.groupdict()))
+        return "\n"  # No pattern reaches across what another has taken.
+
+    rest = query[:_LONGEST]
+    for pattern in _DATES:
+        rest = pattern.sub(take, rest)
+    return found
+
+
+def _period(year: str | None = None, month: str | None = None, day: str | None = None) -> Period:
+    return Period(_number(year), _number(month), _number(day))
+
+
+def _number(value: str | None) -> int | None:
+    if value is None:
+        return None
+    return int(value) if value.isdigit() else _MONTHS.index(value[:3].lower()) + 1

@@ -1,0 +1,330 @@
+"""One agent's vectors in one space: what is given, made, kept and compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
+from keepstone.model import Entry, Record, Scope
+from keepstone.recall.meaning import Meaning
+from keepstone.store.base import HNSW_FROM, Store
+from keepstone.vector import Space, Vector, check_dim, encode, given_space, settle, unit
+
+if TYPE_CHECKING:
+    from keepstone.embed import Embedder
+
+AT_ONCE = 64
+"""Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
+FEW = 8
+"""Texts that it is given at a time where somebody waits, for an answer or for a turn."""
+_FRESH = 1.0
+"""Seconds for which a space that was found counts, so that a recall asks for it once."""
+_PATIENCE = 0.25
+"""Seconds that a recall waits for its turn; without one it answers with the vectors that there are."""
+
+
+class SimilarEntries(list[tuple[Entry, float]]):
+    """Entries with cosines, best first.
+
+    Attributes:
+        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
+    """
+
+    def __init__(self, found: Iterable[tuple[Entry, float]] = (), searched: str = "exact") -> None:
+        super().__init__(found)
+        self.searched = searched
+
+
+class Vectors:
+    """Vectors of an agent's entries, and how near they are to others.
+
+    With an embedder they are of its space: vectors that callers give count as its own,
+    and those of other entries are made when they are needed. Such vectors are kept in the
+    index only. Without an embedder there are only those given, in the space of the first.
+
+    Raises:
+        TypeError, ValueError: What was passed is no dimension.
+        EmbeddingDimMismatchError: ``dim`` is not the named embedder's dimension.
+    """
+
+    def __init__(self, store: Store, agent: str, meaning: Meaning, dim: int | None = None) -> None:
+        """Use ``Agent.vectors`` instead."""
+        self._store = store
+        self._agent = agent
+        self._meaning = meaning
+        self._dim = _dim_of(dim)
+        self._space: Space | None = None
+        self._settled = float("-inf")
+        if self._dim is not None and meaning.is_named:
+            space = meaning.space()
+            if space is not None and space.dim != self._dim:
+                raise EmbeddingDimMismatchError(
+                    f"dim is {dim}, but the embedder {space.id!r:.80} makes vectors of {space.dim}: "
+                    "leave dim out"
+                )
+
+    def space(self, dim: int | None = None) -> Space | None:
+        """Return the space in use, None where nothing decided it yet.
+
+        ``dim`` is the dimension of a vector that is to be given: the first one decides.
+
+        Raises:
+            SpaceMismatchError: The vectors there are of another embedder than the named one.
+        """
+        if dim is None and time.monotonic() - self._settled < _FRESH:
+            return self._space
+        space = self._find(dim)
+        self._space, self._settled = space, time.monotonic() if space is not None else float("-inf")
+        return space
+
+    def _find(self, dim: int | None) -> Space | None:
+        known = self._store.spaces(self._agent)
+        own = self._meaning.space()
+        if self._meaning.is_named:
+            self._check_own(own, known)
+            return own
+        given = next((space for space in known if space.is_given), None)
+        if given is not None and (own is None or own not in known or dim == given.dim):
+            return given
+        if own is None and known and given is None:
+            self._record(known[0])  # The index knows what the home's record, which is gone, said.
+            return known[0]
+        return own or self._first(dim or self._dim)
+
+    def _first(self, dim: int | None) -> Space | None:
+        """Return the space of the first vector: the embedder's that is at hand, if the dimension is."""
+        embedder = self._meaning.choice().embedder
+        if embedder is not None and dim in (None, embedder.dim):
+            return Space(embedder.id, embedder.dim)
+        return None if dim is None else given_space(dim)
+
+    def _check_own(self, own: Space | None, known: Iterable[Space]) -> None:
+        if own is None or self._store.home_space() is not None:
+            return
+        other = next((space for space in known if not space.is_given and space != own), None)
+        if other is not None:
+            raise SpaceMismatchError(
+                f"agent {self._agent!r} has vectors of {other.id!r:.80} with {other.dim} numbers, not of "
+                f"{own.id!r:.80} with {own.dim}: pass that embedder, or use another agent"
+            )
+
+    def embedder(self) -> Embedder | None:
+        """Return what makes vectors of the space in use; None where nothing at hand does."""
+        if self._meaning.choice().embedder is None:
+            return None
+        space = self.space()
+        embedder = self._meaning.choice().embedder  # Another one, if the space was recorded only now.
+        if embedder is None:
+            return None
+        return embedder if space is not None and space.id == embedder.id else None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the embedder asks a server, so that nobody should wait for it."""
+        return self._meaning.choice().remote
+
+    def reason(self) -> str:
+        """Return why the embedder is used that is, or why there is none, for people."""
+        choice = self._meaning.choice()
+        if choice.embedder is None or self.embedder() is not None:
+            return choice.reason
+        space = self.space()
+        return f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+
+    def check(self, value: Any) -> Vector:
+        """Return a caller's vector as float32 of unit length.
+
+        Raises:
+            TypeError: It is no sequence or array of numbers.
+            InvalidEmbeddingError: It is empty, holds NaN or infinity, or only zeros.
+            EmbeddingDimMismatchError: It has another dimension than the space in use, or than ``dim``.
+        """
+        return self._checked(value)[0]
+
+    def given(self, value: Any) -> Record:
+        """Return a caller's vector as a log line says it; errors as for ``check``."""
+        vector, space = self._checked(value)
+        return encode(space.id, vector)
+
+    def _checked(self, value: Any) -> tuple[Vector, Space]:
+        vector = unit(value)
+        if self._dim is not None:
+            check_dim(len(vector), given_space(self._dim))
+        space = self.space(len(vector)) or given_space(len(vector))
+        check_dim(len(vector), space)
+        return vector, space
+
+    def settle(self, records: Sequence[Record]) -> None:
+        """Bring the vectors that come with records into the agent's space; the first one decides it.
+
+        Raises:
+            EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
+        """
+        dim = next((dim_of(record["embedding"]) for record in records if record.get("embedding")), None)
+        space = self.space(dim)
+        settle(records, space)
+        self._record(space)
+
+    def embed(self, text: str) -> Vector:
+        """Return the vector that the embedder makes of a text.
+
+        Raises:
+            EmbedderUnavailableError: There is no embedder, or it raised.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
+            SpaceMismatchError: The agent's vectors are of another embedder.
+        """
+        from keepstone.embed import embed_texts
+
+        return unit(embed_texts(self._asked(), [text])[0])
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a text to search with; errors as for ``embed``."""
+        from keepstone.embed import embed_query
+
+        return unit(embed_query(self._asked(), text))
+
+    def _asked(self) -> Embedder:
+        embedder = self.embedder()
+        if embedder is None:
+            raise EmbedderUnavailableError(
+                f"there is no embedder to make a vector of the text ({self.reason()}): pass embedding=, or "
+                "embedder=, an object with id, dim, embed_documents(texts) and embed_query(text)"
+            )
+        return embedder
+
+    def keep(self, entry: Entry, vector: Vector) -> None:
+        """Keep the vector that the embedder made of an entry's text."""
+        self._keep([(entry, vector)])
+
+    def _keep(self, made: Sequence[tuple[Entry, Vector]]) -> int:
+        space = self.space()
+        if space is None:
+            return 0
+        self._record(space)
+        return self._store.keep_vectors(self._agent, space.id, made)
+
+    def _record(self, space: Space | None) -> None:
+        if space is not None and not space.is_given:
+            self._meaning.record(space)
+
+    def similar(
+        self, vector: Vector, scope: Scope, limit: int, *, hnsw_from: int = HNSW_FROM
+    ) -> SimilarEntries:
+        """Return the entries in scope whose vectors are nearest, best first, each with its cosine.
+
+        With an embedder, entries that have no vector yet get theirs before. A whole session, or
+        agent, with ``hnsw_from`` vectors is searched by a graph once there is one.
+
+        Raises:
+            StoreError: Vectors cannot be compared now.
+            EmbedderUnavailableError: The embedder raised.
+        """
+        space = self.space(len(vector))
+        if space is None or not limit:
+            return SimilarEntries()
+        self.fill(scope)
+        found = self._store.similar(vector, space.id, scope, limit, hnsw_from)
+        if found.is_due:
+            self.wake()
+        loaded = self._store.load(self._agent, [candidate.key for candidate in found])
+        pairs = ((loaded[near.key], near.score) for near in found if near.key in loaded)
+        return SimilarEntries(pairs, found.searched)
+
+    def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:
+        """Return the vectors of a session's entries, by id, as far as they were given or made."""
+        space = self.space()
+        if space is None or not entries:
+            return {}
+        return self._store.vectors(self._agent, session, space.id, [entry.id for entry in entries])
+
+    def fill(self, scope: Scope) -> None:
+        """Make the vectors of all entries in scope that have none.
+
+        Raises:
+            StoreError: The store cannot tell now which entries have none.
+            EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed``.
+        """
+        embedder = self.embedder()
+        if embedder is not None and self.pending(scope):
+            with self._meaning.turns.soon():
+                for keys in _slices(self.pending(scope), AT_ONCE):
+                    self._make(embedder, keys)
+
+    def wake(self) -> None:
+        """Let the background make what is missing: vectors, or files that make comparing them quicker."""
+        self._meaning.wake(self._agent)
+
+    def pending(self, scope: Scope) -> list[int]:
+        """Return the keys of the entries in scope whose vectors are still to be made, the oldest first."""
+        embedder = self.embedder()
+        return [] if embedder is None else self._store.pending(embedder.id, scope)
+
+    def fill_quickly(self, scope: Scope, first: Iterable[int], seconds: float) -> int:
+        """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
+
+        ``first`` are the keys of those that matter most; then come the newest. Returns how many
+        entries are left without. Errors are those of ``fill``.
+        """
+        embedder = self.embedder()
+        if embedder is None or not self._store.pending(embedder.id, scope):
+            return 0
+        with self._meaning.turns.soon(_PATIENCE) as mine:
+            pending = self._store.pending(embedder.id, scope)
+            began, left = time.monotonic(), len(pending)
+            for keys in _slices(_urgent_first(pending, first)[:AT_ONCE], FEW) if mine else ():
+                kept = self._make(embedder, keys)
+                left -= kept
+                if not kept or time.monotonic() - began >= seconds:
+                    break
+        return left
+
+    def fill_some(self, scope: Scope) -> bool:
+        """Make a few vectors, the oldest first, unless somebody waits for others; False if there is no more.
+
+        Errors are those of ``fill``.
+        """
+        embedder = self.embedder()
+        if embedder is None:
+            return False
+        with self._meaning.turns.later() as mine:
+            if not mine:
+                return True
+            pending = self._store.pending(embedder.id, scope)
+            kept = self._make(embedder, pending[:FEW]) if pending else 0
+            return 0 < kept < len(pending)
+
+    def _make(self, embedder: Embedder, keys: Sequence[int]) -> int:
+        from keepstone.embed import embed_texts
+
+        entries = list(self._store.load(self._agent, keys).values())
+        made = embed_texts(embedder, [entry.text for entry in entries]) if entries else ()
+        return self._keep(list(zip(entries, made, strict=True))) if entries else 0
+
+
+def _slices(keys: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (keys[begin : begin + size] for begin in range(0, len(keys), size))
+
+
+def _urgent_first(pending: Sequence[int], first: Iterable[int]) -> list[int]:
+    wanted = set(first)
+    return [key for key in pending if key in wanted] + [key for key in reversed(pending) if key not in wanted]
+
+
+def dim_of(embedding: Any) -> int | None:
+    """Return the dimension of a log line's embedding."""
+    from keepstone.vector import decode
+
+    found = decode(embedding)
+    return None if found is None else found[0].dim
+
+
+def _dim_of(value: int | None) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"dim must be a whole number, not {type(value).__name__}: {value!r:.80}")
+    if value < 1:
+        raise ValueError(f"dim must be at least 1, not {value}")
+    return value

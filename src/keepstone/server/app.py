@@ -1,0 +1,122 @@
+"""The app put together: the routes, and the guard around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import HTMLResponse
+from starlette.routing import Match
+
+from keepstone.home import Home
+from keepstone.notes import Notes
+from keepstone.server import problems, shapes, sign_in
+from keepstone.server.bodies import Bodies, Limits
+from keepstone.server.gate import Gate
+from keepstone.server.guard import Guard
+from keepstone.server.metrics import Counting, Metrics
+from keepstone.server.origins import LOOPBACK, Origins
+from keepstone.server.routes import agents, entries, files, recall, sessions, upkeep
+from keepstone.server.routes import notes as notes_routes
+from keepstone.server.tokens import Tokens
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+_ABOUT = """Memory for AI agents, over HTTP. The same words, documents and codes as the command's `--json`.
+
+Errors are problem documents (RFC 9457). A part of a path may be any text: encode it, a slash as `%2F`.
+"""
+
+
+def create_app(
+    home: Home,
+    *,
+    tokens: Tokens,
+    notes: Notes | None = None,
+    web: Callable[[FastAPI], None] | None = None,
+    hosts: Collection[str] = LOOPBACK,
+    any_address: bool = False,
+    limits: Limits | None = None,
+) -> FastAPI:
+    """Return the app that serves a home. It does not close the home.
+
+    Args:
+        home: What is served.
+        tokens: Who may come in.
+        notes: The notes of a project and its user; without them there are no routes for notes.
+        web: Adds pages to the app. All of it is behind the guard; a page asks ``signed_in`` what its
+            reader may touch.
+        hosts: The names under which the server is reached.
+        any_address: Whether any IP address is such a name, too.
+        limits: What a request may cost.
+    """
+    app = FastAPI(
+        title="keepstone",
+        version=_version(),
+        description=_ABOUT,
+        docs_url=None,  # Its page would be loaded from elsewhere.
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        generate_unique_id_function=lambda route: route.name,
+        responses=shapes.PROBLEM,
+    )
+    app.state.home, app.state.notes = home, notes
+    app.state.gate, app.state.metrics = Gate(tokens), Metrics()
+    problems.install(app)
+    _add_routes(app, notes, web)
+    app.openapi = lambda: _description(app)  # type: ignore[method-assign]
+    # The last one added is the first one asked.
+    app.add_middleware(Bodies, limits=limits or Limits())
+    app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))
+    app.add_middleware(Counting, metrics=app.state.metrics)
+    return app
+
+
+def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
+    # A route is found by asking one after the other: those that are used most come first.
+    for module in (entries, recall, agents, sessions, files, upkeep):
+        app.include_router(module.router, prefix="/v1")
+    if notes is not None:
+        app.include_router(notes_routes.router, prefix="/v1")
+    app.include_router(sign_in.router)
+    # Pages take whatever is left, and an unknown address of the API is not theirs.
+    app.add_api_route("/v1/{path:path}", _unknown, methods=METHODS, include_in_schema=False)
+    if web is None:
+        app.get("/", include_in_schema=False)(_front)
+    else:
+        web(app)
+
+
+async def _unknown(request: Request) -> Response:
+    """Refuse an address that no route has, or that has one for other methods only."""
+    matches = (route.matches(request.scope)[0] for route in request.app.routes)
+    raise HTTPException(405 if Match.PARTIAL in matches else 404)
+
+
+async def _front() -> Response:
+    return HTMLResponse(
+        "<!doctype html><title>keepstone</title><p>The HTTP API is at <a href='/v1/openapi.json'>/v1</a>.</p>"
+    )
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        parts = schema["components"]
+        parts["schemas"]["Problem"] = shapes.Problem.model_json_schema()
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _version() -> str:
+    try:
+        return version("keepstone")
+    except PackageNotFoundError:
+        return "source"

@@ -1,0 +1,100 @@
+"""What the server counts, in the text format of Prometheus: counts and latencies, no memory and no ids."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds up to which answers are counted together."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Metrics:
+    """The counts. For one thread, that of the event loop."""
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._answers: Counter[tuple[str, str, int]] = Counter()
+        self._seconds: dict[str, float] = {}
+        self._buckets: dict[str, list[int]] = {}
+
+    def record(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answer under the template of its route."""
+        self._answers[method, route, status] += 1
+        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+        self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))[bisect_left(BUCKETS, seconds)] += 1
+
+    def text(self, failures: int) -> str:
+        """Return all counts; ``failures`` is how often somebody came with a wrong token."""
+        return "\n".join([*self._counts(failures), *self._latencies()]) + "\n"
+
+    def _counts(self, failures: int) -> Iterator[str]:
+        yield "# HELP keepstone_http_requests_total Requests that were answered."
+        yield "# TYPE keepstone_http_requests_total counter"
+        for (method, route, status), count in sorted(self._answers.items()):
+            labels = f'method="{method}",route="{route}",status="{status}"'
+            yield f"keepstone_http_requests_total{{{labels}}} {count}"
+        yield "# HELP keepstone_http_requests_in_flight Requests that wait for their answer."
+        yield "# TYPE keepstone_http_requests_in_flight gauge"
+        yield f"keepstone_http_requests_in_flight {self.in_flight}"
+        yield "# HELP keepstone_sign_in_failures_total Tokens and links that opened nothing."
+        yield "# TYPE keepstone_sign_in_failures_total counter"
+        yield f"keepstone_sign_in_failures_total {failures}"
+
+    def _latencies(self) -> Iterator[str]:
+        name = "keepstone_http_request_seconds"
+        yield f"# HELP {name} Seconds from a request to its answer."
+        yield f"# TYPE {name} histogram"
+        for route, buckets in sorted(self._buckets.items()):
+            total = 0
+            for bound, count in zip((*BUCKETS, "+Inf"), buckets, strict=True):
+                total += count
+                yield f'{name}_bucket{{route="{route}",le="{bound}"}} {total}'
+            yield f'{name}_sum{{route="{route}"}} {self._seconds[route]:.6f}'
+            yield f'{name}_count{{route="{route}"}} {total}'
+
+
+class Counting:
+    """ASGI middleware that counts answers."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count the answer to a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._metrics.in_flight += 1
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            self._metrics.in_flight -= 1
+            self._metrics.record(_method(scope), _route(scope), status, time.perf_counter() - began)
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in _METHODS else "other"
+
+
+def _route(scope: Scope) -> str:
+    # The template, never the path: that one holds ids.
+    path = getattr(scope.get("route"), "path", None)
+    if path is None:
+        return "other"
+    return path if path.startswith("/v1") or not scope["path"].startswith("/v1/") else f"/v1{path}"

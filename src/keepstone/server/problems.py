@@ -1,0 +1,119 @@
+"""What goes wrong, as problem documents (RFC 9457), with the codes of docs/json.md and some of HTTP's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from keepstone.failures import FORESEEN, MISSING, WRONG, code_of, message_of
+from keepstone.shown import clipped
+
+MEDIA_TYPE = "application/problem+json"
+_STATUSES: Mapping[str, int] = {
+    "entry_exists": 409,
+    "ambiguous_id": 409,
+    "space_mismatch": 409,
+    "is_a_folder": 409,
+    "lock_timeout": 503,
+    "purge_pending": 503,
+    "embedder_unavailable": 503,
+}
+"""Statuses of single codes; those of their kinds are in ``status_of``."""
+_KEY = 80
+"""Letters of a key that a problem repeats."""
+_RETRIED = frozenset({"lock_timeout", "purge_pending"})
+
+
+class ProblemError(Exception):
+    """Something that only HTTP knows went wrong, such as a missing token."""
+
+    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """Return the response that says so."""
+        return problem(self.status, self.code, str(self), self.headers)
+
+
+def problem(
+    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> Response:
+    """Return a problem document as a response."""
+    document = {
+        "type": f"urn:keepstone:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        **more,
+    }
+    return Response(json.dumps(document), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def status_of(error: BaseException) -> int:
+    """Return the HTTP status that stands for an error.
+
+    Example:
+        >>> status_of(ValueError("limit must not be negative"))
+        400
+    """
+    if isinstance(error, MISSING):
+        return 404
+    return _STATUSES.get(code_of(error), 400 if isinstance(error, WRONG) else 500)
+
+
+def install(app: FastAPI) -> None:
+    """Make an app answer every error with a problem document."""
+    for kind in FORESEEN:
+        app.add_exception_handler(kind, _foreseen)
+    app.add_exception_handler(ProblemError, _own)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _foreseen(_: Request, error: Exception) -> Response:
+    code = code_of(error)
+    return problem(
+        status_of(error), code, message_of(error), {"Retry-After": "1"} if code in _RETRIED else {}
+    )
+
+
+async def _own(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ProblemError)  # noqa: S101  What it is registered for.
+    return error.response()
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  What it is registered for.
+    # The input itself is not repeated: it may be long, and it may be a memory. So may be a key.
+    errors = [{"at": _place(found["loc"]), "message": found["msg"]} for found in error.errors()]
+    detail = "; ".join(f"{found['at']}: {found['message']}" for found in errors[:3])
+    return problem(400, "invalid_argument", detail, errors=errors[:20])
+
+
+def _place(keys: Iterable[object]) -> str:
+    return "/".join(clipped(str(key), _KEY) for key in keys)
+
+
+_CODES = {400: "invalid_argument", 404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
+
+
+async def _of_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  What it is registered for.
+    code = _CODES.get(error.status_code, "http")
+    return problem(error.status_code, code, str(error.detail), error.headers)
+
+
+async def _unforeseen(_: Request, __: Exception) -> Response:
+    # What happened is in the server's log, and nowhere else.
+    return problem(500, "internal", "the server made a mistake; its log says more")

@@ -1,0 +1,185 @@
+"""Entries: a session's, page by page, and each by its id."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from keepstone.documents import entry_document, purged_document, record_document, version_document
+from keepstone.failures import SessionNotFoundError
+from keepstone.line import read_time
+from keepstone.model import Entry, Record
+from keepstone.server import shapes
+from keepstone.server.cursors import DEFAULT, decode, encode
+from keepstone.server.parts import (
+    CursorQuery,
+    EntryName,
+    HolderQuery,
+    LimitQuery,
+    Reading,
+    SessionName,
+    TypesQuery,
+    Writing,
+    answer,
+    responds,
+)
+from keepstone.server.requests import Change, Keys, Link, NewEntries, NewEntry, Purging
+
+router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
+
+_OF_SESSION = "/sessions/{session}/entries"
+_KIND = "entries"
+
+NewestQuery = Annotated[
+    bool, Query(description="Begin with the page of the newest entries, and go back in time from there.")
+]
+AsOfQuery = Annotated[str | None, Query(description="The entries as they were then: RFC 3339, or a date.")]
+ArchivedQuery = Annotated[bool, Query(description="Also entries that were archived for their age.")]
+
+
+@router.get(_OF_SESSION, **responds(shapes.EntryPage))
+def list_entries(
+    memory: Reading,
+    session: SessionName,
+    limit: LimitQuery = DEFAULT,
+    cursor: CursorQuery = None,
+    types: TypesQuery = None,
+    newest: NewestQuery = False,  # noqa: FBT002  A switch in the query.
+    as_of: AsOfQuery = None,
+    archived: ArchivedQuery = False,  # noqa: FBT002  A switch in the query.
+) -> Response:
+    """List the entries of a session; each page has the oldest first."""
+    log = memory.session(session)
+    records = log.records(as_of=as_of, archived=archived)
+    if not records and log.info() is None:
+        raise SessionNotFoundError(memory.slug, session)
+    if types is not None:
+        records = [record for record in records if record["type"] in types]
+    begin, end = _span(records, cursor, limit, newest=newest)
+    page = [record_document(memory.slug, session, record) for record in records[begin:end]]
+    following = None
+    if begin > 0 if newest else end < len(records):
+        edge = records[begin if newest else end - 1]
+        following = encode(_KIND, edge["id"], edge["ts"])
+    return answer({"id": session, "entries": page, "next": following})
+
+
+def _span(records: Sequence[Record], cursor: str | None, limit: int, *, newest: bool) -> tuple[int, int]:
+    if cursor is None:
+        at = len(records) if newest else 0
+    else:
+        at = _place(records, *decode(_KIND, cursor, (str, str)), before=newest)
+    return (max(0, at - limit), at) if newest else (at, min(len(records), at + limit))
+
+
+def _place(records: Sequence[Record], entry_id: str, ts: str, *, before: bool) -> int:
+    """Return where a page begins, or with ``before`` ends, that follows one that had this entry at its edge.
+
+    Where the entry has gone meanwhile its time tells: one of the same time may come twice, none is missed.
+    """
+    found = next((place for place, record in enumerate(records) if record["id"] == entry_id), None)
+    if found is not None:
+        return found if before else found + 1
+    moment = read_time(ts)
+    if moment is None:
+        raise ValueError("the cursor is none of this list: begin without one")
+    return (bisect_right if before else bisect_left)(records, moment, key=_moment)
+
+
+def _moment(record: Record) -> datetime:
+    return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
+
+
+@router.post(_OF_SESSION, **responds(shapes.Entry, 201))
+def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
+    """Add an entry. When the answer comes, it is on the disk; with an id of yours a retry stores it once."""
+    return answer(entry_document(memory.session(session).add_many([_item(body)])[0]), 201)
+
+
+@router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201))
+def add_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
+    """Add many entries with one write: all of them, or none."""
+    return answer(_entries(memory.session(session).add_many(map(_item, body.items))), 201)
+
+
+@router.put(_OF_SESSION + "/{entry}", **responds(shapes.Entry))
+def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: NewEntry) -> Response:
+    """Add an entry with this id, or replace type and payload of the one that has it."""
+    if body.id not in (None, entry):
+        raise ValueError(f"the path names entry {entry!r:.80} and the body {body.id!r:.80}: leave one out")
+    return answer(entry_document(memory.session(session).put(_item(body) | {"id": entry})))
+
+
+def _item(body: Keys) -> dict[str, Any]:
+    given = body.keys()
+    # The vector comes last in the line, where it is least in the way of people who read it.
+    vector = {"embedding": given.pop("embedding")} if "embedding" in given else {}
+    return {
+        key: value for key, value in given.items() if value is not None or key not in Keys.model_fields
+    } | vector
+
+
+@router.get("/entries/{entry}", **responds(shapes.Entry))
+def get_entry(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
+    """Show an entry."""
+    return answer(entry_document(memory.get(entry, holder)))
+
+
+@router.patch("/entries/{entry}", **responds(shapes.Entry))
+def update_entry(memory: Writing, entry: EntryName, body: Change, holder: HolderQuery = None) -> Response:
+    """Change an entry. What it was before stays in its history."""
+    return answer(entry_document(memory.update(entry, holder, **body.keys())))
+
+
+@router.delete("/entries/{entry}", **responds(shapes.Deleted))
+def delete_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
+    """Delete an entry: hide it. Its history keeps it; purge removes its bytes as well."""
+    memory.delete(entry, holder)
+    return answer({"id": entry, "deleted": True})
+
+
+@router.post("/entries/{entry}/purge", **responds(shapes.Purged))
+def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
+    """Remove every byte of an entry, history and index included. This cannot be undone."""
+    memory.purge(entry, holder)
+    return answer({"id": entry, "purged": True})
+
+
+@router.post("/purge", **responds(shapes.PurgedEntries))
+def purge_matching(memory: Writing, body: Purging) -> Response:
+    """Remove every byte of the entries, sessions and files that hold a text, or list them."""
+    found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
+    return answer(purged_document(found, dry_run=body.dry_run))
+
+
+@router.get("/entries/{entry}/history", **responds(shapes.Versions))
+def entry_history(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
+    """Show what an entry was over time, the oldest version first."""
+    versions = memory.history(entry, holder)
+    return answer({"versions": [version_document(version) for version in versions]})
+
+
+DepthQuery = Annotated[int, Query(ge=1, le=10, description="How many links to follow.")]
+RelQuery = Annotated[str | None, Query(description="Only links of this relation.")]
+
+
+@router.get("/entries/{entry}/related", **responds(shapes.Entries))
+def related_entries(
+    memory: Reading, entry: EntryName, rel: RelQuery = None, depth: DepthQuery = 1
+) -> Response:
+    """List the entries linked with one, in either direction, the nearest first."""
+    return answer(_entries(memory.related(entry, rel, depth)))
+
+
+@router.post("/entries/{entry}/links", **responds(shapes.Entry))
+def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
+    """Say that an entry stands in a relation to another, and show it as it is then."""
+    return answer(entry_document(memory.link(entry, body.to, body.rel)))
+
+
+def _entries(found: Sequence[Entry]) -> dict[str, Any]:
+    return {"entries": [entry_document(entry) for entry in found]}

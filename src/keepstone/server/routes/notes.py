@@ -1,0 +1,97 @@
+"""``/v1/notes``: the notes of the project that the server was started for, and of its user."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from keepstone.documents import note_document, saved_document
+from keepstone.failures import NoteNotFoundError
+from keepstone.notes import TYPES, MemoryEntry, Notes
+from keepstone.server import shapes
+from keepstone.server.parts import access_of, answer, responds
+from keepstone.server.requests import ChangedNote, Deduplication, NamedNote, NewNote, NoteType
+
+router = APIRouter(prefix="/notes", tags=["notes"])
+
+
+async def _reading(request: Request) -> Notes:
+    access_of(request).check_home()
+    notes = request.app.state.notes
+    assert isinstance(notes, Notes)  # noqa: S101  create_app adds these routes only with notes.
+    return notes
+
+
+async def _writing(request: Request) -> Notes:
+    notes = await _reading(request)
+    access_of(request).check_write()
+    return notes
+
+
+NotesReading = Annotated[Notes, Depends(_reading)]
+NotesWriting = Annotated[Notes, Depends(_writing)]
+TypeQuery = Annotated[
+    NoteType | None, Query(alias="type", description="Only the project's, or only the user's.")
+]
+
+
+@router.get("", **responds(shapes.Notes))
+def list_notes(notes: NotesReading, kind: TypeQuery = None) -> Response:
+    """List the notes, the project's and then the user's, each with its line."""
+    return answer({"notes": [note_document(note) for note in notes.entries(kind)]})
+
+
+@router.post("", **responds(shapes.SavedNote))
+def add_note(notes: NotesWriting, body: NewNote) -> Response:
+    """Save a note. One that says what its file already says is not written."""
+    return answer(saved_document(notes.add(body.text, body.type, body.line)))
+
+
+@router.put("", **responds(shapes.SavedNote))
+def change_note(notes: NotesWriting, body: ChangedNote) -> Response:
+    """Let a note say something else, where it stands. What another note says already is not written."""
+    result = notes.replace(_named(notes, body.note), body.text)
+    if result is None:
+        raise NoteNotFoundError(body.note.content)
+    return answer(saved_document(result))
+
+
+@router.post("/remove", **responds(shapes.RemovedNote))
+def remove_note(notes: NotesWriting, body: NamedNote) -> Response:
+    """Remove a note, with its continuation lines and nothing else. One that has moved is found."""
+    note = _named(notes, body)
+    if not notes.remove(note):
+        raise NoteNotFoundError(body.content)
+    return answer({"removed": True, "note": note_document(note)})
+
+
+def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
+    found = [note for note in notes.entries(named.type) if note.content == named.content]
+    if not found:
+        raise NoteNotFoundError(named.content)
+    return min(found, key=lambda note: abs(note.line - named.line))
+
+
+@router.post("/dedupe", **responds(shapes.RemovedNotes))
+def dedupe_notes(notes: NotesWriting, body: Deduplication) -> Response:
+    """Remove notes that say the same as an earlier one of their file."""
+    return answer({"dry_run": False, "notes": [note_document(note) for note in notes.deduplicate(body.type)]})
+
+
+@router.get("/files", **responds(shapes.NotesFiles))
+def files_of_notes(notes: NotesReading) -> Response:
+    """Say how large the two files are, and what files for other agents in the project's folder hold."""
+    files = [{"type": kind, "size": notes.size(kind)} for kind in TYPES]
+    others = [{"path": other.path, "text": other.text, "is_cut": other.is_cut} for other in notes.others()]
+    return answer({"files": files, "others": others})
+
+
+BudgetQuery = Annotated[int | None, Query(ge=0, description="The most tokens it may have.")]
+AboutQuery = Annotated[str | None, Query(description="Notes with these words first, where not all fit.")]
+
+
+@router.get("/prompt", **responds(shapes.Text))
+def prompt_of_notes(notes: NotesReading, budget: BudgetQuery = None, query: AboutQuery = None) -> Response:
+    """Return the block that brings the notes into a system prompt."""
+    return answer({"text": notes.prompt(budget, query)})

@@ -1,0 +1,37 @@
+"""``recall`` and ``context``: finding what was remembered."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from keepstone.context import counter_of
+from keepstone.documents import context_document, hits_document
+from keepstone.notes import Notes
+from keepstone.server import shapes
+from keepstone.server.parts import Reading, access_of, answer, responds
+from keepstone.server.requests import ContextQuery, RecallQuery
+
+router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
+
+
+@router.post("/recall", **responds(shapes.Recall))
+def recall(memory: Reading, body: RecallQuery) -> Response:
+    """Search the agent's memory, the best hits first, each with the reasons."""
+    return answer(hits_document(memory.recall(**dict(body))))
+
+
+@router.post("/context", **responds(shapes.Context))
+def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
+    """Return the block of memory that goes into a system prompt."""
+    notes = _notes_of(request) if body.notes else None
+    counter = None if body.count_as is None else counter_of(body.count_as)
+    block = memory.context(body.query, budget=body.budget, notes=notes, counter=counter, window=body.window)
+    return answer(context_document(block))
+
+
+def _notes_of(request: Request) -> Notes:
+    access_of(request).check_home()
+    notes = request.app.state.notes
+    if not isinstance(notes, Notes):
+        raise ValueError("this server has no notes: leave notes out")  # noqa: TRY004  The request is wrong.
+    return notes

@@ -1,0 +1,110 @@
+"""``/v1/agents/{agent}/sessions``: the logs of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from keepstone.decay import Faded
+from keepstone.documents import session_document
+from keepstone.failures import SessionNotFoundError
+from keepstone.line import format_time
+from keepstone.model import SessionInfo
+from keepstone.server import shapes
+from keepstone.server.cursors import DEFAULT, decode, encode, page_of
+from keepstone.server.parts import CursorQuery, LimitQuery, Reading, SessionName, Writing, answer, responds
+from keepstone.server.requests import Compaction, Increments
+
+router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
+
+Order = Literal["modified", "id"]
+OrderQuery = Annotated[
+    Order,
+    Query(
+        description="`modified`: the one that changed last first. `id`: an order that stays while others "
+        "write, so that going through all pages misses none."
+    ),
+]
+
+
+@router.get("", **responds(shapes.SessionPage))
+def list_sessions(
+    memory: Reading, limit: LimitQuery = DEFAULT, cursor: CursorQuery = None, order: OrderQuery = "modified"
+) -> Response:
+    """List the sessions."""
+    last = None if cursor is None else decode(order, cursor, (str, str))
+    page, end = page_of(_behind(memory.sessions(), order, last), limit)
+    following = None if end is None else encode(order, *_key(end, order))
+    return answer({"sessions": [session_document(info) for info in page], "next": following})
+
+
+def _behind(infos: Iterable[SessionInfo], order: Order, last: list[str] | None) -> list[SessionInfo]:
+    """Return the sessions in order, from the one behind a place on."""
+    keyed = sorted(((_key(info, order), info) for info in infos), key=lambda pair: pair[0])
+    if order == "modified":
+        keyed.reverse()
+        return [info for key, info in keyed if last is None or key < last]
+    return [info for key, info in keyed if last is None or key > last]
+
+
+def _key(info: SessionInfo, order: Order) -> list[str]:
+    return [format_time(info.modified) if order == "modified" else "", info.id]
+
+
+@router.post("", **responds(shapes.NewSession, 201))
+def new_session(memory: Writing) -> Response:
+    """Start a session with an id of its own. One with an id of yours begins with its first entry."""
+    return answer({"id": memory.new_session().id}, 201)
+
+
+@router.get("/{session}", **responds(shapes.CountedSession))
+def show_session(memory: Reading, session: SessionName) -> Response:
+    """Show a session: its last change, its size and how many entries it has."""
+    log = memory.session(session)
+    info = log.info()
+    if info is None:
+        raise SessionNotFoundError(memory.slug, session)
+    return answer({**session_document(info), "entries": log.entry_count()})
+
+
+@router.delete("/{session}", **responds(shapes.Removed))
+def remove_session(memory: Writing, session: SessionName) -> Response:
+    """Delete a session with everything in it, archive included. This cannot be undone."""
+    if not memory.session(session).remove():
+        raise SessionNotFoundError(memory.slug, session)
+    return answer({"id": session, "removed": True})
+
+
+@router.post("/{session}/clear", **responds(shapes.Cleared))
+def clear_session(memory: Writing, session: SessionName) -> Response:
+    """Empty a session to zero bytes, archive included. This cannot be undone."""
+    if not memory.session(session).clear():
+        raise SessionNotFoundError(memory.slug, session)
+    return answer({"id": session, "cleared": True})
+
+
+@router.post("/{session}/drop", **responds(shapes.Dropped))
+def drop_session(memory: Writing, session: SessionName) -> Response:
+    """Delete a session and keep a mark that it was dropped. A missing one had no entries."""
+    return answer({"id": session, "dropped": memory.session(session).drop()})
+
+
+@router.post("/{session}/count", **responds(shapes.Counted))
+def count_accesses(memory: Writing, session: SessionName, body: Increments) -> Response:
+    """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts."""
+    done = memory.session(session).count(body.increments, wait=body.wait)
+    return answer({"id": session, "counted": done})
+
+
+@router.post("/{session}/compact", **responds(shapes.Compacted))
+def compact_session(memory: Writing, session: SessionName, body: Compaction) -> Response:
+    """Shorten a session's log: old versions and deleted entries move to its archive."""
+    log = memory.session(session)
+    if log.info() is None:
+        raise SessionNotFoundError(memory.slug, session)
+    faded = Faded(datetime.now(UTC)) if body.archive else None
+    saved = log.compact(faded)
+    return answer({"sessions": 1, "saved_bytes": saved, "archived": faded.count if faded else 0})

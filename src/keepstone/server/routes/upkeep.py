@@ -1,0 +1,100 @@
+"""Looking after the home and the server: health, doctor, indexes, metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import make_archive, rmtree
+from tempfile import mkdtemp
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse
+
+from keepstone.documents import finding_document
+from keepstone.errors import EmbedderUnavailableError
+from keepstone.home import Home
+from keepstone.model import Finding
+from keepstone.server import shapes
+from keepstone.server.metrics import MEDIA_TYPE
+from keepstone.server.parts import HomeReading, HomeWriting, answer, responds
+from keepstone.server.requests import Examination, Indexing
+
+router = APIRouter(tags=["upkeep"])
+
+
+@router.get("/health", openapi_extra={"security": []}, **responds(shapes.Health))
+async def health() -> Response:
+    """Say that the server answers. This needs no token."""
+    return answer({"status": "ok"})
+
+
+DeepQuery = Annotated[
+    bool, Query(description="Compare every row of the indexes with the logs, too, and look for all secrets.")
+]
+
+
+@router.get("/doctor", **responds(shapes.Doctor))
+def doctor(home: HomeReading, deep: DeepQuery = False) -> Response:  # noqa: FBT002  A switch in the query.
+    """Look for damage and say what to do about it."""
+    return _found(home.doctor(deep=deep))
+
+
+@router.post("/doctor", **responds(shapes.Doctor))
+def mend(home: HomeWriting, body: Examination) -> Response:
+    """Look for damage and, with `fix`, mend what can be mended; what was done comes first."""
+    return _found(home.doctor(deep=body.deep, fix=body.fix))
+
+
+def _found(findings: list[Finding]) -> Response:
+    healthy = all(finding.level != "error" for finding in findings)
+    return answer({"healthy": healthy, "findings": [finding_document(finding) for finding in findings]})
+
+
+@router.get(
+    "/backup",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/zip": {}}, "description": "Done."}},
+)
+def backup(home: HomeReading) -> Response:
+    """Return a copy of the home as a ZIP file, made and checked while others may go on writing.
+
+    Unpacked, it is a home: without indexes, which are made anew, and without tokens.
+    """
+    folder = mkdtemp(prefix="keepstone-backup-")
+    forget = BackgroundTask(rmtree, folder, ignore_errors=True)
+    try:
+        home.backup(Path(folder, "home"))
+        packed = make_archive(str(Path(folder, "packed")), "zip", Path(folder, "home"))
+    except BaseException:
+        rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(packed, filename="keepstone-home.zip", background=forget)
+
+
+@router.post("/index", **responds(shapes.Index))
+def index(home: HomeWriting, body: Indexing) -> Response:
+    """Bring the indexes up to date with the logs, and make the vectors that entries lack."""
+    sessions = home.rebuild() if body.rebuild else None
+    if not body.rebuild:
+        home.sync()
+    made = home.reembed(body.re_embed) if body.re_embed is not None else _embedded(home)
+    return answer({"rebuilt": body.rebuild, "sessions": sessions, "vectors_made": made})
+
+
+def _embedded(home: Home) -> int | None:
+    try:
+        return home.embed()
+    except EmbedderUnavailableError:
+        return None
+
+
+@router.get(
+    "/metrics",
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Done."}},
+)
+async def metrics(request: Request, _: HomeReading) -> Response:
+    """Return counts and latencies in the text format of Prometheus; no memory and no ids are in them."""
+    state = request.app.state
+    return Response(state.metrics.text(state.gate.failures.total), media_type=MEDIA_TYPE)

@@ -1,0 +1,214 @@
+"""The tokens that open the server: made once, shown once, kept hashed in a file of the home."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from keepstone.arguments import Clock, system_clock
+from keepstone.confine import WINDOWS, Folder, border, sync_file, write_all
+from keepstone.errors import StoreError
+from keepstone.layout import TOKENS, TOKENS_LOCK, TOKENS_TEMPORARY, Layout, layout_of
+from keepstone.line import format_time, read_time
+from keepstone.lock import Lock
+
+PREFIX = "kst_"
+"""How every token begins, so that programs that look for lost secrets know one."""
+_BITS = 256
+_ID_BYTES = 4
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What the home keeps of a token: all but the secret itself."""
+
+    id: str
+    """Names the token in lists; no secret."""
+    digest: str
+    """The SHA-256 of the secret, in hexadecimal."""
+    agents: tuple[str, ...] | None
+    """The agents it is for; None for all, and for what belongs to the whole home."""
+    read_only: bool
+    created: datetime
+    expires: datetime | None
+    """From when it opens nothing any more; None for never."""
+
+
+class Tokens:
+    """The tokens of one home. Threads and processes may share the file: each change is made under a lock.
+
+    Example:
+        >>> secret, token = Tokens(Path(".work-agent")).create(agents=["coder"], read_only=True)
+        >>> Tokens(Path(".work-agent")).holder(secret).agents
+        ('coder',)
+    """
+
+    def __init__(self, root: Path, layout: str | Layout = "default", *, clock: Clock = system_clock) -> None:
+        self._root = root
+        self._file = str(root / TOKENS)
+        self._layout = layout_of(layout)
+        self._clock = clock
+        self._seen: tuple[_Version, list[Token]] | None = None
+
+    def create(
+        self,
+        agents: Sequence[str] | None = None,
+        *,
+        read_only: bool = False,
+        lifetime: timedelta | None = None,
+    ) -> tuple[str, Token]:
+        """Make a token and return its secret, which is kept nowhere, with what is kept.
+
+        Args:
+            agents: The slugs of the agents it is for; all, and the home itself, if not given.
+            read_only: Whether it may change nothing.
+            lifetime: How long it is of use; for ever if not given.
+
+        Raises:
+            InvalidAgentIdError: An agent is no slug.
+            ValueError: No agent is named, or the lifetime is not positive.
+        """
+        if agents is not None and not agents:
+            raise ValueError("name at least one agent, or none to allow all")
+        if lifetime is not None and lifetime <= timedelta():
+            raise ValueError(f"a token must live for some time, not {lifetime}")
+        slugs = None if agents is None else tuple(sorted({self._layout.check_agent(name) for name in agents}))
+        secret = PREFIX + secrets.token_urlsafe(_BITS // 8)
+        now = self._clock()
+        expires = None if lifetime is None else now + lifetime
+        token = Token(secrets.token_hex(_ID_BYTES), _digest(secret), slugs, read_only, now, expires)
+        self._change(lambda tokens: [*tokens, token])
+        return secret, token
+
+    def all(self) -> list[Token]:
+        """Return all tokens, expired ones too, the oldest first.
+
+        Raises:
+            StoreError: The file is damaged, or others than its owner may write to it.
+        """
+        if self._seen is not None and self._seen[0] == self._version_now():
+            return self._seen[1]
+        try:
+            with Folder(self._root) as folder:
+                return self._read(folder)
+        except FileNotFoundError:
+            return []
+
+    def revoke(self, id: str) -> bool:  # noqa: A002  The word of the list.
+        """Remove a token by its id, so that it opens nothing from now on; False if there is none."""
+        if all(token.id != id for token in self.all()):
+            return False
+        self._change(lambda tokens: [token for token in tokens if token.id != id])
+        return True
+
+    def holder(self, secret: str) -> Token | None:
+        """Return the token that a secret is of; None if it is of none, or of one that has expired."""
+        digest = _digest(secret)
+        # Every token is compared, each in constant time: how long this takes tells nothing of a secret.
+        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
+        return found[0] if found and self._is_alive(found[0]) else None
+
+    def alive(self) -> list[Token]:
+        """Return the tokens that have not expired."""
+        return [token for token in self.all() if self._is_alive(token)]
+
+    def _is_alive(self, token: Token) -> bool:
+        return token.expires is None or self._clock() < token.expires
+
+    def _version_now(self) -> _Version | None:
+        """Tell with one look, at every request, whether the file is still the one that was read."""
+        try:
+            return _version(os.lstat(self._file))
+        except OSError:
+            return None
+
+    def _read(self, folder: Folder) -> list[Token]:
+        with border(folder.path, TOKENS), os.fdopen(folder.open(TOKENS, os.O_RDONLY), "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not WINDOWS and status.st_mode & _OTHERS_MAY_WRITE:
+                raise StoreError(
+                    f"{folder.path / TOKENS} may be written by others: chmod 600 it, then try again"
+                )
+            tokens = _parsed(stream.read(), folder.path / TOKENS)
+        self._seen = (_version(status), tokens)
+        return tokens
+
+    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+        with (
+            Folder(self._root, create=True) as folder,
+            closing(Lock(folder, TOKENS_LOCK)) as lock,
+            lock.hold(),
+        ):
+            try:
+                tokens = self._read(folder)
+            except FileNotFoundError:
+                tokens = []
+            _write(folder, change(tokens))
+
+
+def _version(status: os.stat_result) -> _Version:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _write(folder: Folder, tokens: Sequence[Token]) -> None:
+    document = {"version": 1, "tokens": [_record(token) for token in tokens]}
+    with suppress(FileNotFoundError):
+        folder.unlink(TOKENS_TEMPORARY)
+    fd = folder.open(TOKENS_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        write_all(fd, json.dumps(document, indent=1).encode("ascii") + b"\n")
+        sync_file(fd)
+    finally:
+        os.close(fd)
+    folder.replace(TOKENS_TEMPORARY, TOKENS)
+    folder.sync()
+
+
+def _record(token: Token) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "sha256": token.digest,
+        "agents": None if token.agents is None else list(token.agents),
+        "read_only": token.read_only,
+        "created": format_time(token.created),
+        "expires": None if token.expires is None else format_time(token.expires),
+    }
+
+
+def _parsed(raw: bytes, path: Path) -> list[Token]:
+    try:
+        return [_token(record) for record in json.loads(raw)["tokens"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path} is damaged, so nobody is let in: remove it, then keepstone token create"
+        ) from error
+
+
+def _token(record: dict[str, Any]) -> Token:
+    agents, read_only, expires = record["agents"], record["read_only"], record["expires"]
+    created, until = read_time(record["created"]), None if expires is None else read_time(expires)
+    if created is None or (until is None) != (expires is None) or not isinstance(read_only, bool):
+        raise ValueError("not a token")
+    if agents is not None and not (
+        isinstance(agents, list) and all(isinstance(slug, str) for slug in agents)
+    ):
+        raise TypeError("not a list of agents")
+    slugs = None if agents is None else tuple(agents)
+    return Token(str(record["id"]), str(record["sha256"]), slugs, read_only, created, until)
+
+
+def _digest(secret: str) -> str:
+    # A secret of 256 random bits needs no slow hash: there is nothing to guess.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,150 @@
+"""Session logs behind the memory adapter interface of VoltAgent: save, load, clear, list."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from keepstone.home import Home
+from keepstone.home import open as open_home
+from keepstone.line import RESERVED, instant
+from keepstone.model import Record, SessionInfo
+
+logger = logging.getLogger("keepstone.debugger")
+
+
+class Debugger(Protocol):
+    """Something that is told what happens to memory."""
+
+    def log(self, event: dict[str, Any]) -> object:
+        """Take one event."""
+
+
+class MemoryAdapter:
+    """One agent's session logs. Each event is one line of its session's NDJSON file.
+
+    Args:
+        root: The home, or its folder; logs lie in ``agents/<slug>/memory/sessions`` below it.
+        agent: The agent whose memory this is. Another agent's cannot be reached from here.
+        debugger: Told of every clear: a callable, or an object with ``log``. The logger
+            ``keepstone.debugger`` is told in any case.
+
+    Example:
+        >>> memory = MemoryAdapter()
+        >>> session = memory.new_session()
+        >>> memory.save({"role": "user", "content": "Hi"})
+        >>> memory.load(session, {"limit": 1})[0]["content"]
+        'Hi'
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | Home = ".work-agent",
+        agent: str = "default",
+        *,
+        debugger: Debugger | Callable[[dict[str, Any]], object] | None = None,
+    ) -> None:
+        """Open the home; nothing is written before the first save."""
+        self._debugger = debugger
+        self._home = root if isinstance(root, Home) else open_home(root)
+        self._agent = self._home.agent(agent)
+        self._session_id: str | None = None
+
+    def for_agent(self, slug: str) -> MemoryAdapter:
+        """Return an adapter for another agent of the same home, with no session begun."""
+        return MemoryAdapter(self._home, slug, debugger=self._debugger)
+
+    def new_session(self) -> str:
+        """Begin a session with an empty log, make it the one that ``save`` uses, and return its id."""
+        self._session_id = self._agent.new_session().id
+        return self._session_id
+
+    def save(self, event: Mapping[str, Any], session_id: str | None = None) -> dict[str, Any]:
+        """Append an event to a session's log and return it as ``load`` will.
+
+        Without ``session_id`` it goes to the session begun last, or a new one. An
+        event keeps its own ``id``, ``type`` and ``ts``; one with an id that the session
+        already holds takes the place of that event.
+
+        Raises:
+            TypeError, ValueError: The event has no JSON form; nothing was written.
+        """
+        if not isinstance(event, Mapping):
+            raise TypeError(f"an event must be a mapping, not {type(event).__name__}: {event!r:.80}")
+        if session_id is None:
+            session_id = self._session_id or self.new_session()
+        item = _wrapped(event) if _needs_wrapping(event) else event
+        return _event(self._agent.session(session_id).put(item).as_dict())
+
+    def load(self, session_id: str, options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Return a session's events, oldest first; ``{"limit": N}`` keeps the newest N.
+
+        A missing session has none.
+        """
+        unknown = set(options or ()) - {"limit"}
+        if unknown:
+            raise ValueError(f"unknown option {min(unknown)!r}: load takes {{'limit': N}}")
+        limit = options.get("limit") if options else None
+        return [_event(entry.as_dict()) for entry in self._agent.session(session_id).entries(limit=limit)]
+
+    def list(self) -> list[SessionInfo]:
+        """Return id, last change and size of every session, the one changed last first."""
+        return self._agent.sessions()
+
+    def clear(self, session_id: str) -> bool:
+        """Empty a session's log to zero bytes and tell the debugger; False if it is missing."""
+        session = self._agent.session(session_id)
+        info = session.info()
+        if info is None or not session.clear():
+            return False
+        self._report(
+            {"event": "memory.clear", "agent": self._agent.slug, "session": session_id, "bytes": info.size}
+        )
+        return True
+
+    def delete(self, session_id: str) -> bool:
+        """Remove a session and every byte of it; False if it is missing."""
+        if session_id == self._session_id:
+            self._session_id = None
+        return self._agent.session(session_id).remove()
+
+    def _report(self, event: dict[str, Any]) -> None:
+        logger.info("memory.clear agent=%(agent)s session=%(session)s bytes=%(bytes)d", event)
+        if callable(self._debugger):
+            self._debugger(event)
+        elif self._debugger is not None:
+            self._debugger.log(event)
+
+
+def _needs_wrapping(event: Mapping[str, Any]) -> bool:
+    """Tell whether an event has keys that would mean something else in a log line."""
+    if "data" in event or any(key in RESERVED for key in event):
+        return True
+    texts = all(isinstance(event[key], str) and event[key] for key in ("id", "type") if key in event)
+    return (
+        not texts
+        or not isinstance(event.get("text", ""), str)
+        or ("ts" in event and not _is_instant(event["ts"]))
+    )
+
+
+def _is_instant(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(instant(value))
+    except ValueError:
+        return False
+
+
+def _wrapped(event: Mapping[str, Any]) -> Record:
+    head = {key: event[key] for key in ("id", "type") if isinstance(event.get(key), str) and event[key]}
+    if _is_instant(event.get("ts")):
+        head["ts"] = event["ts"]
+    return {**head, "data": event}
+
+
+def _event(line: Record) -> dict[str, Any]:
+    """Return a line's event as it was saved: what had to be wrapped without its envelope."""
+    data = line.get("data")
+    return dict(data) if isinstance(data, dict) and _needs_wrapping(data) else line

@@ -1,0 +1,205 @@
+"""Files of agents for a tool executor, under the names that its tools have."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from keepstone import home
+from keepstone.errors import (
+    AccessDeniedError,
+    AgentNotFoundError,
+    InvalidAgentIdError,
+    IsAFolderError,
+    KeepstoneError,
+    MemoryFileNotFoundError,
+    NotTextError,
+    PathEscapeError,
+)
+from keepstone.layout import LAYOUTS
+from keepstone.store.base import Files
+
+_LOG = logging.getLogger("keepstone.files")
+
+_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (PathEscapeError, "path_escape"),
+    (MemoryFileNotFoundError, "file_not_found"),
+    (InvalidAgentIdError, "invalid_agent"),
+    (AgentNotFoundError, "agent_not_found"),
+    (AccessDeniedError, "permission_denied"),
+    (NotTextError, "not_text"),
+    (IsAFolderError, "is_a_directory"),
+    (ValueError, "invalid_argument"),
+    (TypeError, "invalid_argument"),
+    (KeepstoneError, "store_error"),
+)
+"""Which code ``call`` answers for which error: the first that fits."""
+
+_READ = ("agent_instance_id", "path")
+_WRITE = (*_READ, "content")
+_TOOLS = {
+    "read_agent_memory_file": ("Read a file of an agent's memory.", _READ),
+    "write_agent_memory_file": ("Write a file of an agent's memory; it replaces what was there.", _WRITE),
+    "append_to_agent_memory_file": ("Append to a file of an agent's memory, or make it.", _WRITE),
+}
+"""Each tool, which is a method of the service, with its description and its arguments."""
+
+_ARGUMENTS = {
+    "agent_instance_id": "Id of the agent whose memory it is.",
+    "path": "Relative path of the file, such as plans/today.md.",
+    "content": "The text; it is kept exactly.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What a write or append did."""
+
+    path: str
+    """The file's path, relative to the agent's folder, with ``/``."""
+    bytes: int
+    """How many bytes this call wrote."""
+
+
+class AgentMemoryService:
+    """Read, write and append to the files that agents keep as their memory.
+
+    The files of an agent lie in ``{app_cache_dir}/agent_memory/{agent_instance_id}/``, which its first write
+    makes. ``known_agents`` says which agents there are: a collection of ids, or a function that tells for one
+    id; without it every valid id is known.
+
+    Every method raises, before anything is touched, InvalidAgentIdError or AgentNotFoundError for the agent,
+    PathEscapeError for a path that would leave the agent's folder and ValueError or TypeError for a
+    malformed argument; and AccessDeniedError or StoreError where the system is in the way.
+
+    Example:
+        >>> service = AgentMemoryService("cache")
+        >>> service.write_agent_memory_file("coder-1", "notes.md", "Use pnpm.")
+        FileResult(path='notes.md', bytes=9)
+        >>> service.read_agent_memory_file("coder-1", "notes.md")
+        'Use pnpm.'
+    """
+
+    def __init__(
+        self,
+        app_cache_dir: str | Path,
+        *,
+        known_agents: Collection[str] | Callable[[str], bool] | None = None,
+    ) -> None:
+        if isinstance(known_agents, str) or not (
+            callable(known_agents) or isinstance(known_agents, Collection | None)
+        ):
+            raise TypeError(f"known_agents is a collection of ids or a function, not {known_agents!r:.80}")
+        self._home = home.open(app_cache_dir, layout="cache")
+        self._known_agents = known_agents
+
+    def read_agent_memory_file(self, agent_instance_id: str, path: str) -> str:
+        """Return the content of one of the agent's files.
+
+        Raises:
+            MemoryFileNotFoundError: the agent has no such file.
+            NotTextError: the file is not UTF-8.
+            IsAFolderError: the path names a folder.
+        """
+        content = self._files(agent_instance_id).read(path)
+        _tell("read", agent_instance_id, path, len(content.encode()))
+        return content
+
+    def write_agent_memory_file(self, agent_instance_id: str, path: str, content: str) -> FileResult:
+        """Give one of the agent's files this content, whether it exists or not: all of it, or none.
+
+        Raises:
+            IsAFolderError: the path names a folder.
+        """
+        written = self._files(agent_instance_id).write(path, content)
+        _tell("write", agent_instance_id, path, written)
+        return FileResult(path, written)
+
+    def append_to_agent_memory_file(self, agent_instance_id: str, path: str, content: str) -> FileResult:
+        """Put content behind what one of the agent's files has; without such a file, make it.
+
+        Raises:
+            IsAFolderError: the path names a folder.
+        """
+        written = self._files(agent_instance_id).append(path, content)
+        _tell("append", agent_instance_id, path, written)
+        return FileResult(path, written)
+
+    def tools(self) -> list[dict[str, Any]]:
+        """Return the three tools for a model, each with ``name``, ``description`` and ``input_schema``."""
+        return [_definition(name, description, names) for name, (description, names) in _TOOLS.items()]
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a model asked for, and answer with JSON in place of an error.
+
+        The answer is ``{"ok": True, "content": …}`` for a read, ``{"ok": True, "path": …, "bytes": …}`` for a
+        write or append, else ``{"ok": False, "error": {"code": …, "message": …}}``. Codes are path_escape,
+        file_not_found, invalid_agent, agent_not_found, permission_denied, not_text, is_a_directory,
+        invalid_argument, unknown_tool, and store_error where the disk or a lock failed.
+
+        Example:
+            >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "notes.md"})
+            {'ok': True, 'content': 'Use pnpm.'}
+        """
+        # A list compares where a dictionary would hash, which fails for some of what a model may send.
+        if tool not in list(_TOOLS):
+            return _failure("unknown_tool", f"{tool!r:.80} is no tool; take one of {', '.join(_TOOLS)}")
+        try:
+            _check_arguments(arguments, _TOOLS[tool][1])
+            answer: str | FileResult = getattr(self, tool)(**arguments)
+        except (KeepstoneError, ValueError, TypeError) as error:
+            code = next(code for kind, code in _CODES if isinstance(error, kind))
+            return _failure(code, str(error))
+        return {"ok": True, **(asdict(answer) if isinstance(answer, FileResult) else {"content": answer})}
+
+    def close(self) -> None:
+        """Close the home below; the service is of no use afterwards."""
+        self._home.close()
+
+    def _files(self, agent: str) -> Files:
+        slug = LAYOUTS["cache"].check_agent(agent)
+        if not self._knows(slug):
+            raise AgentNotFoundError(f"there is no agent {slug!r}; give the id of a known agent")
+        return self._home.agent(slug).files
+
+    def _knows(self, slug: str) -> bool:
+        known = self._known_agents
+        if known is None or not callable(known):
+            return known is None or slug in known
+        try:
+            return bool(known(slug))
+        except (
+            Exception
+        ) as error:  # It is somebody else's function, and ``call`` must not raise what it raises.
+            raise AgentNotFoundError(
+                f"known_agents cannot tell whether there is an agent {slug!r}: {error}"
+            ) from error
+
+
+def _tell(operation: str, agent: str, path: str, count: int) -> None:
+    # Paths come from a model and may hold line breaks: quoted, they cannot forge a record.
+    _LOG.info("%s agent=%s path=%r bytes=%d", operation, agent, path, count)
+
+
+def _definition(name: str, description: str, names: tuple[str, ...]) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string", "description": _ARGUMENTS[name]} for name in names},
+        "required": [*names],
+        "additionalProperties": False,
+    }
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+def _check_arguments(arguments: object, names: tuple[str, ...]) -> None:
+    if not isinstance(arguments, Mapping):
+        raise TypeError(f"the arguments are an object, not {type(arguments).__name__}")
+    if set(arguments) != set(names):
+        raise ValueError(f"the arguments are {', '.join(names)}; these were given: {[*arguments]!r:.80}")
+
+
+def _failure(code: str, message: str) -> dict[str, Any]:
+    return {"ok": False, "error": {"code": code, "message": message}}

@@ -1,0 +1,393 @@
+"""Typed memory of a session, whose entries fade with age and grow with use (requirement 3)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from typing import Any, Literal, Self
+
+import filelock  # noqa: F401  Loaded with the service, not in the middle of its first query: so is the store.
+
+import keepstone.store.files  # noqa: F401
+from keepstone.arguments import Clock, limit_of, name_of, names_of, system_clock
+from keepstone.decay import Worth, base_of, is_faded, worth_of
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneError
+from keepstone.home import Home
+from keepstone.home import open as open_home
+from keepstone.layout import DEFAULT_AGENT
+from keepstone.line import instant, payload_of
+from keepstone.model import Record
+from keepstone.services.access_counts import AccessCounts
+
+logger = logging.getLogger("keepstone.session_memory")
+
+QUOTA = 10 * 1024 * 1024
+"""Bytes from which on a session's log is compacted."""
+_SESSIONS_HELD = 8
+"""Sessions whose entries are kept ready for the next query."""
+
+_CONTAINERS = frozenset({dict, list})
+
+_Held = tuple[str, Record, Worth]
+"""An entry with its id in front."""
+_Seen = tuple[float, int, _Held, str]
+"""A result: the priority and the access count that it shows, the entry, the id of its session."""
+
+
+class SessionMemory:
+    """What one session remembers, most important first.
+
+    The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry a
+    line. Entries are given out as dictionaries of the shape of these lines; their
+    ``priority`` is what the entry is worth at that moment (``keepstone.decay``),
+    their ``access`` how often it was given out. Changing one changes no memory.
+
+    Being given out by ``query`` or ``get_context`` is an access. Accesses gather in
+    memory; they are written, without a sync, by the next ``add``, ``delete``,
+    ``link`` or ``compact``, by ``close``, when the interpreter ends, and by a read
+    if a minute went by and no writer is at work: reading never waits.
+
+    Safe to share between threads and processes. Also a context manager, which closes it.
+
+    Args:
+        session_id: Any non-empty string.
+        root: The home's folder.
+        clock: Tells the time, as an aware datetime; the system's by default.
+        quota: Bytes. An ``add`` that leaves a longer log compacts it, unless the log is not yet
+            twice as long as after its last compaction.
+
+    Raises:
+        InvalidSessionIdError: The session id is empty or too long for a file name.
+
+    Example:
+        >>> memory = SessionMemory("main")
+        >>> memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
+        >>> memory.query(topic="oauth")[0]["priority"]
+        0.97
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        root: str | os.PathLike[str] = ".bmad",
+        *,
+        clock: Clock | None = None,
+        quota: int = QUOTA,
+    ) -> None:
+        """Open the home; nothing is written before the first add."""
+        self._quota = _quota_of(quota)
+        self._clock = clock or system_clock
+        self._home = open_home(root, layout="bmad", clock=clock)
+        self._agent = self._home.agent(DEFAULT_AGENT)
+        self._session = self._agent.session(session_id)
+        self.session_id = session_id
+        self._compacted = 0
+        self._held: dict[str, tuple[Sequence[Record], list[_Held]]] = {}
+        self._counts = AccessCounts(self._agent, self._time())
+        weakref.finalize(self, _close, self._counts, self._home)
+
+    def add(self, type: str, data: Mapping[str, Any]) -> str:  # noqa: A002  The word of the log line.
+        """Remember one thing and return its id. When this returns, the entry is on the disk.
+
+        Args:
+            type: ``"conversation"``, ``"decision"``, ``"finding"``, ``"preference"``, or a type
+                of your own, which fades as a conversation does.
+            data: What to remember: a JSON object.
+
+        Raises:
+            TypeError, ValueError: An argument cannot be stored; nothing was written.
+            LockTimeoutError: Another program kept the session locked for five seconds.
+            StoreError: The disk is full or failed; nothing was written.
+        """
+        if not isinstance(data, Mapping):
+            raise TypeError(f"data must be a mapping, not {data.__class__.__name__}: {data!r:.80}")
+        base = base_of(name_of(type, "type"))
+        added = self._session.add(type, data, priority=base, access=0)
+        self._counts.write(wait=True)
+        self._keep_quota()
+        return added.id
+
+    def query(
+        self,
+        type: str | None = None,  # noqa: A002
+        topic: str | None = None,
+        min_priority: float = 0,
+        *,
+        limit: int | None = None,
+        sessions: Iterable[str] | Literal["*"] | None = None,
+        as_of: datetime | str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the entries that pass all filters, the highest priority first, then the oldest.
+
+        Args:
+            type: Only entries of this type.
+            topic: Only entries with this text, in any case, in a key or a value of their data.
+            min_priority: Only entries that had this priority before this access; 0 for any.
+            limit: The most entries to return; the others are not accessed.
+            sessions: Look into these sessions instead, ``"*"`` for all of the home.
+            as_of: Show what was known at this time, an aware datetime or RFC 3339, with the
+                priorities of then. This is no access.
+
+        Raises:
+            TypeError, ValueError: An argument is of the wrong kind.
+
+        Example:
+            >>> memory.query("finding", topic="mfa", min_priority=0.5, limit=5)
+        """
+        wanted = _Wanted(
+            _text_of(type, "type"), _text_of(topic, "topic").casefold(), _number_of(min_priority)
+        )
+        most, names = limit_of(limit), self._sessions(sessions)
+        now = self._time() if as_of is None else instant(as_of, "as_of")
+        found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
+        if len(names) > 1:
+            found.sort(key=_age)
+        found.sort(key=itemgetter(0), reverse=True)
+        found = found[:most]
+        if as_of is None:
+            self._counts.add(_ids_by_session(found))
+            self._counts.write_if_due(now)
+        return [_shown(record, priority, access) for priority, access, (_, record, _), _ in found]
+
+    def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
+        """Return the session's most important entries, the highest priority first."""
+        return self.query(limit=limit)
+
+    def delete(self, memory_id: str) -> bool:
+        """Hide an entry, with one line appended to the log; False if the session has no such entry."""
+        try:
+            self._session.delete(memory_id)
+        except EntryNotFoundError:
+            return False
+        self._counts.forget(self.session_id, memory_id)
+        self._counts.write(wait=True)
+        return True
+
+    def link(self, a: str, b: str, rel: str) -> dict[str, Any]:
+        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a``.
+
+        Both are entries of this session, or else ids that only one session of the home has.
+
+        Raises:
+            EntryNotFoundError: One of them is not there.
+            AmbiguousIdError: One of them is not in this session, but in several others.
+
+        Example:
+            >>> memory.link(decision, finding, "because")["links"]
+            [{'to': '01980f0e-…', 'rel': 'because'}]
+        """
+        here = self._here()
+        if a in here and b in here:
+            link = {"to": b, "rel": name_of(rel, "rel")}
+            links = [*(other for other in _links(here[a]) if other != link), link]
+            changed = self._session.update(a, links=links)
+        else:
+            changed = self._agent.link(a, b, rel)
+        self._counts.write(wait=True)
+        return self._as_it_is(changed.line, changed.session)
+
+    def related(self, memory_id: str) -> list[dict[str, Any]]:
+        """Return the entries that are linked with one, in either direction, the highest priority first.
+
+        This is no access.
+
+        Raises:
+            EntryNotFoundError: There is no such entry.
+            AmbiguousIdError: It is not in this session, but in several others.
+        """
+        here = self._here()
+        found = {record["id"]: record for record in _linked(here, memory_id)}
+        try:
+            elsewhere = self._agent.related(memory_id)
+        except AmbiguousIdError:
+            if memory_id not in here:
+                raise
+            elsewhere = []  # Which of the entries of this id others mean, nobody can say.
+        shown = [self._as_it_is(record, self.session_id) for record in found.values()]
+        shown += [self._as_it_is(entry.line, entry.session) for entry in elsewhere if entry.id not in found]
+        return sorted(shown, key=itemgetter("priority"), reverse=True)
+
+    def compact(self) -> int:
+        """Archive what is deleted, replaced or faded, and return by how many bytes the log became shorter.
+
+        Faded are entries of priority 0.3 or less, unless they are pinned. They are
+        no longer found, except with ``as_of``; the archive beside the logs keeps them.
+        """
+        self._counts.write(wait=True)
+        now = self._time()
+        saved = self._session.compact(lambda record: is_faded(record, now))
+        info = self._session.info()
+        self._compacted = info.size if info else 0
+        return saved
+
+    def close(self) -> None:
+        """Write the access counts and give back all open files. Using the memory again opens them anew."""
+        _close(self._counts, self._home)
+
+    def __enter__(self) -> Self:
+        """Return the memory itself."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the memory."""
+        self.close()
+
+    def _time(self) -> datetime:
+        return instant(self._clock(), "the clock's time")
+
+    def _sessions(self, sessions: Iterable[str] | None) -> list[str]:
+        if sessions == "*":
+            return sorted(info.id for info in self._agent.sessions())
+        names = names_of(sessions, "sessions")
+        return [self.session_id] if names is None else list(dict.fromkeys(names))
+
+    def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Seen]:
+        """Yield the entries of a session that are wanted, as they are once they are given out."""
+        pending: Mapping[str, int] = {} if past else self._counts.of(session)
+        for held in self._entries(session, now if past else None):
+            entry_id, record, worth = held
+            more = pending.get(entry_id, 0)
+            if wanted.takes(record, worth, now, more):
+                more += not past
+                yield worth.at(now, more), worth.accesses + more, held, session
+
+    def _entries(self, session: str, as_of: datetime | None) -> list[_Held]:
+        """Return a session's entries; the same list while its log is unchanged."""
+        records = self._agent.session(session).records(as_of=as_of)
+        known, held = self._held.get(session, (None, []))
+        if known is records:
+            return held
+        held = [(record["id"], record, worth_of(record)) for record in records]
+        if as_of is None:
+            if len(self._held) >= _SESSIONS_HELD:
+                self._held.clear()
+            self._held[session] = (records, held)
+        return held
+
+    def _here(self) -> dict[str, Record]:
+        return {record["id"]: record for record in self._session.records()}
+
+    def _as_it_is(self, record: Record, session: str) -> dict[str, Any]:
+        worth, more = worth_of(record), self._counts.of(session).get(record["id"], 0)
+        return _shown(record, worth.at(self._time(), more), worth.accesses + more)
+
+    def _keep_quota(self) -> None:
+        """Compact the log if it is due. The entry just added is safe, whatever comes of that."""
+        info = self._session.info()
+        if info is None or info.size <= self._quota or info.size < 2 * self._compacted:
+            return
+        try:
+            self.compact()
+        except KeepstoneError as error:
+            logger.warning(
+                "session %r is over its quota and could not be compacted: %s", self.session_id, error
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The filters of a query; what is empty or 0 lets everything pass."""
+
+    type: str
+    topic: str
+    """In the form that compares without case."""
+    min_priority: float
+
+    def takes(self, record: Record, worth: Worth, now: datetime, more: int) -> bool:
+        if self.type and record["type"] != self.type:
+            return False
+        if self.min_priority and worth.at(now, more) < self.min_priority:
+            return False
+        return not self.topic or _speaks_of(payload_of(record), self.topic)
+
+
+def _close(counts: AccessCounts, home: Home) -> None:
+    counts.write(wait=True)
+    home.close()
+
+
+def _age(seen: _Seen) -> datetime:
+    return seen[2][2].made
+
+
+def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = {}
+    for _, _, (entry_id, _, _), session in found:
+        ids.setdefault(session, []).append(entry_id)
+    return ids
+
+
+def _shown(record: Record, priority: float, access: int) -> dict[str, Any]:
+    """Return an entry as a dictionary of the caller's own."""
+    shown = _copied(record)
+    shown["priority"], shown["access"] = priority, access
+    return shown
+
+
+def _copied(record: Record) -> Record:
+    copy = record.copy()
+    for key, value in record.items():
+        if type(value) in _CONTAINERS:
+            copy[key] = _copied_value(value)
+    return copy
+
+
+def _copied_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _copied(value)
+    return [_copied_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _speaks_of(value: Any, topic: str) -> bool:
+    """Tell whether a text is part of a key or a value, at any depth; numbers read as they do in the log."""
+    if isinstance(value, str):
+        return topic in value.casefold()
+    if isinstance(value, dict):
+        return any(topic in key.casefold() or _speaks_of(item, topic) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_speaks_of(item, topic) for item in value)
+    return value is not None and topic in str(value).casefold()
+
+
+def _links(record: Record) -> list[dict[str, Any]]:
+    links = record.get("links")
+    return [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
+
+
+def _linked(here: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
+    """Yield the entries here that an entry's links name, and those whose links name it."""
+    targets = [link.get("to") for link in _links(here.get(entry_id, {}))]
+    for key, record in here.items():
+        is_target = key in targets or any(link.get("to") == entry_id for link in _links(record))
+        if is_target and key != entry_id:
+            yield record
+
+
+def _quota_of(value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"quota must be a whole number of bytes, not {type(value).__name__}: {value!r:.80}")
+    if value < 0:
+        raise ValueError(f"quota must not be negative: {value}")
+    return value
+
+
+def _text_of(value: str | None, name: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string or None, not {type(value).__name__}: {value!r:.80}")
+    return value
+
+
+def _number_of(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"min_priority must be a number, not {type(value).__name__}: {value!r:.80}")
+    if not -math.inf <= value <= math.inf:
+        raise ValueError("min_priority must be a number to compare with, not NaN: 0 lets everything pass")
+    return value

@@ -1,0 +1,221 @@
+"""A session: one ordered log of entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from keepstone.arguments import (
+    change_of,
+    entry_id_of,
+    limit_of,
+    name_of,
+    names_of,
+    now,
+    record_of,
+)
+from keepstone.errors import EntryNotFoundError
+from keepstone.line import ENVELOPE, RESERVED, instant
+from keepstone.model import Entry, Record, SessionInfo
+from keepstone.recall.vectors import Vectors
+from keepstone.shared import Shared
+
+
+class Session:
+    """One ordered log of entries."""
+
+    def __init__(self, shared: Shared, agent: str, id: str) -> None:  # noqa: A002
+        """Use ``Agent.session`` instead."""
+        self.agent = agent
+        self.id = id
+        self._shared = shared
+        self._store = shared.store
+        self._clock = shared.clock
+
+    def add(
+        self,
+        type: str,  # noqa: A002
+        data: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002
+        text: str | None = None,
+        ts: datetime | str | None = None,
+        embedding: Any = None,
+        **keys: Any,
+    ) -> Entry:
+        """Remember one thing. When this returns, the entry is on the disk.
+
+        Args:
+            type: What kind of thing, such as ``"message"`` or ``"decision"``.
+            data: The payload: a JSON object.
+            id: An id of the caller's own, unique in the session; made if not given. Adding the
+                same content with the same id again changes nothing.
+            text: The text to index, where the payload's own strings are not it.
+            ts: When it happened; now if not given.
+            embedding: The vector of the text: a sequence or array of numbers. It is kept as float32 of unit
+                length. In a home without an embedder the first one decides of which dimension the agent's
+                vectors are.
+            keys: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``summary``, and payload
+                keys to store beside the envelope.
+
+        Raises:
+            EntryExistsError: An entry with this id has other content.
+            EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
+            InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
+            TypeError, ValueError: An argument cannot be stored; nothing was written.
+            SecretError: It holds what looks like a secret, and the home refuses these; nothing was written.
+            LockTimeoutError: Another program kept the session locked for five seconds.
+            StoreError: The disk is full or failed; nothing was written.
+
+        Example:
+            >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).id
+        """
+        # The vector comes last in the line, where it is least in the way of people who read it.
+        given = {"id": id, "ts": ts, "text": text, "data": data, **keys, "embedding": embedding}
+        item = {"type": name_of(type, "type")} | {
+            key: value for key, value in given.items() if value is not None or key in keys
+        }
+        return self._store.append(self.agent, self.id, self._records([item]))[0]
+
+    def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
+        """Remember many things with one write and one sync: all of them, or none.
+
+        Each item is a mapping with the keys of a log line: ``type``, ``data`` and so on. See ``add``.
+        """
+        if isinstance(items, Mapping | str | bytes) or not isinstance(items, Iterable):
+            raise TypeError(f"items must be an iterable of mappings, not {items.__class__.__name__}")
+        return self._store.append(self.agent, self.id, self._records(items))
+
+    def put(self, item: Mapping[str, Any]) -> Entry:
+        """Add an entry, or replace type and payload of the one with the item's id.
+
+        The item is a mapping with the keys of a log line.
+        """
+        return self._store.put(self.agent, self.id, self._records([item]))[0]
+
+    def info(self) -> SessionInfo | None:
+        """Return id, last change and size of the session, None if it is missing."""
+        return self._store.session(self.agent, self.id)
+
+    def entries(
+        self,
+        limit: int | None = None,
+        types: Iterable[str] | None = None,
+        as_of: datetime | str | None = None,
+        archived: bool = False,  # noqa: FBT001, FBT002  The design's signature.
+    ) -> list[Entry]:
+        """Return the session's entries, oldest first. A missing session has none.
+
+        Args:
+            limit: Keep the newest so many.
+            types: Only entries of these types.
+            as_of: As they were at this time, from log and archive.
+            archived: Also entries that were archived for their age; deleted ones never.
+        """
+        moment = None if as_of is None else instant(as_of, "as_of")
+        kinds = names_of(types, "types")
+        return self._store.entries(
+            self.agent, self.id, limit_of(limit), kinds, as_of=moment, archived=bool(archived)
+        )
+
+    def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
+        """Return what ``entries`` does in the shape of log lines, many times faster.
+
+        The objects are shared with other callers: read them, do not change them.
+        """
+        moment = None if as_of is None else instant(as_of, "as_of")
+        return self._store.records(self.agent, self.id, as_of=moment, archived=archived)
+
+    def count(self, increments: Mapping[str, int], *, wait: bool = True) -> bool:
+        """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts.
+
+        Without ``wait``, False at once if a writer is at work, and nothing is counted.
+        """
+        return self._store.count(self.agent, self.id, increments, wait=wait)
+
+    def update(self, id: str, **keys: Any) -> Entry:  # noqa: A002
+        """Change an entry and return it.
+
+        Reserved keys alone (``priority``, ``tags``, ``pinned`` …) are set, None removes one. A new
+        ``data``, ``text`` or payload key replaces text and payload whole. If that changes the
+        text, a vector given with the old one goes too, unless a new ``embedding`` comes along.
+
+        Raises:
+            EntryNotFoundError: The session has no live entry with this id.
+
+        Example:
+            >>> session.update(entry.id, pinned=True)
+        """
+        record = {"id": entry_id_of(id), "ts": now(self._clock)} | change_of(keys)
+        if "type" in keys and keys.keys() <= {"type", *RESERVED}:
+            # A line with a type is a put, and a put without a payload would leave none.
+            record |= self._body(id)
+        (record,) = self._settle([record])
+        return self._store.amend(self.agent, self.id, record)
+
+    def delete(self, id: str) -> None:  # noqa: A002
+        """Hide an entry: it is no longer returned, and its lines stay in the log until purged.
+
+        Raises:
+            EntryNotFoundError: The session has no live entry with this id.
+        """
+        entry_id_of(id)
+        self._store.amend(self.agent, self.id, {"id": id, "deleted": True, "ts": now(self._clock)})
+
+    def purge(self, id: str) -> None:  # noqa: A002
+        """Remove every byte of an entry, deleted or not: from log, archive and index.
+
+        Raises:
+            EntryNotFoundError: No line of the session speaks of this id.
+            PurgePendingError: It is gone, but a reader elsewhere keeps old bytes; the next open finishes.
+        """
+        entry_id_of(id)
+        if not self._store.purge(self.agent, self.id, [id]):
+            raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
+
+    def compact(self, archive: Callable[[Record], bool] | None = None) -> int:
+        """Fold old versions and deleted entries away into the archive; return the bytes saved.
+
+        A long log does this by itself. Live entries for which ``archive`` is true, unless
+        they are pinned, move to the archive too: ``entries(archived=True)`` has them.
+        """
+        return self._store.compact(self.agent, self.id, archive)
+
+    def clear(self) -> bool:
+        """Remove all entries, archived ones too, and keep the session; False if it is missing."""
+        return self._store.clear(self.agent, self.id) is not None
+
+    def remove(self) -> bool:
+        """Remove the session and every byte of it; False if it is missing."""
+        return self._store.remove(self.agent, self.id)
+
+    def drop(self) -> int:
+        """Remove the session as ``remove`` does, mark it as dropped, and return how many entries it had.
+
+        A missing session has none, and is not marked. What is added later begins anew.
+        """
+        return self._store.drop(self.agent, self.id, now(self._clock))
+
+    def entry_count(self) -> int:
+        """Return how many entries the session has; 0 if it is missing."""
+        return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
+
+    def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
+        return self._settle([record_of(item, self._clock) for item in items])
+
+    def _settle(self, records: list[Record]) -> list[Record]:
+        """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
+        if self._shared.guard is not None:
+            records = self._shared.guard(self.id, records)
+        self._shared.meaning.claim()
+        if any(record.get("embedding") for record in records):
+            Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+        return records
+
+    def _body(self, id: str) -> Record:  # noqa: A002
+        found = self._store.find(self.agent, id, self.id)
+        if not found:
+            raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
+        line = found[0].line
+        return {key: value for key, value in line.items() if key not in ENVELOPE and key not in RESERVED}

@@ -1,0 +1,428 @@
+"""One agent's logs and its index, held open together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from keepstone.confine import Folder, check_path
+from keepstone.errors import InvalidSessionIdError, KeepstoneError
+from keepstone.fold import Folded
+from keepstone.index import DamagedError, Index, Row, UnavailableError
+from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
+from keepstone.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
+from keepstone.line import MAX_LINE, payload_of, read_time, text_of
+from keepstone.lock import TIMEOUT, Lock
+from keepstone.log import Log, Stat, stat_of
+from keepstone.model import Entry, Record, SessionInfo
+from keepstone.rewrite import Rewritten
+from keepstone.store.purging import resume
+from keepstone.store.snapshot import Snapshot
+
+T = TypeVar("T")
+
+SNAPSHOTS = 4
+"""Sessions of one agent that are kept in memory whole, once they were read whole."""
+
+_NEVER_TOO_MANY = 1
+"""So many logs of an agent may always be open; whether more may be is looked at whenever one is used."""
+
+_TRIES = 5
+"""How often a question is asked again when the log changed while it was answered."""
+
+logger = logging.getLogger("keepstone.store")
+
+
+class UnfinishedError(UnavailableError):
+    """A log does not end with a newline, so only reading it tells what its end says."""
+
+
+class AgentLogs:
+    """The sessions folder of one agent, its logs, and the index that follows them.
+
+    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``:
+    the logs held open, the names of files, when the folder was last looked at.
+    The index guards itself, each log is guarded by its lock.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        layout: Layout,
+        agent: str,
+        *,
+        durable: bool,
+        create: bool,
+        most_logs: Callable[[], int],
+    ) -> None:
+        self.agent = agent
+        self._root = root
+        self._layout = layout
+        self._durable = durable
+        self._most_logs = most_logs
+        self.folder = Folder(layout.sessions_folder(root, agent), root=root, create=create)
+        self._guard = threading.RLock()
+        self._logs: OrderedDict[str, Log] = OrderedDict()
+        self._names: dict[str, str] = {}
+        self._looked = float("-inf")
+        self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
+        self._index: Index | None = None
+        self.stale = False
+        self._closed = False
+
+    # Logs
+
+    def log(self, session: str) -> Log:
+        """Return the log of a session, which need not exist."""
+        with self._guard:
+            log = self._logs.get(session)
+            if log is None:
+                name = self._name(session)
+                lock = Lock(self.folder, lock_file(name, self._layout.extension))
+                log = self._logs[session] = _Log(self.folder, name, lock, session, durable=self._durable)
+            self._logs.move_to_end(session)
+            if len(self._logs) > _NEVER_TOO_MANY:
+                self.close_some()  # Also those that were in use when it became too many.
+            return log
+
+    def archive(self, session: str) -> Log:
+        """Return the archive of a session, which need not exist. The session's lock guards it."""
+        return _archive_of(self.folder, self.log(session))
+
+    def forget_log(self, session: str) -> None:
+        """Close a session's log that is no more."""
+        with self._guard:
+            log = self._logs.pop(session, None)
+            self._snapshots.pop(session, None)
+            self._names.pop(session, None)
+            if log:
+                log.close()
+
+    def _name(self, session: str) -> str:
+        """Return the file name of a session: the canonical one unless only a hand-made one exists."""
+        canonical = self._layout.session_file(session)
+        if self._exists(canonical):
+            return canonical
+        if not self._names:
+            self._names = {session: name for session, name, _ in self.files()}
+        by_hand = self._names.get(session, session + self._layout.extension)
+        with suppress(KeepstoneError, ValueError):
+            is_its_own = check_path(by_hand) == (by_hand,) and self._layout.session_of(by_hand) == session
+            if is_its_own and self._exists(by_hand):
+                return by_hand
+        if folds_case(self.folder.path):
+            refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
+        return canonical
+
+    def _exists(self, name: str) -> bool:
+        try:
+            self.folder.stat(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def close_some(self) -> None:
+        """Close the logs used longest ago that are more than may be open now."""
+        with self._guard:
+            too_many = max(len(self._logs) - self._most_logs(), 0)
+            for session in list(islice(self._logs, too_many)):
+                if self._logs[session].close_if_idle():
+                    del self._logs[session]
+                    self._snapshots.pop(session, None)
+
+    # Sessions
+
+    def files(self) -> Iterator[tuple[str, str, os.stat_result]]:
+        """Yield id, file name and state of every session; of two names for one id the canonical one."""
+        found: dict[str, tuple[str, os.stat_result]] = {}
+        for entry in self.folder.scan():
+            session = self._layout.session_of(entry.name)
+            if session is None or not entry.is_file(follow_symlinks=False):
+                continue
+            if session not in found or entry.name == self._canonical(session):
+                with suppress(FileNotFoundError):
+                    found[session] = (entry.name, entry.stat(follow_symlinks=False))
+        for session, (name, status) in found.items():
+            yield session, name, status
+
+    def with_archives(self) -> set[str]:
+        """Return the ids of all sessions, also of those that have only an archive left."""
+        sessions = {session for session, _, _ in self.files()}
+        with suppress(FileNotFoundError, NotADirectoryError):
+            archived = [self._layout.session_of(entry.name) for entry in self.folder.scan(ARCHIVE)]
+            sessions |= {session for session in archived if session is not None}
+        return sessions
+
+    def session_of(self, file_name: str) -> str | None:
+        """Return the session that a file name stands for, None if it stands for none."""
+        return self._layout.session_of(file_name)
+
+    def _canonical(self, session: str) -> str | None:
+        try:
+            return self._layout.session_file(session)
+        except InvalidSessionIdError:
+            return None
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return all sessions, the one changed last first."""
+        infos = [info_of(session, stat_of(status)) for session, _, status in self.files()]
+        return sorted(infos, key=lambda info: (info.modified, info.id), reverse=True)
+
+    # The index
+
+    @property
+    def index(self) -> Index:
+        """The agent's index; in memory where none can be kept on disk."""
+        with self._guard:
+            if self._index is None:
+                if self._closed:  # Perhaps because the agent is purged: nothing of it may be made again.
+                    raise UnavailableError("the agent was closed meanwhile")
+                self._index = self._open_index()
+            return self._index
+
+    def _open_index(self) -> Index:
+        folder = self._layout.index_folder(self._root, self.agent, SCHEMA)
+        try:
+            with Folder(folder, root=self._root, create=True):
+                return Index(folder / "index.db")
+        except (KeepstoneError, *UNUSABLE, *BUSY) as error:
+            logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
+            return Index(None)
+
+    def asking(self, question: Callable[[Index], T]) -> T:
+        """Ask the index, once more if it had to be begun anew; UnavailableError if it cannot answer."""
+        try:
+            return question(self.index)
+        except DamagedError:
+            self._look_again()
+        try:
+            return question(self.index)
+        except DamagedError as error:
+            raise UnavailableError(f"damaged again: {error}") from error
+
+    def look(self, age: float) -> None:
+        """Take in what changed in any log, unless that was done less than ``age`` seconds ago."""
+        if time.monotonic() - self._looked < age:
+            return
+        with self._guard:
+            self._looked = time.monotonic()
+            if self._index is not None and self._index.replaced():
+                self._index.close()
+                self._index = None
+            try:
+                self._look()
+                self.stale = False
+            except DamagedError:
+                self._look_again()
+            except UnavailableError as error:
+                self.lag(error)
+
+    def _look_again(self) -> None:
+        """Take in all logs anew, after the index turned out to be damaged and was begun anew."""
+        logger.warning("the index of agent %s was damaged and is built anew", self.agent)
+        try:
+            self._look()
+            self.stale = False
+        except (UnavailableError, DamagedError) as error:
+            self.lag(error)
+
+    def _look(self) -> None:
+        known = self.index.known()
+        names: dict[str, str] = {}
+        for session, name, status in self.files():
+            names[session] = name
+            if known.pop(session, None) != (name, stat_of(status)):
+                self._names[session] = name
+                self.index.catch_up(session, self.log(session))
+        for session in known:
+            self.index.drop(session)
+        self._names = names
+
+    def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
+        """Bring the index to this state of a log; False if it cannot be brought there now."""
+        try:
+            if stat is None or not self.asking(lambda index: index.is_current(session, stat)):
+                self.asking(lambda index: index.catch_up(session, log))
+        except UnavailableError as error:
+            self.lag(error)
+            return False
+        return True
+
+    def reach(self, sessions: Sequence[str] | None, age: float) -> None:
+        """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
+        if self.index.replaced():
+            self.look(0)
+        elif sessions is None:
+            self.look(age)
+        for session in sessions or ():
+            log = self.log(session)
+            self.follow(session, log, log.stat())
+
+    def lag(self, error: Exception) -> None:
+        """Remember that the index is behind the logs; the next look tries again."""
+        logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
+        self.stale, self._looked = True, float("-inf")
+
+    def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
+        """Let the index follow a rewrite of a log that it followed before."""
+        try:
+            self.asking(
+                lambda index: index.relocate(session, rewritten.stat, rewritten.moved, log, folded=folded)
+            )
+        except UnavailableError as error:
+            self.lag(error)
+
+    def rebuild(self, progress: Callable[[int], None]) -> int:
+        """Make the index anew from the logs; return how many there are. ``progress`` is told bytes read."""
+        self.index.discard()
+        count = 0
+        for session, _, status in self.files():
+            self.index.catch_up(session, self.log(session), progress)
+            progress(status.st_size)
+            count += 1
+        self._looked = time.monotonic()
+        return count
+
+    # Entries
+
+    def load(self, rows: Sequence[Row]) -> dict[int, Folded]:
+        """Return what rows stand for, read from the logs, without those that stand for nothing any more."""
+        loaded: dict[int, Folded] = {}
+        by_session: dict[str, list[Row]] = {}
+        for row in rows:
+            by_session.setdefault(row.session, []).append(row)
+        for session, others in by_session.items():
+            with self.log(session).reading() as fd:
+                for row in others if fd is not None else ():
+                    # A damaged row may name a place or a length that no file has.
+                    is_there = fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE
+                    folded = (
+                        row.folded(os.pread(fd, row.length, row.at)) if fd is not None and is_there else None
+                    )
+                    if folded is not None:
+                        loaded[row.eid] = folded
+        return loaded
+
+    def records(self, session: str) -> Sequence[Record]:
+        """Return all live entries of a session by (time, place); shared objects, not to be changed."""
+        with self._guard:
+            snapshot = self._snapshots.get(session)
+            if snapshot is None:
+                snapshot = self._snapshots[session] = Snapshot(self.log(session))
+            self._snapshots.move_to_end(session)
+            if len(self._snapshots) > SNAPSHOTS:
+                self._snapshots.popitem(last=False)
+            return snapshot.records()
+
+    def entry_counts(self, session: str | None, age: float) -> dict[str, int]:
+        """Return how many live entries each session has, or one; without those that have none."""
+        names = [name for name, _, _ in self.files()] if session is None else [session]
+        known = self._counted(session, age)
+        counts = {name: known.get(name) for name in names}
+        exact = {name: len(self.records(name)) if count is None else count for name, count in counts.items()}
+        return {name: count for name, count in exact.items() if count}
+
+    def _counted(self, session: str | None, age: float) -> dict[str, int | None]:
+        """Return the counts that the index has; none where it is behind the logs."""
+        self.reach(None if session is None else (session,), age)
+        if self.stale:
+            return {}
+        try:
+            return self.asking(lambda index: index.counts(session))
+        except UnavailableError as error:
+            self.lag(error)
+            return {}
+
+    def find(self, entry_id: str, session: str) -> Folded | None:
+        """Return a live entry of a session as its log is now.
+
+        Raises:
+            UnfinishedError: The log's last line is not finished, so the index does not hold all of it.
+            UnavailableError: The index cannot tell.
+        """
+        log, caught_up = self.log(session), None
+        for _ in range(_TRIES):
+            stat = log.stat()
+            if stat is None:
+                return None
+            rows = self.asking(lambda index, stat=stat: index.lookup(session, stat, entry_id))  # type: ignore[misc]
+            if rows is None and stat == caught_up:
+                raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
+            if rows is None:
+                self.asking(lambda index: index.catch_up(session, log))
+                caught_up = stat
+            elif not rows:
+                return None
+            elif loaded := self.load(rows):
+                return next(iter(loaded.values()))
+            else:
+                self.asking(lambda index: index.reread(session, log))
+        raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
+
+    def is_gone(self) -> bool:
+        """Tell whether the sessions folder was removed since it was opened."""
+        return self.folder.is_gone()
+
+    def close(self) -> None:
+        """Close everything. Threads that are still at work here find no index any more."""
+        with self._guard:
+            self._closed = True
+            for log in self._logs.values():
+                log.close()
+            self._logs.clear()
+            self._snapshots.clear()
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+            self.folder.close()
+
+
+def info_of(session: str, stat: Stat) -> SessionInfo:
+    """Return a session as listings show it."""
+    seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
+    modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
+    return SessionInfo(session, modified, stat.size)
+
+
+class _Log(Log):
+    """A session's log, on which a killed purge is finished before anything else is done.
+
+    It gives its files back when it is forgotten: a thread may still use one just closed.
+    """
+
+    def __init__(self, folder: Folder, name: str, lock: Lock, session: str, *, durable: bool) -> None:
+        super().__init__(folder, name, lock, durable=durable)
+        self._sessions = folder
+        self._session = session
+
+    @contextmanager
+    def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
+        with super().locked(timeout):
+            resume(self._sessions, self._session, self, _archive_of(self._sessions, self))
+            yield
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _archive_of(folder: Folder, log: Log) -> Log:
+    return Log(folder, f"{ARCHIVE}/{log.name}", log.lock, durable=True)
+
+
+def entry_of(agent: str, session: str, record: Record) -> Entry:
+    """Return a record as an entry."""
+    moment = read_time(record["ts"])
+    if moment is None:
+        raise ValueError(f"{record['ts']!r} is no time")
+    return Entry(
+        agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
+    )

@@ -1,0 +1,313 @@
+"""What a store does: the contract between ``Home`` and whatever keeps the entries.
+
+Every method may be called from any thread, and from several processes at the
+same time. A method that raises has changed nothing, unless it says otherwise.
+Agent slugs, session ids and records are checked before they come here.
+``keepstone.testing`` holds the suite that every store must pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from keepstone.files import Check
+from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.vector import Space, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entry that one list of a search found."""
+
+    key: int
+    """Names the entry in this store until it changes; ``Store.load`` takes it."""
+    score: float
+    """BM25 or cosine, higher is better; comparable within one list."""
+
+
+HNSW_FROM = 50_000
+"""From so many vectors on a whole session, or a whole agent, is searched by a graph."""
+
+
+class Similar(list[Candidate]):
+    """Candidates, best first.
+
+    Attributes:
+        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
+        is_due: Whether ``Store.upkeep`` has something to do that makes the next such query quicker.
+    """
+
+    def __init__(
+        self, found: Iterable[Candidate] = (), searched: str = "exact", *, is_due: bool = False
+    ) -> None:
+        super().__init__(found)
+        self.searched = searched
+        self.is_due = is_due
+
+
+class Files(Protocol):
+    """An agent's own text files. Paths are relative, with ``/``, and cannot leave the agent's folder."""
+
+    def read(self, path: str) -> str:
+        """Return a file's text; MemoryFileNotFoundError if there is none."""
+
+    def write(self, path: str, content: str, *, check: Check | None = None) -> int:
+        """Make or replace a file in one step; return the bytes written. A failure leaves the old file."""
+
+    def append(self, path: str, content: str) -> int:
+        """Add to a file, or make it; return the bytes written. A failure leaves the file as it was."""
+
+    def matching(self, text: str) -> list[str]:
+        """Return the paths of all files that hold a text, in any case, in their names or contents."""
+
+    def list(self) -> list[str]:
+        """Return the paths of all files, sorted; none for an agent without files."""
+
+    def delete(self, path: str, *, check: Check | None = None) -> None:
+        """Remove a file; MemoryFileNotFoundError if there is none."""
+
+
+class Searchable(Protocol):
+    """The part of a store that a search asks: as the entries are now, or as they were at a time."""
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Sequence[Candidate]:
+        """Return entries in scope that hold any of the words, best first.
+
+        ``Scope.where`` is not looked at here: the caller compares what it loads.
+        """
+
+    def similar(
+        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+    ) -> Similar:
+        """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
+
+        The vector has unit length. Scope comes before the comparison, so it never costs recall.
+        ``Scope.where`` is not looked at. The vector of an entry that was purged, deleted, or has
+        another text now is never compared.
+
+        A scope that is a whole session or agent with ``hnsw_from`` vectors is searched by a graph.
+        The first such query is answered exactly, and lets ``upkeep`` make the graph.
+
+        Raises:
+            StoreError: Vectors cannot be compared now.
+        """
+
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return keys with the other entries in scope at most ``reach`` places from them in their session.
+
+        Each item is a key that was asked about, the key of the other, and the distance from 1.
+        """
+
+    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of entries are to one; those without a vector are left out."""
+
+    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return how the texts of entries begin, with at least 64 characters, and when they were made."""
+
+    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that candidates name; those that changed meanwhile are left out."""
+
+
+class Store(Searchable, Protocol):
+    """Keeps the entries of many agents."""
+
+    def check_agent(self, agent: object) -> str:
+        """Return a slug that this store accepts; InvalidAgentIdError otherwise. Touches nothing."""
+
+    def check_session(self, session: object) -> str:
+        """Return a session id that this store accepts; InvalidSessionIdError otherwise. Touches nothing."""
+
+    def agents(self) -> list[str]:
+        """Return the slugs of all agents that have anything stored, sorted."""
+
+    def files(self, agent: str) -> Files:
+        """Return the agent's files. Makes nothing."""
+
+    def sessions(self, agent: str) -> list[SessionInfo]:
+        """Return all sessions, the one changed last first; none for an unknown agent."""
+
+    def session(self, agent: str, session: str) -> SessionInfo | None:
+        """Return one session, None if it is missing."""
+
+    def create(self, agent: str, session: str) -> None:
+        """Make an empty session. One that exists is left as it is."""
+
+    def append(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
+        """Add new entries durably, all or none, and make the session if need be.
+
+        A record whose id is taken by a live entry of the same content adds nothing;
+        the entry as it is comes back in its place.
+
+        Raises:
+            EntryExistsError: An id is taken by a live entry of other content.
+            LockTimeoutError: The session was locked for too long.
+            StoreError: The disk or the database failed.
+        """
+
+    def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
+        """Like ``append``, but a record whose id is taken replaces that entry's type and payload.
+
+        Where that changes the text, a vector given with the old one goes too, unless the put brings another.
+        """
+
+    def amend(self, agent: str, session: str, record: Record) -> Entry:
+        """Write a put or patch for one live entry and return it; EntryNotFoundError if there is none."""
+
+    def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+        """Remove every byte of these entries, deleted ones included; return how many there were.
+
+        Raises:
+            PurgePendingError: The entries are gone for every reader, but a reader elsewhere still
+                keeps old bytes. The next call, or the next open, finishes.
+        """
+
+    def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
+        """Add to the access counts of live entries, not durably; ids that are not there are left out.
+
+        Without ``wait``, False at once if a writer is at work, and nothing is counted.
+        """
+
+    def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
+        """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
+
+        Live entries for which ``aged`` is true, unless they are pinned, are archived too.
+        """
+
+    def clear(self, agent: str, session: str) -> int | None:
+        """Remove all entries, archived ones too; return the session's size before, None if it is missing."""
+
+    def remove(self, agent: str, session: str) -> bool:
+        """Purge the whole session; False if it is missing."""
+
+    def drop(self, agent: str, session: str, ts: str) -> int:
+        """Purge the whole session and keep a mark that it was dropped at this time (RFC 3339).
+
+        Returns how many live entries it had; 0, and no mark, if it is missing. A drop that is
+        killed half-way is finished by whoever opens the home next.
+        """
+
+    def purge_agent(self, agent: str) -> None:
+        """Remove every byte of an agent; AgentNotFoundError if it has none."""
+
+    def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
+        """Return the live entries with an id, at most one a session."""
+
+    def entries(
+        self,
+        agent: str,
+        session: str,
+        limit: int | None,
+        types: Sequence[str] | None,
+        *,
+        as_of: datetime | None = None,
+        archived: bool = False,
+    ) -> list[Entry]:
+        """Return a session's live entries by (time, place), oldest first; a limit keeps the newest.
+
+        With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
+        """
+
+    def records(
+        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
+    ) -> Sequence[Record]:
+        """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
+
+    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
+        """Return session and id of all that ``purge`` can take and that holds a text, in any case.
+
+        That is entries of which any version that is kept anywhere holds it, in a key or a value, also
+        deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
+        """
+
+    def linked(self, agent: str, entry_id: str) -> list[Entry]:
+        """Return the live entries whose links name an id."""
+
+    def pinned(self, agent: str) -> list[Entry]:
+        """Return the live entries that are pinned, by time."""
+
+    def standing(self, agent: str, limit: int) -> list[Entry]:
+        """Return the newest live preferences and decisions of all sessions, by time and then by session."""
+
+    def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
+        """Return all versions of an entry, oldest first, with deletions; none if purged or never there."""
+
+    def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
+        """Return how many live entries each session has, or only one; those without any are left out."""
+
+    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Searchable:
+        """Return what some sessions of an agent, or all, held at a time. Making it reads their logs."""
+
+    def home_space(self) -> Space | None:
+        """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
+
+    def set_home_space(self, space: Space) -> None:
+        """Record the space of the home's embedder. Like every index, what is recorded may be lost."""
+
+    def spaces(self, agent: str) -> list[Space]:
+        """Return the spaces that the agent has vectors of, given or made."""
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
+
+    def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors that a session's entries have in a space, by id; those without one are left out.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
+
+    def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
+        """Keep vectors made of entries' texts; return how many were kept. They can be made again.
+
+        One whose entry has gone meanwhile, or has another text, is thrown away: a vector that
+        comes late brings nothing back. Where the store cannot keep them now, none is kept.
+        """
+
+    def forget_vectors(self, agent: str, space: str) -> int:
+        """Throw an agent's vectors of a space away; return how many there were. Those in logs may return."""
+
+    def upkeep(self, agent: str) -> bool:
+        """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
+
+    def numbering(self, agent: str) -> object:
+        """Return a value that is another one once keys that a search gave stand for other entries."""
+
+    def stale(self, agent: str) -> bool:
+        """Tell whether searches may miss entries because the store could not take them in."""
+
+    def sync(self) -> None:
+        """Take in what others wrote, for every agent."""
+
+    def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
+        """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
+
+    def doctor(
+        self,
+        *,
+        deep: bool = False,
+        fix: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Finding]:
+        """Look at everything; change no truth unless to ``fix`` it, and keep what it was beside.
+
+        ``deep`` also compares all that is derived with what it is derived from. ``progress`` is told bytes.
+        """
+
+    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
+        """Copy all truth into a new folder, consistent while others write, and check the copy.
+
+        Raises:
+            ValueError: The folder is not empty, or lies in what is to be copied.
+            StoreError: The disk is full or failed, or the copy is not what was read. There is no copy then.
+        """
+
+    def close(self) -> None:
+        """Give back all handles. The store can be used again, which opens them anew."""

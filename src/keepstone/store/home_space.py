@@ -1,0 +1,89 @@
+"""The space that the vectors of a home are of: one small file beside its indexes.
+
+It names the home by the inode of its folder and has a checksum, so that neither a flipped bit nor the file
+of another home decides about an embedder. Where it is missing, the vectors that there are say it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from keepstone.confine import Folder, write_all
+from keepstone.errors import KeepstoneError
+from keepstone.layout import TEMPORARY, Layout
+from keepstone.vector import Space
+
+FILE = ".space.json"
+_FRESH = 1.0
+"""Seconds for which what was read counts, so that a recall need not read the file each time."""
+_LONGEST = 4096
+
+
+class HomeSpace:
+    """Reads and writes which space a home's vectors are of."""
+
+    def __init__(self, root: Path, layout: Layout) -> None:
+        self._root = root
+        self._folder = layout.derived_folder(root)
+        self._read: Space | None = None
+        self._at = float("-inf")
+
+    def get(self) -> Space | None:
+        """Return the space, None where none was recorded or what is recorded cannot be read."""
+        if time.monotonic() - self._at >= _FRESH:
+            self._read, self._at = self._load(), time.monotonic()
+        return self._read
+
+    def set(self, space: Space) -> None:
+        """Record the space; a home that cannot be written goes without."""
+        with suppress(OSError, KeepstoneError), Folder(self._folder, root=self._root, create=True) as folder:
+            said = {"id": space.id, "dim": space.dim, "home": self._root.stat().st_ino}
+            document = json.dumps(said | {"sum": _sum_of(said)}).encode() + b"\n"
+            temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
+            fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            try:
+                write_all(fd, document)
+            except KeepstoneError:
+                folder.unlink(temporary)
+                raise
+            finally:
+                os.close(fd)
+            folder.replace(temporary, FILE)
+        self._read, self._at = space, time.monotonic()
+
+    def _load(self) -> Space | None:
+        try:
+            with Folder(self._folder, root=self._root) as folder:
+                fd = folder.open(FILE, os.O_RDONLY)
+                try:
+                    return _parsed(os.read(fd, _LONGEST), self._root.stat().st_ino)
+                finally:
+                    os.close(fd)
+        except (OSError, KeepstoneError):
+            return None
+
+
+def _parsed(raw: bytes, home: int) -> Space | None:
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    total = document.pop("sum", None)
+    if total != _sum_of(document) or document.get("home") != home:
+        return None
+    name, dim = document.get("id"), document.get("dim")
+    if not isinstance(name, str) or not name or not isinstance(dim, int) or isinstance(dim, bool) or dim < 0:
+        return None
+    return Space(name, dim)
+
+
+def _sum_of(document: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(document).encode())

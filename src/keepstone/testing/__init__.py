@@ -1,0 +1,153 @@
+"""The conformance suite of a store, and a clock that tests set.
+
+Every ``Store`` keeps one contract (``keepstone.store.base``), and these checks
+say what it means. Ours pass them, and so does a store of somebody else's:
+
+Example:
+    >>> @pytest.mark.parametrize("check", keepstone.testing.CHECKS)
+    ... def test_my_store_keeps_the_contract(check, tmp_path):
+    ...     check(lambda: closing(MyStore(tmp_path)))
+
+A check takes a factory: each call of it gives a context manager over an empty
+store, which need not hold more agents than ``default``, except in the checks of
+``CHECKS_OF_TWO_AGENTS``. A check that fails raises ``AssertionError``.
+"""
+
+from __future__ import annotations
+
+from keepstone.testing.clock import START, ManualClock
+from keepstone.testing.erasing import (
+    check_clear_and_remove,
+    check_isolation,
+    check_purge,
+    check_purge_of_an_agent,
+)
+from keepstone.testing.finding import (
+    check_backup,
+    check_counts_and_links,
+    check_history,
+    check_keys,
+    check_matching_and_pinned,
+    check_neighbours,
+    check_pinned_and_standing,
+    check_rebuild_and_doctor,
+    check_search,
+    check_search_follows_changes,
+    check_search_in_scope,
+    check_search_in_the_past,
+    check_time_travel_and_archive,
+)
+from keepstone.testing.making import Check, Factory
+from keepstone.testing.vectors import (
+    check_drop_and_counts,
+    check_made_vectors,
+    check_similar,
+    check_spaces,
+    check_upkeep,
+    check_vectors_follow_changes,
+)
+from keepstone.testing.writing import (
+    check_append_and_entries,
+    check_append_is_all_or_nothing,
+    check_append_of_a_known_id,
+    check_delete,
+    check_files,
+    check_missing_things,
+    check_names,
+    check_order_and_limits,
+    check_put_makes_or_replaces,
+    check_puts_and_patches,
+    check_sessions,
+    check_threads,
+)
+
+__all__ = [
+    "CHECKS",
+    "CHECKS_OF_TWO_AGENTS",
+    "START",
+    "Check",
+    "Factory",
+    "ManualClock",
+    "check_append_and_entries",
+    "check_append_is_all_or_nothing",
+    "check_append_of_a_known_id",
+    "check_backup",
+    "check_clear_and_remove",
+    "check_counts_and_links",
+    "check_delete",
+    "check_drop_and_counts",
+    "check_files",
+    "check_history",
+    "check_isolation",
+    "check_keys",
+    "check_made_vectors",
+    "check_matching_and_pinned",
+    "check_missing_things",
+    "check_names",
+    "check_neighbours",
+    "check_order_and_limits",
+    "check_pinned_and_standing",
+    "check_purge",
+    "check_purge_of_an_agent",
+    "check_put_makes_or_replaces",
+    "check_puts_and_patches",
+    "check_rebuild_and_doctor",
+    "check_search",
+    "check_search_follows_changes",
+    "check_search_in_scope",
+    "check_search_in_the_past",
+    "check_sessions",
+    "check_similar",
+    "check_spaces",
+    "check_store",
+    "check_threads",
+    "check_time_travel_and_archive",
+    "check_upkeep",
+    "check_vectors_follow_changes",
+]
+
+CHECKS: tuple[Check, ...] = (
+    check_append_and_entries,
+    check_append_is_all_or_nothing,
+    check_append_of_a_known_id,
+    check_puts_and_patches,
+    check_put_makes_or_replaces,
+    check_delete,
+    check_order_and_limits,
+    check_missing_things,
+    check_sessions,
+    check_files,
+    check_threads,
+    check_search,
+    check_search_in_scope,
+    check_search_follows_changes,
+    check_neighbours,
+    check_counts_and_links,
+    check_pinned_and_standing,
+    check_history,
+    check_time_travel_and_archive,
+    check_rebuild_and_doctor,
+    check_purge,
+    check_clear_and_remove,
+    check_similar,
+    check_vectors_follow_changes,
+    check_made_vectors,
+    check_upkeep,
+    check_drop_and_counts,
+    check_names,
+    check_search_in_the_past,
+    check_matching_and_pinned,
+    check_keys,
+    check_spaces,
+    check_backup,
+)
+"""The checks that a store with room for one agent, ``default``, must pass."""
+
+CHECKS_OF_TWO_AGENTS: tuple[Check, ...] = (check_isolation, check_purge_of_an_agent)
+"""The checks that need a second agent."""
+
+
+def check_store(factory: Factory, *, several_agents: bool = True) -> None:
+    """Run every check; without ``several_agents`` those that one agent can show."""
+    for check in CHECKS + (CHECKS_OF_TWO_AGENTS if several_agents else ()):
+        check(factory)

@@ -1,0 +1,85 @@
+"""Checks of what is erased, and of what one agent's doing leaves alone."""
+
+from __future__ import annotations
+
+from keepstone.errors import EntryNotFoundError
+from keepstone.testing.making import (
+    AGENT,
+    OTHER,
+    Factory,
+    ids_of,
+    raises,
+    record,
+    same,
+    search,
+    time_at,
+    tombstone,
+)
+
+
+def check_purge(factory: Factory) -> None:
+    """A purged entry, deleted or not, is gone from entries, history and search; its neighbours stay."""
+    with factory() as store:
+        store.append(
+            AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abcd")]
+        )
+        store.amend(AGENT, "s1", tombstone("a"))
+        store.compact(AGENT, "s1")
+        same(store.purge(AGENT, "s1", ["a", "b", "none"]), 2, "as many as there were")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["c", "d"], "the others stay")
+        for name in "ab":
+            same(store.history(AGENT, name, None), [], "no history")
+            same(search(store, [f"{name}walnut"]), [], "nothing is found")
+        same(search(store, ["cwalnut"]), ["c"], "the others are found")
+        raises(
+            EntryNotFoundError,
+            lambda: store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "access": 1}),
+        )
+
+
+def check_clear_and_remove(factory: Factory) -> None:
+    """``clear`` leaves an empty session and says how long it was, ``remove`` none; both are for good."""
+    with factory() as store:
+        for session in ("s1", "s2"):
+            store.append(AGENT, session, [record("a", "walnut"), record("b", "two")])
+            store.amend(AGENT, session, tombstone("a"))
+            store.compact(AGENT, session)
+        sizes = {info.id: info.size for info in store.sessions(AGENT)}
+        same((store.clear(AGENT, "s1"), store.remove(AGENT, "s2")), (sizes["s1"], True), "what they answer")
+        same(
+            [(info.id, info.size) for info in store.sessions(AGENT)], [("s1", 0)], "the cleared one is there"
+        )
+        same(store.history(AGENT, "a", None), [], "nothing is left in any history")
+        same(search(store, ["walnut", "two"]), [], "nothing is found")
+        store.append(AGENT, "s2", [record("a", "anew")])
+        same(ids_of(store.entries(AGENT, "s2", None, None)), ["a"], "a removed session can begin anew")
+
+
+def check_isolation(factory: Factory) -> None:
+    """Nothing that is done to one agent shows in another, under the same session and entry ids."""
+    with factory() as store:
+        for agent in (AGENT, OTHER):
+            store.append(agent, "s1", [record("a", f"walnut of {agent}"), record("b", "two")])
+            store.files(agent).write("note.md", agent)
+        store.amend(AGENT, "s1", tombstone("a"))
+        store.purge(AGENT, "s1", ["b"])
+        store.clear(AGENT, "s1")
+        store.files(AGENT).delete("note.md")
+        same([entry.text for entry in store.find(OTHER, "a", None)], ["walnut of other"], "the other's entry")
+        same(search(store, ["walnut", "two"]), [], "a search sees its own agent only")
+        same(sorted(search(store, ["walnut", "two"], agent=OTHER)), ["a", "b"], "the other finds its own")
+        same(store.files(OTHER).read("note.md"), OTHER, "the other's file")
+
+
+def check_purge_of_an_agent(factory: Factory) -> None:
+    """A purged agent is gone with all it had, the others stay, and its name can begin anew."""
+    with factory() as store:
+        for agent in (AGENT, OTHER):
+            store.append(agent, "s1", [record("a", "walnut")])
+        store.files(AGENT).write("note.md", "x")
+        store.purge_agent(AGENT)
+        same(store.agents(), [OTHER], "one agent is left")
+        same((store.sessions(AGENT), store.files(AGENT).list()), ([], []), "nothing of the purged one")
+        same(search(store, ["walnut"], agent=OTHER), ["a"], "all of the other")
+        store.append(AGENT, "s1", [record("b", "anew")])
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the name begins anew")

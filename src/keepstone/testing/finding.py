@@ -1,0 +1,207 @@
+"""Checks of what is found: by words, by neighbours, by links, and as it was."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from keepstone.model import Scope
+from keepstone.testing.clock import START
+from keepstone.testing.making import (
+    AGENT,
+    Factory,
+    ids_of,
+    load,
+    raises,
+    record,
+    same,
+    search,
+    time_at,
+    tombstone,
+)
+
+
+def check_search(factory: Factory) -> None:
+    """Words find entries, best first."""
+    texts = ["apple pie", "banana bread", "apple apple apple", "cherries"]
+    with factory() as store:
+        store.append(AGENT, "s1", [record(str(at), text, minute=at) for at, text in enumerate(texts)])
+        same(sorted(search(store, ["apple"])), ["0", "2"], "both entries with the word")
+        same(search(store, ["apple"], limit=1), ["2"], "the best one first")
+        same(sorted(search(store, ["banana", "cherries"])), ["1", "3"], "any of the words")
+        same(search(store, ["durian"]), [], "a word that nobody used")
+
+
+def check_search_in_scope(factory: Factory) -> None:
+    """Sessions, types, tags and times limit a search; an empty choice finds nothing."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "apple"), record("b", "apple", minute=5, tags=["x", "y"])])
+        store.append(AGENT, "s2", [record("c", "apple", minute=9, kind="decision")])
+        five = START + timedelta(minutes=5)
+        scopes: list[tuple[dict[str, Any], list[str]]] = [
+            ({"sessions": ("s2",)}, ["c"]),
+            ({"types": ("note",)}, ["a", "b"]),
+            ({"tags": ("y", "x")}, ["b"]),
+            ({"since": five}, ["b", "c"]),
+            ({"until": five}, ["a"]),
+            ({"sessions": ()}, []),
+            ({"types": ()}, []),
+        ]
+        for limits, expected in scopes:
+            same(sorted(search(store, ["apple"], **limits)), expected, f"a search in {limits}")
+
+
+def check_search_follows_changes(factory: Factory) -> None:
+    """A replaced text is no longer found, and the entries around it are."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abc")])
+        store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "data": {"content": "pecan"}})
+        same(search(store, ["bwalnut"]), [], "the old words are gone")
+        same((search(store, ["pecan"]), search(store, ["awalnut"])), (["b"], ["a"]), "the rest is found")
+
+
+def check_neighbours(factory: Factory) -> None:
+    """Entries know those around them in their session, as far as the scope allows."""
+    with factory() as store:
+        for name in "abcde":
+            store.append(AGENT, "s1", [record(name, f"{name}walnut")])
+            store.append(AGENT, "s2", [record(name, "pecan", kind="fact")])
+        [key] = [found.key for found in store.search(["bwalnut"], Scope(AGENT), 5)]
+        for types, expected in ((None, [("a", 1), ("c", 1), ("d", 2)]), (("fact",), [])):
+            found = store.neighbours([key], 2, Scope(AGENT, types=types))
+            near = [(load(store, AGENT, [other])[0], distance) for _, other, distance in found]
+            same(sorted(near), expected, f"neighbours of types {types}")
+
+
+def check_counts_and_links(factory: Factory) -> None:
+    """Counts of access add up, links lead back, and neither makes an entry."""
+    with factory() as store:
+        link = {"to": "b", "rel": "because"}
+        store.append(AGENT, "s1", [record("a", "one", links=[link]), record("b", "two", access=2)])
+        same(store.count(AGENT, "s1", {"b": 3, "none": 1}, wait=True), True, "counted")  # noqa: FBT003
+        found = store.entries(AGENT, "s1", None, None)
+        same([(entry.id, entry.access) for entry in found], [("a", 0), ("b", 5)], "counts add up")
+        same((ids_of(store.linked(AGENT, "b")), store.linked(AGENT, "a")), (["a"], []), "links lead back")
+
+
+def check_pinned_and_standing(factory: Factory) -> None:
+    """What is pinned, and the newest preferences and decisions, are known for all sessions, by time."""
+    with factory() as store:
+        some = [("a", "decision", 3), ("b", "note", 2), ("c", "preference", 1), ("d", "decision", 0)]
+        for at, (name, kind, minute) in enumerate(some):
+            made = record(name, f"{name}walnut", minute=minute, kind=kind, pinned=name in "ab")
+            store.append(AGENT, f"s{at % 2}", [made])
+        same(ids_of(store.pinned(AGENT)), ["b", "a"], "what is pinned")
+        same(ids_of(store.standing(AGENT, 2)), ["c", "a"], "the newest preferences and decisions")
+        store.amend(AGENT, "s0", tombstone("a"))
+        same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "one that was deleted stands no more")
+
+
+def check_history(factory: Factory) -> None:
+    """Every version of an entry is kept, deletions too, also by a compaction."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        store.amend(AGENT, "s1", tombstone("a"))
+        for _ in range(2):
+            versions = store.history(AGENT, "a", None)
+            expected = [("one", False), ("changed", False), ("changed", True)]
+            same([(version.text, version.deleted) for version in versions], expected, "all versions in order")
+            same(versions[1].written - versions[0].written, timedelta(minutes=2), "versions know their time")
+            store.compact(AGENT, "s1")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "compaction keeps the live entries")
+
+
+def check_time_travel_and_archive(factory: Factory) -> None:
+    """Entries can be read as they were, also after a compaction, and archived ones on request."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
+        same([entry.text for entry in then], ["one", "two", "three"], "entries as they were")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "c"], "the live entries")
+        kept = store.entries(AGENT, "s1", None, None, archived=True)
+        same([entry.text for entry in kept], ["changed", "two", "three"], "archived and live entries")
+        same(
+            store.records(AGENT, "s1", archived=True),
+            [entry.as_dict() for entry in kept],
+            "the same as records",
+        )
+
+
+def check_search_in_the_past(factory: Factory) -> None:
+    """What entries said at a time is searched like what they say today, in all sessions or some."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
+        store.append(AGENT, "s2", [record("c", "walnut"), record("d", "walnut", minute=5)])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "hazel"}})
+        store.amend(AGENT, "s2", tombstone("c"))
+        for sessions, expected in ((None, ["a", "c"]), (["s1"], ["a"]), ([], [])):
+            past = store.past(AGENT, sessions, START + timedelta(minutes=1))
+            keys = [found.key for found in past.search(["walnut"], Scope(AGENT), 9)]
+            texts = {entry.id: entry.text for entry in past.load(AGENT, keys).values()}
+            same(texts, dict.fromkeys(expected, "walnut"), f"what was there of sessions {sessions}")
+        same(sorted(search(store, ["walnut"])), ["d"], "what is there today")
+
+
+def check_matching_and_pinned(factory: Factory) -> None:
+    """A text is found in every version that is kept, so that all of it can be purged; pins are listed."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "xWALNUTx"), record("b", "pecan"), record("c", "walnut")])
+        store.append(AGENT, "s2", [record("d", "pecan", tags=["walnut"], pinned=True)])
+        store.append(AGENT, "s2", [record("e", "pecan", minute=-1, pinned=True)])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "pecan"}})
+        store.amend(AGENT, "s1", tombstone("c"))
+        for _ in range(2):
+            found = [("s1", "a"), ("s1", "c"), ("s2", "d")]
+            same(store.matching(AGENT, "walnut", None), found, "changed, deleted and live entries")
+            same(store.matching(AGENT, "WalNut", "s2"), found[2:], "in one session, in any case")
+            store.compact(AGENT, "s1")
+        same(ids_of(store.pinned(AGENT)), ["e", "d"], "pinned entries by time")
+        store.purge(AGENT, "s1", ["a", "c"])
+        same(store.matching(AGENT, "walnut", "s1"), [], "nothing is left of it")
+
+
+def check_keys(factory: Factory) -> None:
+    """Keys lead to how entries begin, and the numbering tells when they stand for others."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut " * 20), record("b", "pecan", minute=3)])
+        numbering = store.numbering(AGENT)
+        [key] = [found.key for found in store.search(["walnut"], Scope(AGENT), 5)]
+        [(text, made)] = store.heads(AGENT, [key]).values()
+        same((text[:64], made), (("walnut " * 20)[:64], START), "how it begins, and when it was made")
+        store.append(AGENT, "s2", [record("c", "hazel")])
+        same(store.numbering(AGENT), numbering, "an entry more leaves the keys of others alone")
+        store.rebuild(None)
+        if store.numbering(AGENT) == numbering:
+            same(load(store, AGENT, [key]), ["a"], "a key under the same numbering")
+
+
+def check_backup(factory: Factory) -> None:
+    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
+    with factory() as store, TemporaryDirectory() as name:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        store.amend(AGENT, "s1", tombstone("a"))
+        store.files(AGENT).write("note.md", "x")
+        told: list[tuple[int, int]] = []
+        folder = Path(name, "copy")
+        info = store.backup(folder, lambda done, of: told.append((done, of)))
+        same((info.agents, info.sessions, info.entries, info.files), (1, 1, 1, 1), "what was copied")
+        same((info.findings, folder.is_dir(), bool(told)), ((), True, True), "a sound copy")
+        raises(ValueError, lambda: store.backup(folder, None))
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the store is as it was")
+
+
+def check_rebuild_and_doctor(factory: Factory) -> None:
+    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut")])
+        told: list[tuple[int, int]] = []
+        same(store.rebuild(lambda done, of: told.append((done, of))), 1, "one session was read")
+        same([done == of for done, of in told[-1:]], [True], "progress ends at the end")
+        store.sync()
+        same(search(store, ["walnut"]), ["a"], "what was found is found again")
+        same({finding.level for finding in store.doctor()}, {"ok"}, "all is well")

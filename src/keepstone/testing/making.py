@@ -1,0 +1,78 @@
+"""What the checks are made of: records to store, calls to read them back, and two assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import Any
+
+from keepstone.line import format_time
+from keepstone.model import Entry, Record, Scope
+from keepstone.store.base import Store
+from keepstone.testing.clock import START
+
+Factory = Callable[[], AbstractContextManager[Store]]
+"""Opens a store that is empty."""
+Check = Callable[[Factory], None]
+"""Raises ``AssertionError`` if a store does not keep one part of the contract."""
+
+AGENT = "default"
+OTHER = "other"
+
+
+def time_at(minute: int) -> str:
+    """Return the time so many minutes after ``START``, as a log has it."""
+    return format_time(START + timedelta(minutes=minute))
+
+
+def record(
+    entry_id: str,
+    content: str,
+    *,
+    minute: int = 0,
+    kind: str = "note",
+    data: Record | None = None,
+    **keys: Any,
+) -> Record:
+    """Return a record that a store can append."""
+    head = {"id": entry_id, "ts": time_at(minute), "type": kind}
+    return head | {"data": {"content": content} if data is None else data} | keys
+
+
+def tombstone(entry_id: str) -> Record:
+    """Return the patch that deletes an entry."""
+    return {"id": entry_id, "deleted": True, "ts": time_at(8)}
+
+
+def ids_of(entries: Iterable[Entry]) -> list[str]:
+    """Return the ids of entries, in their order."""
+    return [entry.id for entry in entries]
+
+
+def search(
+    store: Store, terms: Sequence[str], agent: str = AGENT, limit: int = 50, **scope: Any
+) -> list[str]:
+    """Return the ids of what a search finds, best first."""
+    return load(store, agent, [found.key for found in store.search(terms, Scope(agent, **scope), limit)])
+
+
+def load(store: Store, agent: str, keys: Sequence[int]) -> list[str]:
+    """Return the ids of the entries that candidates name, without those that are gone."""
+    loaded = store.load(agent, keys)
+    return [loaded[key].id for key in keys if key in loaded]
+
+
+def same(found: object, expected: object, what: str) -> None:
+    """Raise ``AssertionError`` with both values unless they are equal."""
+    if found != expected:
+        raise AssertionError(f"{what}: expected {expected!r}, found {found!r}")
+
+
+def raises(error: type[Exception], act: Callable[[], object]) -> None:
+    """Raise ``AssertionError`` unless the call raises such an error."""
+    try:
+        result = act()
+    except error:
+        return
+    raise AssertionError(f"expected {error.__name__}, found {result!r}")

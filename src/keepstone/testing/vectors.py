@@ -1,0 +1,121 @@
+"""Checks of vectors: what is near, what has none yet, and what comes too late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keepstone.model import Record, Scope
+from keepstone.store.base import Store
+from keepstone.testing.making import AGENT, Factory, load, record, same, time_at, tombstone
+from keepstone.vector import Space, encode, unit
+
+_SPACE = "given:2"
+
+
+def check_similar(factory: Factory) -> None:
+    """Vectors find entries in scope, the largest cosine first, and never those of another space."""
+    with factory() as store:
+        store.append(AGENT, "s1", [_record("a", [1, 0]), _record("b", [1, 1]), _record("c", [0, 1])])
+        store.append(AGENT, "s2", [_record("d", [1, 0.1]), record("e", "without")])
+        store.append(AGENT, "s2", [record("f", "f", embedding=encode("other", unit([1, 0])))])
+        same(_near(store, limit=3), ["a", "d", "b"], "the nearest first")
+        same(_near(store, sessions=("s1",)), ["a", "b", "c"], "one session's")
+        same(_near(store, sessions=("s2",), space="other"), ["f"], "another space's")
+        same((_near(store, sessions=()), _near(store, limit=0)), ([], []), "nothing asked, nothing found")
+        found = store.similar(unit([1, 0]), _SPACE, Scope(AGENT, ("s1",)), 3)
+        same([round(candidate.score, 6) for candidate in found], [1.0, 0.707107, 0.0], "the cosines")
+        same(store.spaces(AGENT), [Space(_SPACE, 2), Space("other", 2)], "the spaces there are")
+
+
+def check_upkeep(factory: Factory) -> None:
+    """Upkeep comes to an end, and what it makes for quicker answers leaves them as they were."""
+    with factory() as store:
+        store.append(AGENT, "s1", [_record(str(at), [1, at]) for at in range(30)])
+        scope, vector = Scope(AGENT), unit([1, 7.2])
+        first = store.similar(vector, _SPACE, scope, 5, hnsw_from=10)
+        same(first.searched, "exact", "how the first of its kind is answered")
+        for _ in range(100):
+            if not store.upkeep(AGENT):
+                break
+        same([store.upkeep(AGENT)], [False], "nothing is left to be done")
+        store.purge(AGENT, "s1", ["7"])
+        second = store.similar(vector, _SPACE, scope, 4, hnsw_from=10)
+        names = load(store, AGENT, [candidate.key for candidate in second])
+        same(names, ["8", "6", "9", "10"], "the nearest but the one that was purged")
+
+
+def check_vectors_follow_changes(factory: Factory) -> None:
+    """A vector answers for the text it was given with, as long as that is there, also after a rebuild."""
+    with factory() as store:
+        store.append(AGENT, "s1", [_record(name, [1, at]) for at, name in enumerate("abcd")])
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(9), "data": {"content": "changed"}})
+        store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "pinned": True})
+        store.amend(AGENT, "s1", tombstone("c"))
+        store.purge(AGENT, "s1", ["d"])
+        store.append(AGENT, "s1", [record("c", "c")])
+        for _ in range(2):
+            same(_near(store), ["b"], "only the one whose text is as it was")
+            store.compact(AGENT, "s1")
+            store.rebuild(None)
+
+
+def check_made_vectors(factory: Factory) -> None:
+    """Entries without a vector are named, and one that comes too late for its text is thrown away."""
+    with factory() as store:
+        store.append(
+            AGENT, "s1", [record(name, name) for name in "abc"] + [record("d", ""), _record("e", [1, 0])]
+        )
+        scope = Scope(AGENT, ("s1",))
+        pending = store.pending(_SPACE, scope)
+        same(load(store, AGENT, pending), ["a", "b", "c"], "those with text and no vector")
+        late = [(entry, unit([0, 1])) for entry in store.load(AGENT, pending).values()]
+        store.purge(AGENT, "s1", ["b"])
+        store.amend(AGENT, "s1", {"id": "c", "ts": time_at(9), "data": {"content": "changed"}})
+        store.keep_vectors(AGENT, _SPACE, late)
+        same(sorted(store.vectors(AGENT, "s1", _SPACE, list("abce"))), ["a", "e"], "kept, or given")
+        same(load(store, AGENT, store.pending(_SPACE, scope)), ["c"], "still to be made")
+
+
+def check_spaces(factory: Factory) -> None:
+    """A store knows its home's space, compares by keys, and throws the vectors of a space away on request."""
+    with factory() as store:
+        same(store.home_space(), None, "a new store has no space")
+        store.set_home_space(Space(_SPACE, 2))
+        same(store.home_space(), Space(_SPACE, 2), "the space that was set")
+        store.append(AGENT, "s1", [_record("a", [1, 0]), _record("b", [0, 1]), record("c", "walnut")])
+        [entry] = store.load(AGENT, store.pending("made", Scope(AGENT, ("s1",)))[2:]).values()
+        same(store.keep_vectors(AGENT, "made", [(entry, unit([1, 0]))]), 1, "one is kept")
+        keys = [found.key for found in store.similar(unit([1, 0]), _SPACE, Scope(AGENT), 9)]
+        near = store.cosines(unit([1, 0]), _SPACE, AGENT, keys)
+        same([round(near[key], 6) for key in keys], [1.0, 0.0], "how near they are")
+        same(store.cosines(unit([1, 0]), "made", AGENT, keys), {}, "no vectors of that space")
+        same(
+            (store.forget_vectors(AGENT, "made"), store.forget_vectors(AGENT, "made")), (1, 0), "thrown away"
+        )
+        same((_near(store), store.spaces(AGENT)), (["a", "b"], [Space(_SPACE, 2)]), "the others are there")
+
+
+def check_drop_and_counts(factory: Factory) -> None:
+    """A dropped session is gone with all it had, and begins anew; counts are of live entries."""
+    with factory() as store:
+        store.append(AGENT, "s1", [_record(name, [1, 0]) for name in "abc"])
+        store.append(AGENT, "s2", [record("d", "other")])
+        store.create(AGENT, "s3")
+        store.amend(AGENT, "s1", tombstone("a"))
+        same(store.entry_counts(AGENT), {"s1": 2, "s2": 1}, "live entries of sessions that have any")
+        same(store.drop(AGENT, "s1", time_at(5)), 2, "as many as there were")
+        same(store.drop(AGENT, "none", time_at(5)), 0, "none of a missing session")
+        same((store.entry_counts(AGENT), _near(store)), ({"s2": 1}, []), "nothing of it is left")
+        store.append(AGENT, "s1", [record("a", "anew")])
+        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins anew")
+
+
+def _record(name: str, vector: Sequence[float]) -> Record:
+    return record(name, name, embedding=encode(_SPACE, unit(vector)))
+
+
+def _near(
+    store: Store, *, limit: int = 10, sessions: tuple[str, ...] | None = None, space: str = _SPACE
+) -> list[str]:
+    found = store.similar(unit([1, 0]), space, Scope(AGENT, sessions), limit)
+    return load(store, AGENT, [candidate.key for candidate in found])

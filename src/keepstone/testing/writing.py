@@ -1,0 +1,210 @@
+"""Checks of what is written and read back: entries, sessions, files."""
+
+from __future__ import annotations
+
+import threading
+
+from keepstone.errors import (
+    AgentNotFoundError,
+    EntryExistsError,
+    EntryNotFoundError,
+    InvalidAgentIdError,
+    InvalidSessionIdError,
+)
+from keepstone.store.base import Store
+from keepstone.testing.making import AGENT, Factory, ids_of, raises, record, same, search, time_at, tombstone
+
+
+def check_append_and_entries(factory: Factory) -> None:
+    """What was appended comes back equal, in order, also after the store was closed."""
+    records = [record("a", "Größe\0\U0001f600"), record("b", "", data={"n": [1, 2.5, None, {"x": True}]})]
+    with factory() as store:
+        returned = store.append(AGENT, "s1", records)
+        same([entry.as_dict() for entry in returned], records, "append returns the entries")
+        store.close()
+        found = store.entries(AGENT, "s1", None, None)
+        same([entry.as_dict() for entry in found], records, "entries returns what was appended")
+        same(
+            [(entry.agent, entry.session) for entry in found],
+            [(AGENT, "s1")] * 2,
+            "entries know their place",
+        )
+
+
+def check_append_is_all_or_nothing(factory: Factory) -> None:
+    """One record that cannot be stored keeps all others of its call out, and makes no session."""
+    with factory() as store:
+        bad = [record("a", "one"), record("b", "\ud800")]
+        raises(ValueError, lambda: store.append(AGENT, "s1", bad))
+        same(store.sessions(AGENT), [], "a refused append makes no session")
+        store.append(AGENT, "s1", [record("c", "there")])
+        raises(
+            EntryExistsError, lambda: store.append(AGENT, "s1", [record("d", "new"), record("c", "other")])
+        )
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["c"], "a refused append adds nothing")
+
+
+def check_append_of_a_known_id(factory: Factory) -> None:
+    """The same content again adds nothing; an id that was deleted makes a new entry."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        again = store.append(AGENT, "s1", [record("a", "one", minute=9)])
+        same(again[0].as_dict(), record("a", "one"), "the entry as it is comes back")
+        store.amend(AGENT, "s1", tombstone("a"))
+        store.append(AGENT, "s1", [record("a", "anew", minute=9)])
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "a"], "a deleted id makes a new entry")
+
+
+def check_puts_and_patches(factory: Factory) -> None:
+    """A put replaces the payload and keeps place and time; a patch sets reserved keys, None removes one."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one", tags=["x"]), record("b", "two")])
+        put = store.amend(AGENT, "s1", {"id": "a", "ts": time_at(5), "data": {"content": "changed"}})
+        expected = record("a", "changed", tags=["x"])
+        same(put.as_dict(), expected, "a put keeps time, type and reserved keys")
+        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(6), "pinned": True, "tags": None})
+        expected = record("a", "changed", pinned=True)
+        found = store.entries(AGENT, "s1", None, None)
+        same([entry.as_dict() for entry in found], [expected, record("b", "two")], "a patch sets and removes")
+        same(store.find(AGENT, "a", None), found[:1], "find sees puts and patches")
+        raises(
+            EntryNotFoundError,
+            lambda: store.amend(AGENT, "s1", {"id": "none", "ts": time_at(7), "pinned": True}),
+        )
+
+
+def check_put_makes_or_replaces(factory: Factory) -> None:
+    """``put`` adds an entry, and replaces the one that has the record's id."""
+    with factory() as store:
+        store.put(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        store.put(AGENT, "s1", [record("a", "grown", minute=9), record("c", "three", minute=9)])
+        found = store.entries(AGENT, "s1", None, None)
+        same(
+            [(entry.id, entry.text) for entry in found], [("a", "grown"), ("b", "two"), ("c", "three")], "put"
+        )
+
+
+def check_delete(factory: Factory) -> None:
+    """A deleted entry is not given out, not found, and not brought back by a patch."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut"), record("b", "two")])
+        store.amend(AGENT, "s1", tombstone("a"))
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "entries without the deleted one")
+        same(store.find(AGENT, "a", None), [], "find without the deleted one")
+        same(search(store, ["walnut"]), [], "search without the deleted one")
+        raises(
+            EntryNotFoundError,
+            lambda: store.amend(AGENT, "s1", {"id": "a", "ts": time_at(3), "deleted": False}),
+        )
+
+
+def check_order_and_limits(factory: Factory) -> None:
+    """Entries come by time, ties by place; a limit keeps the newest; types choose before the limit counts."""
+    minutes = [5, 1, 9, 1, 7]
+    records = [
+        record(str(at), "x", minute=m, kind="even" if at % 2 else "odd") for at, m in enumerate(minutes)
+    ]
+    with factory() as store:
+        store.append(AGENT, "s1", records)
+        same(
+            ids_of(store.entries(AGENT, "s1", None, None)),
+            ["1", "3", "0", "4", "2"],
+            "by time, then place",
+        )
+        same(
+            ids_of(store.entries(AGENT, "s1", 2, None)),
+            ["4", "2"],
+            "the newest two, oldest first",
+        )
+        same(ids_of(store.entries(AGENT, "s1", 99, ["even"])), ["1", "3"], "types choose")
+        same(ids_of(store.entries(AGENT, "s1", 1, ["even"])), ["3"], "types choose before the limit counts")
+        for nothing in (store.entries(AGENT, "s1", 0, None), store.entries(AGENT, "s1", None, [])):
+            same(nothing, [], "limit 0 and no types give nothing")
+
+
+def check_missing_things(factory: Factory) -> None:
+    """What is not there reads as nothing, is refused where it was to be changed, and asking makes nothing."""
+    with factory() as store:
+        same(store.sessions(AGENT), [], "no sessions")
+        same(store.entries(AGENT, "none", None, None), [], "no entries")
+        same(store.entries(AGENT, "none", 3, None), [], "no newest entries")
+        same(store.find(AGENT, "a", "none"), [], "no entry")
+        same(store.history(AGENT, "a", None), [], "no history")
+        same((store.clear(AGENT, "none"), store.remove(AGENT, "none")), (None, False), "nothing to remove")
+        same((store.compact(AGENT, "none"), store.purge(AGENT, "none", ["a"])), (0, 0), "nothing to rewrite")
+        raises(AgentNotFoundError, lambda: store.purge_agent(AGENT))
+        same((store.agents(), store.stale(AGENT)), ([], False), "asking made nothing")
+
+
+def check_sessions(factory: Factory) -> None:
+    """Sessions are made empty or by their first entry; any id is one session's and no other's."""
+    names = ["s1", "S 2", "../s3", "ä\0/é", "a.b", ".hidden"]
+    with factory() as store:
+        store.create(AGENT, names[0])
+        for name in names[1:]:
+            store.append(AGENT, name, [record("a", f"in {name}")])
+        store.create(AGENT, names[1])
+        same(sorted(info.id for info in store.sessions(AGENT)), sorted(names), "all sessions are listed")
+        sizes = {info.id: info.size for info in store.sessions(AGENT)}
+        same(
+            (sizes["s1"], min(sizes[name] for name in names[1:]) > 0),
+            (0, True),
+            "an empty session has size 0",
+        )
+        same(
+            sorted(entry.session for entry in store.find(AGENT, "a", None)),
+            sorted(names[1:]),
+            "one a session",
+        )
+        same([entry.text for entry in store.find(AGENT, "a", "../s3")], ["in ../s3"], "find in one session")
+
+
+def check_names(factory: Factory) -> None:
+    """What is no slug or session id is refused, and one session is told of as the list tells of it."""
+    with factory() as store:
+        same((store.check_agent(AGENT), store.check_session("S 2/ä")), (AGENT, "S 2/ä"), "good names")
+        for bad in ("", "../x", "a b", "x."):
+            raises(InvalidAgentIdError, lambda bad=bad: store.check_agent(bad))  # type: ignore[misc]
+        for bad in ("", "\ud800", "x" * 1000):
+            raises(InvalidSessionIdError, lambda bad=bad: store.check_session(bad))  # type: ignore[misc]
+        same(store.agents(), [], "asking made nothing")
+        store.append(AGENT, "s1", [record("a", "one")])
+        same(
+            (store.session(AGENT, "none"), [store.session(AGENT, "s1")]), (None, store.sessions(AGENT)), "one"
+        )
+
+
+def check_files(factory: Factory) -> None:
+    """An agent's files are written, grown, listed and deleted, and are no sessions."""
+    with factory() as store:
+        files = store.files(AGENT)
+        same((files.list(), files.write("plans/today.md", "one\n")), ([], 4), "write tells the bytes")
+        same((files.append("plans/today.md", "zwö"), files.read("plans/today.md")), (4, "one\nzwö"), "append")
+        same(
+            (files.list(), store.sessions(AGENT)),
+            (["plans/today.md"], []),
+            "files are listed, not as sessions",
+        )
+        for text, paths in (("ONE", ["plans/today.md"]), ("today", ["plans/today.md"]), ("other", [])):
+            same(files.matching(text), paths, f"files that hold {text}")
+        files.delete("plans/today.md")
+        raises(FileNotFoundError, lambda: files.read("plans/today.md"))
+
+
+def check_threads(factory: Factory) -> None:
+    """Threads that append to one session at the same time lose nothing."""
+    together = threading.Barrier(4)
+
+    def work(store: Store, name: str) -> None:
+        together.wait(30)
+        for at in range(10):
+            store.append(AGENT, "s1", [record(f"{name}{at}", "x")])
+
+    with factory() as store:
+        threads = [threading.Thread(target=work, args=(store, name)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        found = set(ids_of(store.entries(AGENT, "s1", None, None)))
+        same(found, {f"{name}{at}" for name in "abcd" for at in range(10)}, "every entry of every thread")

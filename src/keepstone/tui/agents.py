@@ -1,0 +1,31 @@
+"""The page of agents: whom to talk with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from keepstone.home import Home
+from keepstone.shown import one_line
+from keepstone.tui.listing import Listing
+
+
+class Agents(Listing[str, str | None]):
+    """Lists the agents of a home; gives the slug of the chosen one, None to stay."""
+
+    heading = "Agents: each has a memory of its own"
+    keys = "↑↓ · Enter talk with · /agent NAME begins a new one · Esc close"
+    empty = "No agent remembers anything yet. /agent NAME begins a new one."
+
+    def __init__(self, home: Home, current: str) -> None:
+        super().__init__()
+        self._home = home
+        self._current = current
+
+    def rows(self) -> Iterable[tuple[str, str]]:
+        """Return the slugs of all agents."""
+        for slug in self._home.agents():
+            yield slug, one_line(slug) + ("  (this one)" if slug == self._current else "")
+
+    def on_option_list_option_selected(self) -> None:
+        """Take the highlighted agent."""
+        self.dismiss(self.chosen)

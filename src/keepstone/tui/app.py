@@ -1,0 +1,297 @@
+"""The conversation on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from textual import work
+from textual.actions import SkipAction
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
+from textual.worker import Worker
+
+from keepstone.agent import Agent
+from keepstone.chat import Choice, Conversation, Delta
+from keepstone.errors import KeepstoneError
+from keepstone.home import Home
+from keepstone.notes import PROJECT, Notes, SaveResult
+from keepstone.services.input_manager import InputManager
+from keepstone.session import Session
+from keepstone.shown import one_line
+from keepstone.tui import wording
+from keepstone.tui.agents import Agents
+from keepstone.tui.commands import COMMANDS, command_of, help_text
+from keepstone.tui.composer import Composer
+from keepstone.tui.forgetting import Forgetting
+from keepstone.tui.memory import Memory
+from keepstone.tui.page import Page
+from keepstone.tui.selector import Selector
+from keepstone.tui.sessions import Sessions
+from keepstone.tui.transcript import Answer, Said, Transcript, answer_of
+
+_KEYS = "Enter send · # note · /help · Ctrl+Q leave"
+_KEYS_MEANWHILE = "An answer is coming … · Esc stop · Ctrl+Q leave"
+DARK, LIGHT = "textual-dark", "textual-light"
+
+
+class ChatApp(App[str]):
+    """A conversation with one agent.
+
+    It returns the id of the session that it ended with, None if nothing was said there.
+
+    Example:
+        >>> with keepstone.open() as home:
+        ...     ChatApp(home, home.agent("coder"), Notes("."), choose("offline")).run()
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "keepstone chat"
+    AUTO_FOCUS = "#composer"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop the answer"),
+        Binding("ctrl+c", "interrupt", priority=True),
+        Binding("ctrl+q", "leave", "Leave", priority=True),
+        Binding("pageup", "scroll(-1)", priority=True),
+        Binding("pagedown", "scroll(1)", priority=True),
+    ]
+
+    def __init__(
+        self, home: Home, agent: Agent, notes: Notes, choice: Choice, session: Session | None = None
+    ) -> None:
+        super().__init__()
+        self.theme = DARK
+        self.conversation = Conversation(agent, notes, choice.model, session)
+        self._home = home
+        self._notes = notes
+        self._choice = choice
+        self._input = InputManager(notes)
+        self._answering: Worker[None] | None = None
+        self._growing: Said | Answer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Put the screen together."""
+        yield Static("", id="place")
+        yield Transcript(id="transcript")
+        yield Composer(id="composer", tab_behavior="focus", highlight_cursor_line=False)
+        yield Static(Content(_KEYS), id="keys", classes="keys")
+
+    def on_mount(self) -> None:
+        """Show what was said in this session."""
+        self.begin(self.conversation)
+        if not self.conversation.turns(1):
+            self._say("notice", wording.WELCOME)
+        self._say("notice", wording.model(self._choice))
+
+    def on_unmount(self) -> None:
+        """Wait for no server where the terminal is gone."""
+        self.conversation.stop()
+
+    def begin(self, conversation: Conversation) -> None:
+        """Put another conversation on the screen."""
+        self.conversation = conversation
+        self.query_one(Transcript).begin(conversation.turns())
+        place = (
+            f"keepstone · {conversation.agent.slug} · {conversation.model.name} · {conversation.session.id}"
+        )
+        self.query_one("#place", Static).update(Content(one_line(place)))
+
+    def on_composer_submitted(self, event: Composer.Submitted) -> None:
+        """Take a line: a note, a command or a message."""
+        text = event.text
+        if not text.strip():
+            return
+        if self._attempt(lambda: self._take(text)):
+            self.query_one(Composer).text = ""
+
+    def _attempt(self, act: Callable[[], bool]) -> bool:
+        """Do something; what memory has against it is said, and then it counts as not done."""
+        try:
+            return act()
+        except (KeepstoneError, ValueError) as error:
+            self._say("error", str(error))
+            return False
+
+    def _take(self, text: str) -> bool:
+        """Do what a line says; False if it stays where it was written."""
+        if self._input.submit(text) == "selecting":
+            self.push_screen(Selector(self._input), lambda result: self._noted(text, result))
+            return True
+        typed = command_of(text)
+        if typed is None:
+            return self._send(text)
+        command = COMMANDS.get(typed.name)
+        if command is None:
+            raise ValueError(f"there is no command /{typed.name}: /help lists them")
+        if command.waits and self._is_busy():
+            return False
+        if typed.argument and not command.argument:
+            raise ValueError(f"/{command.name} takes nothing after it")
+        act: Callable[[str], None] = getattr(self, f"_do_{command.name}")
+        act(typed.argument)
+        return True
+
+    def _noted(self, text: str, result: SaveResult | None) -> None:
+        if result is None:
+            self.query_one(Composer).restore(text)
+            return
+        self._say("notice", wording.saved(result))
+        if result.entry.type == PROJECT:
+            self._attempt(self._warned_of_length)
+
+    def _warned_of_length(self) -> bool:
+        words = self._notes.warning()
+        if words:
+            self._say("error", f"{words}. Delete notes in /memory that nobody needs.")
+        return bool(words)
+
+    def _send(self, text: str) -> bool:
+        if self._is_busy():
+            return False
+        deltas = self.conversation.send(text)
+        self._say("user", text)
+        self._answering = self._show_answer(deltas)
+        return True
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._answering is not None and not self._answering.is_finished
+
+    def on_worker_state_changed(self) -> None:
+        """Say below what may be done while an answer is coming."""
+        self.query_one("#keys", Static).update(Content(_KEYS_MEANWHILE if self._is_answering else _KEYS))
+
+    def _is_busy(self) -> bool:
+        if self._is_answering:
+            self._say("notice", "An answer is still coming: wait, or press Esc to stop it.")
+        return self._is_answering
+
+    @work(thread=True)
+    def _show_answer(self, deltas: Iterator[Delta]) -> None:
+        try:
+            for delta in deltas:
+                self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
+        except KeepstoneError as error:
+            self.call_from_thread(self._say, "error", str(error))
+        finally:
+            self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
+
+    async def _show(self, delta: Delta) -> None:
+        """Show a piece of an answer, at the end of its text so far."""
+        if delta.kind == "text":
+            if self._growing is None:
+                self._growing = answer_of(self.conversation.model.name)
+                await self.query_one(Transcript).mount(self._growing)
+            await self._growing.grow(delta.text)
+            return
+        await self._end_text()
+        self._say(delta.kind, wording.tool(delta.text) if delta.kind == "tool" else delta.text)
+
+    async def _end_text(self) -> None:
+        if self._growing is not None:
+            await self._growing.end()
+            self._growing = None
+
+    def _say(self, kind: str, text: str) -> None:
+        self.query_one(Transcript).say(kind, text)
+
+    def action_stop(self) -> None:
+        """Give up the answer that is coming, and keep what came."""
+        if self._is_answering:
+            self.conversation.stop()
+            self._say("notice", "Stopped. What came is kept; /retry asks again.")
+
+    def action_interrupt(self) -> None:
+        """Stop the answer that is coming, else copy what is selected, else say how to leave."""
+        if self._is_answering:
+            self.action_stop()
+        elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            raise SkipAction
+        else:
+            self.notify("Ctrl+Q leaves; all is kept.")
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll whatever is on top of the screen."""
+        shown = self.screen.query("#transcript, #text, OptionList").first()
+        shown.scroll_page_down() if pages > 0 else shown.scroll_page_up()
+
+    async def action_leave(self) -> None:
+        """Leave; an answer that is coming is kept as far as it came."""
+        self.conversation.stop()
+        if self._answering is not None:
+            await self.workers.wait_for_complete([self._answering])
+        kept = self.conversation.close()
+        self.exit(self.conversation.session.id if kept else None)
+
+    def _do_memory(self, _: str) -> None:
+        self.push_screen(Memory(self._notes))
+
+    def _do_sessions(self, _: str) -> None:
+        def opened(session: Session | None) -> None:
+            self.conversation.sent = None  # It may hold what was cleared or deleted there.
+            if session is not None:
+                self._attempt(lambda: self._continue(self.conversation.agent, session))
+
+        self.push_screen(Sessions(self.conversation.agent, self.conversation.session), opened)
+
+    def _do_new(self, _: str) -> None:
+        self._continue(self.conversation.agent, None)
+
+    def _do_recall(self, question: str) -> None:
+        hits = self.conversation.agent.recall(_needed(question, "/recall which database did we choose?"))
+        self.push_screen(Page(f"Recall: {one_line(question)}", wording.hits(hits)))
+
+    def _do_forget(self, question: str) -> None:
+        page = Forgetting(self.conversation.agent, _needed(question, "/forget my old address"))
+        self.push_screen(page, self._forgotten)
+
+    def _forgotten(self, purged: bool | None) -> None:  # noqa: FBT001  The page gives it.
+        """Let nothing that was purged stay on the screen, nor in what /context shows."""
+        if purged:
+            self.conversation.sent = None
+            self.begin(self.conversation)
+
+    def _do_agent(self, slug: str) -> None:
+        if slug:
+            self._continue(self._home.agent(slug), None)
+            return
+
+        def chosen(slug: str | None) -> None:
+            if slug is not None:
+                self._attempt(lambda: self._continue(self._home.agent(slug), None))
+
+        self.push_screen(Agents(self._home, self.conversation.agent.slug), chosen)
+
+    def _do_context(self, question: str) -> None:
+        sent = None if question else self.conversation.sent
+        title = "The system prompt of the last request" if sent else "The system prompt that would be sent"
+        self.push_screen(Page(title, wording.prompt(sent or self.conversation.preview(question or None))))
+
+    def _do_retry(self, _: str) -> None:
+        self._answering = self._show_answer(self.conversation.retry())
+
+    def _do_theme(self, _: str) -> None:
+        self.theme = LIGHT if self.theme == DARK else DARK
+
+    def _do_help(self, _: str) -> None:
+        self.push_screen(Page("Help", help_text()))
+
+    def _do_quit(self, _: str) -> None:
+        self.run_worker(self.action_leave())
+
+    def _continue(self, agent: Agent, session: Session | None) -> bool:
+        """Go on with another agent or session; the one before leaves nothing if nothing was said."""
+        if session is None or session.id != self.conversation.session.id:
+            self.conversation.close()
+        self.begin(Conversation(agent, self._notes, self._choice.model, session))
+        self._say("notice", f"{agent.slug}, session {self.conversation.session.id}")
+        return True
+
+
+def _needed(argument: str, example: str) -> str:
+    if not argument:
+        raise ValueError(f"say what about: {example}")
+    return argument

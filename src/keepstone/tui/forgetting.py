@@ -1,0 +1,61 @@
+"""The page that purges: what recall finds for a question, to be removed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from keepstone.agent import Agent
+from keepstone.errors import EntryNotFoundError
+from keepstone.model import Entry
+from keepstone.tui import wording
+from keepstone.tui.listing import Listing
+from keepstone.tui.page import when_sure
+
+_HITS = 30
+
+
+class Forgetting(Listing[Entry, bool]):
+    """Lists what recall finds; gives whether something was purged."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("d,delete", "purge", "Purge")]
+    heading = "Forget: what is purged here is removed from every file, for good"
+    keys = "↑↓ · Enter or d purge · Esc close"
+    empty = "Nothing found. Notes are deleted in /memory."
+
+    def __init__(self, agent: Agent, question: str) -> None:
+        super().__init__()
+        self._agent = agent
+        self._question = question
+        self._purged = False
+
+    def rows(self) -> Iterable[tuple[Entry, str]]:
+        """Return the entries that fit the question, the best first."""
+        for hit in self._agent.recall(self._question, limit=_HITS):
+            yield hit.entry, wording.entry(hit.entry)
+
+    def on_option_list_option_selected(self) -> None:
+        """Purge the highlighted entry, after a question."""
+        self.action_purge()
+
+    def action_purge(self) -> None:
+        """Purge the highlighted entry, after a question."""
+        entry = self.chosen
+        if entry is not None:
+            words = f"Remove every byte of this?\n\n{wording.entry(entry)}"
+            when_sure(self.app, words, "Yes, purge it", lambda: self.attempt(lambda: self._purge(entry)))
+
+    def action_close(self) -> None:
+        """Close the page."""
+        self.dismiss(self._purged)
+
+    def _purge(self, entry: Entry) -> None:
+        try:
+            self._agent.purge(entry.id, entry.session)
+        except EntryNotFoundError:
+            self.reload("It was gone already.")
+            return
+        self._purged = True
+        self.reload("Purged: no byte of it is left. Answers that repeat it are entries of their own.")

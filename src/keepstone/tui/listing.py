@@ -1,0 +1,90 @@
+"""A page with a list to choose from: the frame of the pages that manage memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Generic, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from keepstone.errors import KeepstoneError
+from keepstone.shown import harmless
+
+Row = TypeVar("Row")
+Outcome = TypeVar("Outcome")
+
+
+class Listing(Screen[Outcome], Generic[Row, Outcome]):
+    """Rows under a title, a line that says what happened, and one that names the keys.
+
+    A page says in ``rows`` what it lists, and in its bindings what can be done with the highlighted row.
+    """
+
+    AUTO_FOCUS = "#rows"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close")]
+    heading: ClassVar[str] = ""
+    keys: ClassVar[str] = "Esc close"
+    empty: ClassVar[str] = "Nothing here."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[Row] = []
+
+    def rows(self) -> Iterable[tuple[Row, str]]:
+        """Return what is listed, each with its words."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        """Put the page together."""
+        yield Static(Content(self.heading), classes="title")
+        yield OptionList(id="rows")
+        yield Static("", id="said")
+        yield Static(Content(self.keys), classes="keys")
+
+    def on_mount(self) -> None:
+        """Show the rows."""
+        self.reload()
+
+    def reload(self, said: str = "") -> None:
+        """List the rows anew, keep the place, and say what happened."""
+        pairs, problem = self._read()
+        self._rows = [row for row, _ in pairs]
+        shown = self.query_one(OptionList)
+        place = shown.highlighted or 0
+        shown.set_options(Option(Content(words)) for _, words in pairs)
+        if pairs:
+            shown.highlighted = min(place, len(pairs) - 1)
+        self.say(problem or said or ("" if pairs else self.empty))
+
+    def _read(self) -> tuple[list[tuple[Row, str]], str]:
+        """Return the rows, or none and why."""
+        try:
+            return list(self.rows()), ""
+        except KeepstoneError as error:
+            return [], str(error)
+
+    def attempt(self, act: Callable[[], None]) -> None:
+        """Do something; what memory has against it is said, and the page stays."""
+        try:
+            act()
+        except (KeepstoneError, ValueError) as error:
+            self.say(str(error))
+
+    def say(self, words: str) -> None:
+        """Show what happened."""
+        self.query_one("#said", Static).update(Content(harmless(words)))
+
+    @property
+    def chosen(self) -> Row | None:
+        """The highlighted row, None if there is none."""
+        place = self.query_one(OptionList).highlighted
+        return None if place is None or place >= len(self._rows) else self._rows[place]
+
+    def action_close(self) -> None:
+        """Close the page without an outcome."""
+        self.dismiss(None)

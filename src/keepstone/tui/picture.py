@@ -1,0 +1,51 @@
+"""A picture of the chat for the documentation: ``python -m keepstone.tui.picture chat.svg``."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from textual import events
+
+import keepstone
+from keepstone.chat import choose
+from keepstone.home import Home
+from keepstone.notes import Notes
+from keepstone.tui.app import ChatApp
+
+_SIZE = (80, 24)
+_DECISION = {"decision": "PostgreSQL as the database, because of its row locks", "by": "Ada"}
+_QUESTION = "Which database did we choose, and why?"
+_NOTE = "# Use pnpm instead of npm"
+
+
+def picture() -> str:
+    """Return a conversation in which a note is being written, as SVG: the same text on every machine."""
+    with TemporaryDirectory() as folder, keepstone.open(Path(folder) / "home", embedder="none") as home:
+        return asyncio.run(_taken(home, Path(folder)))
+
+
+async def _taken(home: Home, folder: Path) -> str:
+    notes = Notes(folder, folder / "user.md")
+    agent = home.agent("coder")
+    agent.session("planning").add("decision", _DECISION, ts="2026-03-02T10:00:00Z")
+    app = ChatApp(home, agent, notes, choose("offline"), agent.session("main"))
+    async with app.run_test(size=_SIZE) as pilot:
+        app.post_message(events.Paste(_QUESTION))
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        app.post_message(events.Paste(_NOTE))
+        await pilot.pause()
+        return without_fonts(app.export_screenshot())
+
+
+def without_fonts(svg: str) -> str:
+    """Return a picture for which nobody has to load a font from elsewhere."""
+    return re.sub(r"@font-face {.*?}\n", "", svg, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(picture(), encoding="utf-8")

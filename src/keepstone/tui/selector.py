@@ -1,0 +1,66 @@
+"""Where does this note go? The selector that a message beginning with ``#`` opens."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static, TextArea
+from textual.widgets.option_list import Option
+
+from keepstone.errors import KeepstoneError
+from keepstone.notes import SaveResult
+from keepstone.services.input_manager import InputManager
+from keepstone.shown import harmless
+from keepstone.tui.composer import Note
+
+
+class Selector(ModalScreen[SaveResult | None]):
+    """Lets a person correct a note and choose Project or User; None if it was cancelled."""
+
+    AUTO_FOCUS = "#types"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(self, manager: InputManager) -> None:
+        super().__init__()
+        self._manager = manager
+
+    def compose(self) -> ComposeResult:
+        """Put the selector together."""
+        with Vertical(classes="dialog"):
+            yield Static(Content("Remember this note"))
+            text = self._manager.selector.message
+            yield Note(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
+            yield OptionList(
+                Option("Project: AGENTS.md, for all who work here", "project"),
+                Option("User: your own notes, in all projects", "user"),
+                id="types",
+            )
+            yield Static("", id="problem")
+            yield Static(Content("↑↓ choose · Enter save · Tab correct · Esc cancel"), classes="keys")
+
+    def on_mount(self) -> None:
+        """Stand on Project."""
+        self.query_one(OptionList).highlighted = 0
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Save the note as it stands now; what is wrong with it is said, and the selector stays."""
+        text = self.query_one(TextArea).text
+        try:
+            self.dismiss(self._saved(text, "project" if event.option_id == "project" else "user"))
+        except (KeepstoneError, ValueError) as error:
+            self.query_one("#problem", Static).update(Content(harmless(str(error))))
+
+    def action_cancel(self) -> None:
+        """Close without saving."""
+        self._manager.cancel()
+        self.dismiss(None)
+
+    def _saved(self, text: str, choice: Literal["project", "user"]) -> SaveResult:
+        if self._manager.submit(f"# {text}") == "message":
+            raise ValueError("a note must have text: write some, or press Esc")
+        return self._manager.select(choice)

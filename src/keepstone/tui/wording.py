@@ -1,0 +1,104 @@
+"""What the app says: plain texts, harmless to a terminal whatever memory holds."""
+
+from __future__ import annotations
+
+from keepstone.chat import Choice
+from keepstone.chat.exchange import Prompt
+from keepstone.chat.offline import OfflineResponder
+from keepstone.context import estimate_tokens
+from keepstone.model import Entry, Hit, Hits, SessionInfo
+from keepstone.notes import MemoryEntry, SaveResult
+from keepstone.shown import clipped, counted, harmless, moment, one_line, size
+
+WELCOME = """\
+Welcome. What you say here is remembered, in files that you can read.
+
+# Use pnpm, not npm   saves a note, for this project or for all of yours
+/memory  /sessions    your notes, and earlier conversations
+/recall QUESTION      what is remembered about it, and why
+/help                 everything else
+"""
+"""What stands on an empty screen; the next step is in it."""
+_SHORT = 200
+"""Characters of an entry or note in a list."""
+_LAST = 70
+"""Characters of the last words of a session in a list."""
+_CALL = 100
+"""Characters of a tool's arguments that are shown."""
+
+
+def model(choice: Choice) -> str:
+    """Return which model answers and why it is that one, or how to name one."""
+    if choice.model.name == OfflineResponder.name:
+        return f"No model answers here, memory itself does, with quotes ({choice.reason})."
+    return f"Model: {choice.model.name} ({choice.reason})."
+
+
+def saved(result: SaveResult) -> str:
+    """Return where a note went, or which note it says again.
+
+    Example:
+        >>> saved(notes.add("Use pnpm", "Project"))
+        'Saved as a Project note: /work/AGENTS.md:4'
+    """
+    entry, twin = result.entry, result.duplicate_of
+    where = _place(entry)
+    if not result.saved:
+        return f"Not saved, it is there already: {where} says “{one_line(clipped(entry.content, _SHORT))}”"
+    also = f". The {twin.type} notes say the same: {_place(twin)}" if twin else ""
+    return f"Saved as a {entry.type} note: {where}{also}"
+
+
+def note(entry: MemoryEntry) -> str:
+    """Return a note as a row of a list: what it says, and where it stands."""
+    return f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {_place(entry)}"
+
+
+def _place(entry: MemoryEntry) -> str:
+    return f"{one_line(entry.source)}:{entry.line}"
+
+
+def session(info: SessionInfo, entries: int, last: str, *, current: bool) -> str:
+    """Return a session as a row of a list: its id, last change, size, and its last words, if given."""
+    mark = "  (this one)" if current else ""
+    about = f"{moment(info.modified)}  {size(info.size)}  {counted(entries, 'entry')}"
+    words = f"\n  {one_line(clipped(last, _LAST))}" if last else ""
+    return f"{one_line(info.id)}{mark}\n  {about}{words}"
+
+
+def entry(found: Entry) -> str:
+    """Return an entry as a row of a list."""
+    return f"{one_line(clipped(found.text, _SHORT))}\n  {_origin(found)}"
+
+
+def hits(found: Hits) -> str:
+    """Return hits with the reasons for each, as a page."""
+    shown = [_hit(place, hit) for place, hit in enumerate(found, 1)]
+    how = "by words only" if found.lexical_only else f"by words and by meaning ({found.embedder})"
+    reason = f": {one_line(found.reason)}" if found.reason else ""
+    end = [f"Searched {how}{reason}, in {found.took_ms:.1f} ms."]
+    end += ["The index is behind the logs, hits may be missing: keepstone doctor"] if found.stale else []
+    return "\n\n".join([*(shown or ["Nothing found."]), *end])
+
+
+def _hit(place: int, hit: Hit) -> str:
+    why = one_line(str(hit.why))
+    text = harmless(clipped(hit.entry.text)).replace("\n", "\n   ")
+    return f"{place}. {text}\n   {_origin(hit.entry)}\n   {why}"
+
+
+def _origin(found: Entry) -> str:
+    return f"{found.ts:%Y-%m-%d}  {one_line(found.type)}  session {one_line(found.session)}"
+
+
+def prompt(shown: Prompt) -> str:
+    """Return a system prompt as it is sent, with a line about its size before it."""
+    tokens = estimate_tokens(shown.text)
+    stable = len(shown.stable)
+    head = f"At most {tokens:,} tokens; the first {stable:,} of {len(shown.text):,} characters stay the same."
+    return f"{head}\n\n{harmless(shown.text)}"
+
+
+def tool(words: str) -> str:
+    """Return the use of a tool in one line."""
+    return f"uses {one_line(clipped(words, _CALL))}"

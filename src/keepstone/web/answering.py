@@ -1,0 +1,38 @@
+"""Who answers in the chat: the conversation of ``keepstone chat``, so that both ways in answer alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from keepstone.agent import Agent
+from keepstone.chat import ChatModel, Conversation, ModelError
+from keepstone.notes import Notes
+
+
+class Answerer(Protocol):
+    """Answers what a person writes in the chat."""
+
+    def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
+        """Store a message in the session, yield the answer piece by piece, and store the answer.
+
+        It is called in a thread, and each piece is shown as soon as it comes. What it raises as a
+        ``KeepstoneError`` or ``ValueError`` is shown in place of the answer.
+        """
+
+
+class Talking:
+    """Answers with a model, and with what memory and notes hold."""
+
+    def __init__(self, notes: Notes, model: ChatModel) -> None:
+        self._notes = notes
+        self._model = model
+
+    def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
+        """Store a message, yield the answer piece by piece, and store it; ModelError if the model fails."""
+        conversation = Conversation(agent, self._notes, self._model, agent.session(session))
+        for delta in conversation.send(message):
+            if delta.kind == "error":
+                raise ModelError(delta.text)
+            if delta.kind == "text":
+                yield delta.text

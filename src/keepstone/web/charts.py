@@ -1,0 +1,122 @@
+"""The charts of the overview, as options of ECharts. Their colours are the pages' own."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from keepstone.decay import FADED, FADING
+from keepstone.shown import size
+from keepstone.web.words import shown
+
+Options = dict[str, Any]
+
+COLOURS = {"decision": "#8f73d6", "finding": "#c98f2c", "preference": "#4a90d1", "message": "#3d9a91"}
+_OTHER = "#8a939b"
+_LINE = "#8a939b55"
+_DAYS = 60
+_BINS = 48
+
+
+def over_time(days: Mapping[date, int]) -> Options:
+    """Return how many entries were made, day by day, or in longer steps where that is a long time."""
+    steps = _steps(days)
+    return _axes([f"{day:%Y-%m-%d}" for day in steps]) | {
+        "series": [{"type": "bar", "data": list(steps.values()), "itemStyle": {"color": COLOURS["message"]}}],
+    }
+
+
+def _steps(days: Mapping[date, int]) -> dict[date, int]:
+    """Add days up into at most 48 steps of the same length."""
+    if not days:
+        return {}
+    first, last = min(days), max(days)
+    width = max(1, math.ceil(((last - first).days + 1) / _BINS))
+    steps = {first + timedelta(days=at): 0 for at in range(0, (last - first).days + 1, width)}
+    for day, count in days.items():
+        steps[first + timedelta(days=(day - first).days // width * width)] += count
+    return steps
+
+
+def types(counts: Counter[str]) -> Options:
+    """Return how many entries there are of each type, the most frequent on top."""
+    common = counts.most_common(8)[::-1]
+    rows = [{"value": count, "itemStyle": {"color": COLOURS.get(name, _OTHER)}} for name, count in common]
+    return {
+        **_calm(),
+        "grid": {"left": 8, "right": 24, "top": 8, "bottom": 8, "containLabel": True},
+        "xAxis": {"type": "value", "minInterval": 1, "splitLine": {"lineStyle": {"color": _LINE}}},
+        "yAxis": {
+            "type": "category",
+            "data": [shown(name[:24]) for name, _ in common],
+            "axisTick": {"show": False},
+        },
+        "series": [
+            {"type": "bar", "data": rows, "barMaxWidth": 22, "label": {"show": True, "position": "right"}}
+        ],
+    }
+
+
+def fading() -> Options:
+    """Return how the priorities of the four types fade over sixty days, and where they have faded."""
+    names = {"conversation": "message"}
+    lines = [
+        {
+            "type": "line",
+            "name": name,
+            "showSymbol": False,
+            "data": [round(kind.base * math.exp(-kind.rate * day), 3) for day in range(_DAYS + 1)],
+            "itemStyle": {"color": COLOURS[names.get(name, name)]},
+        }
+        for name, kind in FADING.items()
+    ]
+    lines[0]["markLine"] = _limit()
+    chart = _axes([str(day) for day in range(_DAYS + 1)])
+    chart["grid"] = chart["grid"] | {"top": 50}
+    chart["xAxis"]["axisLabel"] = {"interval": 9}
+    return chart | {"legend": {"top": 0, "itemWidth": 14, "itemHeight": 8}, "series": lines}
+
+
+def _limit() -> Options:
+    line = {"color": _OTHER, "type": "dashed"}
+    label = {"formatter": f"faded: {FADED}", "position": "insideStartTop"}
+    return {"silent": True, "symbol": "none", "lineStyle": line, "label": label, "data": [{"yAxis": FADED}]}
+
+
+def on_disk(sizes: Mapping[str, int]) -> Options:
+    """Return what takes how much of the disk."""
+    rows = list(sizes.items())[::-1]
+    return {
+        **_calm(),
+        "tooltip": {"show": False},
+        "grid": {"left": 8, "right": 90, "top": 8, "bottom": 8, "containLabel": True},
+        "xAxis": {"type": "value", "show": False},
+        "yAxis": {"type": "category", "data": [name for name, _ in rows], "axisTick": {"show": False}},
+        "series": [{"type": "bar", "barMaxWidth": 26, "data": [_sized(count) for _, count in rows]}],
+    }
+
+
+def _sized(count: int) -> Options:
+    label = {"show": True, "position": "right", "formatter": size(count)}
+    return {"value": count, "label": label, "itemStyle": {"color": COLOURS["message"]}}
+
+
+def _calm() -> Options:
+    return {"animation": False, "textStyle": {"fontFamily": "inherit"}, "tooltip": {"trigger": "axis"}}
+
+
+def _axes(labels: list[str]) -> Options:
+    return {
+        **_calm(),
+        "grid": {"left": 24, "right": 36, "top": 12, "bottom": 8, "containLabel": True},
+        "xAxis": {
+            "type": "category",
+            "data": labels,
+            "axisLabel": {"hideOverlap": True},
+            "axisTick": {"show": False},
+        },
+        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": _LINE}}},
+    }

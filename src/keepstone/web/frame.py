@@ -1,0 +1,90 @@
+"""What stands around every page: where one is, where one can go, and how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nicegui import ui
+
+from keepstone.web.parts import box, button, dialog, link, say
+from keepstone.web.site import Place
+
+ASSETS = "/_keepstone"
+PAGES = (
+    ("sessions", "Sessions", "s"),
+    ("chat", "Chat", "c"),
+    ("recall", "Recall", "r"),
+    ("memory", "Memory", "m"),
+    ("files", "Files", "f"),
+    ("overview", "Overview", "o"),
+    ("doctor", "Doctor", "d"),
+    ("agents", "Agents", "a"),
+)
+"""The pages of an agent: name in the address, name for people, key after g."""
+WITH_NOTES = frozenset({"chat", "memory"})
+"""The pages that show notes, or what is made of them."""
+_KEYS = (
+    ("/", "search"),
+    ("n", "begin something new"),
+    ("j  k", "next and previous row"),
+    ("Enter", "open the row"),
+    ("Esc", "leave a dialog or a field's choice"),
+    *((f"g {key}", f"go to {title}") for _, title, key in PAGES),
+    ("?", "this list"),
+)
+
+
+@contextmanager
+def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.element]:
+    """Draw the frame of a page. Inside the block is the page; what is given is the line of its heading."""
+    head()
+    link("Skip to content", "#main", "skip")
+    with box(classes="shell"):
+        _side(place, page)
+        with box(classes="paper", id="main", tabindex="-1"):
+            with box(classes="head") as line:
+                say("h1", heading)
+                box(classes="fill")
+            if lead:
+                say("p", lead, "lead")
+            with box(classes="page"):
+                yield line
+
+
+def head() -> None:
+    """Load how pages look."""
+    ui.add_head_html(
+        f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
+    )
+
+
+def _side(place: Place, current: str) -> None:
+    with box(classes="side"):
+        link("keepstone", "/", "brand")
+        with box("a", "agent", href=place.link("agents"), aria_label=f"Agent {place.agent.slug}, switch"):
+            say("small", "Agent")
+            say("span", place.agent.slug)
+        with box("nav", aria_label="Pages"):
+            for name, title, key in PAGES:
+                if name in WITH_NOTES and not place.sees_notes:
+                    continue
+                here = {"aria_current": "page"} if name == current else {}
+                link(title, place.link(name), data_go=key, **here)
+        with box(classes="foot"):
+            theme = say("button", "Light or dark", "quiet", type="button")
+            theme.on("click", js_handler="() => keepstoneTheme()")
+            button("Keys", _keys, "quiet", data_help="")
+            if place.site.sign_out is not None:
+                with box("form", action=place.site.sign_out, method="post"):
+                    say("button", "Sign out", "quiet", type="submit")
+
+
+def _keys() -> None:
+    with dialog("Keys") as shown, box(classes="keys"):
+        for key, what in _KEYS:
+            with box():
+                for each in key.split():
+                    say("kbd", each)
+            say("span", what)
+    shown.open()

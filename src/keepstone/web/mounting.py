@@ -1,0 +1,159 @@
+"""Puts the pages into a FastAPI application."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nicegui import app as pages
+from nicegui import ui
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from keepstone.chat.offline import OfflineResponder
+from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
+from keepstone.layout import DEFAULT_AGENT
+from keepstone.notes import Notes
+from keepstone.web import failing
+from keepstone.web.answering import Answerer, Talking
+from keepstone.web.frame import ASSETS, WITH_NOTES, frame
+from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
+from keepstone.web.parts import empty
+from keepstone.web.site import Access, Hook, Open, Place, Site, address
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from keepstone.home import Home
+
+Build = Callable[[Place], Awaitable[None]]
+
+_STATIC = Path(__file__).parent / "static"
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32"'
+    ' rx="8" fill="#1f6660"/>'
+    '<path d="M9 10h14M9 16h14M9 22h8" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>'
+)
+_BUILDS: dict[str, tuple[str, Build]] = {
+    "sessions": ("Sessions", sessions.build),
+    "session": ("Session", session.build),
+    "chat": ("Chat", chat.build),
+    "recall": ("Recall", recall.build),
+    "memory": ("Memory", memory.build),
+    "files": ("Files", files.build),
+    "overview": ("Overview", overview.build),
+    "doctor": ("Doctor", doctor.build),
+    "agents": ("Agents", agents.build),
+}
+_WATCH_SECONDS = 1.0
+"""How long a page may outlive the right to see it."""
+_PATIENCE = 60.0
+"""Seconds that a page may take to be built, on a computer that is busy."""
+
+
+def open_to_all(request: Request) -> Access:  # noqa: ARG001  The hook's signature.
+    """Let every request do everything."""
+    return Open()
+
+
+def mount(
+    app: FastAPI,
+    home: Home,
+    *,
+    project: Path,
+    access: Hook = open_to_all,
+    answerer: Answerer | None = None,
+    notes: Notes | None = None,
+    sign_out: str | None = None,
+) -> None:
+    """Put the pages at ``/`` of an application, below all routes that it has by then. Once a process.
+
+    Args:
+        app: The application. Its routes come first; whatever they leave belongs to the pages.
+        home: The home whose agents are shown.
+        project: The folder whose ``AGENTS.md`` holds the project's notes.
+        access: What a request may do; it may also answer the request itself. For a page that is open it is
+            asked again each second, and when it answers otherwise than before the page is loaded anew.
+        answerer: Who answers in the chat; quotes from memory if not given.
+        notes: The notes, where the user's are not in their usual file.
+        sign_out: Where a form is sent to end what ``access`` looks at; without it no page offers that.
+
+    Example:
+        >>> app = FastAPI()
+        >>> mount(app, keepstone.open(), project=Path.cwd())
+    """
+    notes = notes or Notes(project)
+    site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
+    pages.add_static_files(ASSETS, _STATIC)
+    failing.install()
+    _add_start(site)
+    for name, (title, build) in _BUILDS.items():
+        _add_page(site, name, title, build)
+    ui.run_with(
+        app,
+        title="keepstone",
+        favicon=_ICON,
+        dark=None,
+        language="en-US",
+        tailwind=False,
+        show_welcome_message=False,
+    )
+
+
+def _add_start(site: Site) -> None:
+    @pages.get("/")
+    def start(request: Request) -> Response:
+        access = site.admit(request)
+        if isinstance(access, Response):
+            return access
+        known = [slug for slug in site.home.agents() if access.agents is None or slug in access.agents]
+        first = DEFAULT_AGENT if DEFAULT_AGENT in known or not known else known[0]
+        return RedirectResponse(address(first, "sessions"))
+
+
+def _add_page(site: Site, name: str, title: str, build: Build) -> None:
+    @ui.page(f"/a/{{agent}}/{name}", title=f"{title} · keepstone", response_timeout=_PATIENCE)
+    async def page(request: Request, agent: str) -> Any:
+        access = site.admit(request)
+        if isinstance(access, Response):
+            return access
+        try:
+            place = _place(site, access, agent, request)
+            _watch(place, request)
+            await (_build_refusal(place, name, title) if _is_closed(place, name) else build(place))
+        except (InvalidAgentIdError, InvalidSessionIdError) as error:
+            return Response(str(error), 404, media_type="text/plain; charset=utf-8")
+        return None
+
+
+def _is_closed(place: Place, name: str) -> bool:
+    """Tell whether a page is not for this reader: what is said in the chat has the notes before it."""
+    return name in WITH_NOTES and not place.sees_notes
+
+
+async def _build_refusal(place: Place, name: str, title: str) -> None:
+    with frame(place, name, title):
+        empty(
+            "This needs access to all agents", "Notes belong to the project and its user, not to one agent."
+        )
+
+
+def _watch(place: Place, request: Request) -> None:
+    """End a page whose reader may see or do something else by now than when it was made, or nothing."""
+    page = ui.context.client
+
+    def look() -> None:
+        if not place.site.still_holds(place.access, request):
+            # What the browser is told it may ignore, so the page is taken apart here as well.
+            page.run_javascript("location.reload()")
+            page.layout.clear()
+
+    ui.timer(_WATCH_SECONDS, look, immediate=False)
+
+
+def _place(site: Site, access: Access, agent: str, request: Request) -> Place:
+    """Return where a request is. An agent that may not be seen is answered like one that cannot be."""
+    if access.agents is not None and agent not in access.agents:
+        raise InvalidAgentIdError("there is no such agent here")
+    return Place(site, site.home.agent(agent), access, dict(request.query_params))

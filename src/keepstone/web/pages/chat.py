@@ -1,0 +1,171 @@
+"""The chat: what is written is remembered and answered, and what begins with # becomes a note."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from nicegui import ui
+
+from keepstone.model import Entry
+from keepstone.session import Session
+from keepstone.web.components import EntryList
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
+from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, link
+from keepstone.web.selector import Selector
+from keepstone.web.site import Place
+from keepstone.web.views import View, entry_views
+from keepstone.web.words import shown
+
+_SHOWN = 100
+_LEAD = "Ask what your agent remembers. A message that begins with # is kept as a note."
+_STREAMED = "answer"
+_PACE = 0.1
+"""Seconds between two looks at an answer that is coming."""
+
+
+class Chat:
+    """The page's state: the session that is talked in, and the answer that is on its way."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.session: Session | None = None
+        if place.query.get("session"):
+            self.session = place.agent.session(place.query["session"])
+        self.entries: list[Entry] = []
+        self.coming: str | None = None
+
+    async def build(self) -> None:
+        """Draw the page."""
+        with frame(self.place, "chat", "Chat", _LEAD) as head:
+            with head:
+                self.where = link("", "", "hint")
+                link("New chat", self.place.link("chat"), "plain", data_new="")
+            with box(classes="talk"):
+                with box(classes="said", role="log", aria_label="The conversation"):
+                    self.live = Live(self._load, self._draw)
+                    self.list = EntryList()
+                    self.none = box()
+                    self.trouble = box()
+                self._line()
+            self._say_where()
+            await self.live.start()
+
+    def _line(self) -> None:
+        with box(classes="say"):
+            self.selector = Selector(self.place, self._focus)
+            with box(classes="line", data_search=""):
+                self.input = ui.textarea("Message, or # and a note")
+                self.input.props("outlined dense autogrow autofocus").classes("wide")
+                self.input.on("keydown.enter.exact.prevent", self._send, args=[])
+                self.button = button("Send", self._send, "main")
+        if self.place.read_only:
+            self.input.props("disable")
+            self.button.props.update(disabled=True)
+
+    def _load(self) -> list[Entry]:
+        return self.session.entries(limit=_SHOWN) if self.session else []
+
+    def _draw(self, entries: list[Entry]) -> None:
+        grown = len(entries) > len(self.entries)
+        self.entries = entries
+        views = entry_views(entries, datetime.now(UTC))
+        if self.coming is not None and not _is_stored(self.coming, entries):
+            views.append(_streamed(self.coming))
+        self.list.show(entries=views, versions={}, plain=True)
+        self.none.clear()
+        if not views:
+            with self.none:
+                empty(
+                    "Nothing said yet",
+                    "Without a model the answer is made of quotes from memory, so it works offline.",
+                )
+        if grown or self.coming is not None:
+            ui.run_javascript("scrollTo(0, document.body.scrollHeight)")
+
+    async def _send(self) -> None:
+        text = (self.input.value or "").strip()
+        if not text or self.coming is not None or self.place.read_only:
+            return
+        self.input.value = ""
+        if not self.selector.submit(text):
+            await self._ask(text)
+
+    async def _ask(self, text: str) -> None:
+        self.trouble.clear()
+        self.coming = ""
+        self.button.props.update(disabled=True)
+        try:
+            session = await self._begun()
+            await self._stream(self.place.site.answerer.answer(self.place.agent, session.id, text))
+            await self._settle()
+        except EXPECTED as error:
+            with self.trouble:
+                failure(str(error))
+            self.input.value = text
+            await self._settle()
+
+    async def _settle(self) -> None:
+        self.coming = None
+        self.button.props.update(disabled=False)
+        await self.live.refresh()
+        await self._focus()
+
+    async def _begun(self) -> Session:
+        """Return the session, made with the first message so that a chat nobody began leaves nothing."""
+        if self.session is None:
+            made: Session = await aside(self.place.agent.new_session)
+            self.session = made
+            ui.run_javascript(
+                f"history.replaceState(null, '', {json.dumps(self.place.link('chat', session=made.id))})"
+            )
+            self._say_where()
+        return self.session
+
+    async def _stream(self, pieces: Iterator[str]) -> None:
+        """Show the pieces as they come. An answer whose page was closed is still taken to its end."""
+        said, drawn = "", 0.0
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+            said += piece
+            self.coming = said
+            if time.monotonic() - drawn > _PACE and not self.list.client.is_deleted:
+                self._draw(await asyncio.to_thread(self._load))
+                drawn = time.monotonic()
+        if self.list.client.is_deleted:
+            raise asyncio.CancelledError("the page was closed")
+
+    def _say_where(self) -> None:
+        if self.session is not None:
+            self.where.text = "Read it as a session"
+            self.where.props.update(href=self.place.link("session", id=self.session.id))
+
+    async def _focus(self) -> None:
+        self.input.run_method("focus")
+
+
+def _is_stored(answer: str, entries: list[Entry]) -> bool:
+    return bool(answer and entries and entries[-1].data.get("content") == answer)
+
+
+def _streamed(text: str) -> View:
+    """Return the answer as far as it has come."""
+    return {
+        "id": _STREAMED,
+        "type": "answering",
+        "tone": "other",
+        "who": "Assistant",
+        "side": "agent",
+        "text": shown(text) or "…",
+        "tags": [],
+        "time": "",
+        "day": "",
+    }
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await Chat(place).build()

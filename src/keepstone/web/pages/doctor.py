@@ -1,0 +1,73 @@
+"""What the doctor finds in the home, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from nicegui import ui
+
+from keepstone.model import Finding
+from keepstone.shown import counted
+from keepstone.web.components import FindingList
+from keepstone.web.frame import frame
+from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, say
+from keepstone.web.site import Place
+from keepstone.web.words import shown
+
+_WORST_FIRST = ("error", "warning", "ok")
+
+
+class Doctor:
+    """The page's state: nothing but what was found last."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    async def build(self) -> None:
+        """Draw the page; the look itself begins when it is there."""
+        lead = "Every log is read and every index compared with it. Nothing is changed."
+        with frame(self.place, "doctor", "Doctor", lead) as head:
+            with head:
+                self.again = button("Look again", self._look, "plain")
+            self.sum = say("p", "Looking …", "answer-line", role="status")
+            self.list = FindingList()
+            self.none = box()
+            ui.timer(0, self._look, once=True)
+
+    async def _look(self) -> None:
+        self.sum.text = "Looking …"
+        self.again.props.update(disabled=True)
+        self.none.clear()
+        try:
+            self._draw(await aside(self._findings))
+        except EXPECTED as error:
+            with self.none:
+                failure(str(error))
+        self.again.props.update(disabled=False)
+
+    def _findings(self) -> list[Finding]:
+        """Return what concerns the agents that may be seen."""
+        allowed, findings = self.place.access.agents, self.place.site.home.doctor()
+        if allowed is None:
+            return findings
+        return [finding for finding in findings if finding.subject.partition("/")[0] in allowed]
+
+    def _draw(self, findings: list[Finding]) -> None:
+        findings = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.level))
+        views = [{name: shown(value) for name, value in asdict(finding).items()} for finding in findings]
+        self.list.show(findings=views)
+        self.sum.text = _sum(findings)
+        if not findings:
+            with self.none:
+                empty("Nothing to look at yet", "The first entry makes the first log.")
+
+
+def _sum(findings: list[Finding]) -> str:
+    levels = [finding.level for finding in findings]
+    bad = [counted(levels.count(level), level) for level in ("error", "warning") if level in levels]
+    return " and ".join(bad) or "All is well."
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await Doctor(place).build()

@@ -1,0 +1,248 @@
+"""The agent's own files: listed, read, and edited without undoing what others wrote meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nicegui import ui
+
+from keepstone.errors import MemoryFileNotFoundError
+from keepstone.shown import clipped, counted, size
+from keepstone.web.components import LinkList
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
+from keepstone.web.parts import (
+    EXPECTED,
+    answer_of,
+    aside,
+    asked,
+    attempt,
+    box,
+    button,
+    confirmed,
+    dialog,
+    empty,
+    field,
+    say,
+    tell,
+)
+from keepstone.web.site import Place
+from keepstone.web.words import shown
+
+_MOST = 500
+_LONGEST = 1_000_000
+"""Characters of a file that can be edited here; longer ones are for an editor on the computer itself."""
+_COMPARED = 20_000
+_LEAD = "Texts that the agent keeps in its own folder, and cannot leave."
+
+
+class _OtherwiseError(Exception):
+    """A file does not hold what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The files as they are: their paths, and what the open one holds, None if it is gone."""
+
+    paths: tuple[str, ...]
+    content: str | None
+
+
+class FilesPage:
+    """The page's state: the open file, and what it held when it was read."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.files = place.agent.files
+        self.path = place.query.get("path", "")
+        self.base: str | None = None
+        self.seen = Seen((), None)
+        self.wanted = ""
+
+    async def build(self) -> None:
+        """Draw the page."""
+        with frame(self.place, "files", "Files", _LEAD) as head:
+            if not self.place.read_only:
+                with head:
+                    button("New file", self._new, "main", data_new="")
+            self.live = Live(self._load, self._draw)
+            with box(classes="files"):
+                with box(classes="stack"):
+                    self._list()
+                with box(classes="editor stack"):
+                    self._editor(await aside(self._first))
+            await self.live.start()
+
+    def _list(self) -> None:
+        with box(data_search=""):
+            search = field("Search files").props("clearable type=search")
+            search.on_value_change(lambda event: self._search(event.value or ""))
+        self.list = LinkList()
+        self.more = say("p", "", "hint")
+
+    def _first(self) -> str:
+        """Return what the field begins with: set later, it would come in the way of who types at once."""
+        try:
+            return _editable(self._read() or "")
+        except EXPECTED:
+            return ""  # The list, which is looked up next, meets the same error and shows it.
+
+    def _editor(self, content: str) -> None:
+        self.none = box()
+        with box(classes="stack") as self.open:
+            with box(classes="head"):
+                say("h2", self.path)
+                box(classes="fill")
+                if not self.place.read_only:
+                    button("Delete", self._delete, "quiet danger")
+                    button("Save", self._save, "main")
+            self.told = box(role="status")
+            self.text = ui.textarea(value=content).props("outlined autogrow").classes("w-full")
+            self.text.props["aria-label"] = f"Content of {shown(self.path)}"
+            if self.place.read_only:
+                self.text.props("readonly")
+        self.open.set_visibility(False)
+
+    def _load(self) -> Seen:
+        return Seen(tuple(self.files.list()), self._read())
+
+    def _read(self) -> str | None:
+        try:
+            return self.files.read(self.path) if self.path else None
+        except MemoryFileNotFoundError:
+            return None
+
+    def _draw(self, seen: Seen) -> None:
+        self.seen = seen
+        self._draw_list()
+        self._draw_file(seen.content)
+
+    def _draw_list(self) -> None:
+        chosen = [path for path in self.seen.paths if self.wanted in path.casefold()]
+        self.list.show(items=[self._item(path) for path in chosen[:_MOST]], label="Files")
+        self.list.set_visibility(bool(chosen))
+        rest = len(chosen) - _MOST
+        self.more.text = f"{counted(rest, 'file')} more: search for them" if rest > 0 else ""
+
+    def _item(self, path: str) -> dict[str, object]:
+        here = path == self.path
+        return {
+            "href": self.place.link("files", path=path),
+            "name": shown(path),
+            "detail": "",
+            "current": here,
+        }
+
+    def _draw_file(self, content: str | None) -> None:
+        """Show what the file holds, unless something else is being written here."""
+        edited = self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
+        self.told.clear()
+        if edited and content != self.base:
+            with self.told:
+                say("p", "This file was changed elsewhere meanwhile. Saving asks which text to keep.", "told")
+        elif content is not None:
+            self.base = content
+            if self.text.value != _editable(content):
+                self.text.value = _editable(content)
+        self.open.set_visibility(content is not None or edited)
+        self.none.clear()
+        if content is None and not edited:
+            with self.none:
+                self._nothing()
+
+    def _nothing(self) -> None:
+        if self.path:
+            empty("There is no such file", f"“{self.path}” was deleted, or never written.")
+        elif self.seen.paths:
+            empty("No file is open", "Choose one from the list.")
+        else:
+            empty("No files yet", "What the agent writes into its folder appears here.")
+
+    def _search(self, words: str) -> None:
+        self.wanted = words.strip().casefold()
+        self._draw_list()
+
+    async def _save(self) -> None:
+        """Write the text, if the file still holds what it held when it was read; ask otherwise."""
+        if self.place.read_only:
+            return
+        with attempt():
+            text = _in_ends_of(self.base or "", str(self.text.value or ""))
+            expected = self.base
+            while not await aside(self._written, self.path, text, expected):
+                expected = await aside(self._read)
+                if not await self._keep_mine(text, expected):
+                    break
+            else:
+                self.base = text
+                tell(f"Saved {self.path}")
+        await self.live.refresh()
+
+    def _written(self, path: str, text: str, expected: str | None) -> bool:
+        """Write a file if it holds what is expected, None for no file; otherwise leave it and say False."""
+
+        def check(old: str | None) -> None:
+            if old != expected:
+                raise _OtherwiseError
+
+        try:
+            self.files.write(path, text, check=check)
+        except _OtherwiseError:
+            return False
+        return True
+
+    async def _keep_mine(self, mine: str, theirs: str | None) -> bool:
+        with dialog("Two versions of this file", "broad") as asking:
+            say("p", "It was changed elsewhere since you opened it. Which text should it have?")
+            with box(classes="compare"):
+                for title, text in (
+                    ("Yours", mine),
+                    ("Theirs", theirs if theirs is not None else "(deleted)"),
+                ):
+                    with box():
+                        say("strong", title)
+                        say("pre", clipped(text, _COMPARED), tabindex="0", aria_label=title)
+            with box(classes="row-end"):
+                button("Go on editing", lambda: asking.submit(None))
+                button("Take theirs", lambda: asking.submit("theirs"))
+                button("Keep mine", lambda: asking.submit("mine"), "main")
+        answer = await answer_of(asking)
+        if answer == "theirs":
+            self.base = theirs
+            self.text.value = theirs or ""
+        return bool(answer == "mine")
+
+    async def _delete(self) -> None:
+        words = f"“{self.path}” is removed from the agent's folder."
+        if await confirmed("Delete this file?", words, "Delete") and not self.place.read_only:
+            with attempt():
+                await aside(self.files.delete, self.path)
+                ui.navigate.to(self.place.link("files"))
+
+    async def _new(self) -> None:
+        path = await asked("A new file", "Its path, such as plans/today.md", "Make")
+        with attempt():
+            if path:
+                await aside(self._written, path, "", None)
+                ui.navigate.to(self.place.link("files", path=path))
+
+
+def _flat(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _in_ends_of(old: str, text: str) -> str:
+    """Return a text with the line ends that the file had: browsers know only one kind."""
+    if len(old) > _LONGEST:
+        raise ValueError(f"a file of {size(len(old))} is too long for this page: use a text editor")
+    kept = "\r\n" if "\r\n" in old and "\n" not in old.replace("\r\n", "") else "\n"
+    return _flat(text).replace("\n", kept)
+
+
+def _editable(content: str) -> str:
+    return content if len(content) <= _LONGEST else clipped(content, _LONGEST)
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await FilesPage(place).build()

@@ -1,0 +1,146 @@
+"""The notes of the project's folder and of the user: read, added, edited and deleted with a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.notes import TYPES, MemoryEntry, Notes, SaveResult
+from keepstone.shown import clipped
+from keepstone.web.components import NoteList
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
+from keepstone.web.parts import aside, attempt, box, button, empty, field, say, tell
+from keepstone.web.selector import Selector
+from keepstone.web.site import Place
+from keepstone.web.views import note_views
+from keepstone.web.words import shown
+
+_UNDO_SECONDS = 12
+_LEAD = "What people want remembered. Every note is a bullet in a file that you can edit yourself."
+_NONE = {
+    "Project": ("No notes of this project", "Add one above; it is written into AGENTS.md below “Memories”."),
+    "User": ("No notes of yours", "Add one above and choose User; it counts in all projects."),
+}
+
+
+class Memory:
+    """The page's state: the notes as they were last seen, and the one that can be brought back."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.notes: Notes = place.site.notes
+        self.found: Sequence[MemoryEntry] = ()
+
+    async def build(self) -> None:
+        """Draw the page."""
+        with frame(self.place, "memory", "Memory", _LEAD):
+            if not self.place.read_only:
+                self._adding()
+            self.undo = box(role="status")
+            self.live = Live(self._load, self._draw)
+            self.groups = {kind: _Group(self, kind) for kind in TYPES}
+            await self.live.start()
+
+    def _adding(self) -> None:
+        with box(classes="add-note", data_search=""):
+            self.input = field("A new note", "Use pnpm instead of npm")
+            self.input.on("keydown.enter", self._add, args=[])
+            button("Add", self._add, "main", data_new="")
+        self.selector = Selector(self.place, self._added)
+
+    def _load(self) -> tuple[Sequence[MemoryEntry], dict[str, str]]:
+        """Return the notes, and the path of each file, which there may be none of yet."""
+        return self.notes.entries(), {source.kind: source.path for source in self.notes.sources()}
+
+    def _draw(self, seen: tuple[Sequence[MemoryEntry], dict[str, str]]) -> None:
+        self.found, paths = seen
+        for kind, group in self.groups.items():
+            group.draw([note for note in self.found if note.type == kind], paths[kind])
+
+    def _add(self) -> None:
+        text = str(self.input.value or "").strip()
+        if text and self.selector.submit(f"# {text}"):
+            self.input.value = ""
+
+    async def _added(self) -> None:
+        self.input.run_method("focus")
+        await self.live.refresh()
+
+    async def save(self, kind: str, change: dict[str, Any]) -> None:
+        """Give a note another text."""
+        note, text = self._note(kind, change), str(change["text"]).strip()
+        if text != change["content"] and not self.place.read_only:
+            with attempt():
+                result = await aside(self._replaced, note, kind, text)
+                if not result.saved:
+                    tell(f"Not changed: line {result.entry.line} says so already")
+            await self.live.refresh()
+
+    def _replaced(self, note: MemoryEntry | None, kind: str, text: str) -> SaveResult:
+        """Give a note its text where it stands; as a new note if somebody removed the old one meanwhile."""
+        changed = None if note is None else self.notes.replace(note, text)
+        return changed or self.notes.add(text, kind)
+
+    async def remove(self, kind: str, row: dict[str, Any]) -> None:
+        """Delete a note, and offer to bring it back."""
+        note = self._note(kind, row)
+        if note is None or self.place.read_only:
+            return
+        with attempt():
+            if await aside(self.notes.remove, note):
+                self._offer(note)
+        await self.live.refresh()
+
+    def _offer(self, note: MemoryEntry) -> None:
+        self.undo.clear()
+        with self.undo, box(classes="bar-tools told"):
+            say("span", f"Deleted “{clipped(note.content, 60)}”.")
+            button("Undo", lambda: self._restore(note), "plain", data_undo="")
+            ui.timer(_UNDO_SECONDS, self.undo.clear, once=True)
+
+    async def _restore(self, note: MemoryEntry) -> None:
+        with attempt():
+            result = await aside(self.notes.add, note.content, note.type, note.line)
+            tell(
+                "Brought back"
+                if result.entry.line == note.line
+                else "Brought back, as the last note of its file"
+            )
+        await self.live.refresh()
+        self.undo.clear()
+
+    def _note(self, kind: str, row: dict[str, Any]) -> MemoryEntry | None:
+        """Return the note that a row is of: its text and its line, as they were shown."""
+        same = (note for note in self.found if note.type == kind and note.content == row["content"])
+        return min(same, key=lambda note: abs(note.line - row["line"]), default=None)
+
+
+class _Group:
+    """The notes of one file."""
+
+    def __init__(self, page: Memory, kind: str) -> None:
+        self._kind = kind
+        with box(classes="source"):
+            say("h2", f"{kind} notes")
+            self._path = say("code", "")
+        self._none = box()
+        self._list = NoteList()
+        self._list.show(readOnly=page.place.read_only, label=f"{kind} notes")
+        self._list.when("save", lambda change: page.save(kind, change))
+        self._list.when("remove", lambda row: page.remove(kind, row))
+
+    def draw(self, notes: Sequence[MemoryEntry], path: str) -> None:
+        self._path.text = shown(path)
+        self._list.show(notes=note_views(notes))
+        self._none.clear()
+        if not notes:
+            with self._none:
+                empty(*_NONE[self._kind])
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await Memory(place).build()

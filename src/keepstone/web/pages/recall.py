@@ -1,0 +1,194 @@
+"""Recall: a question, every filter, and the hits with the reasons for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.model import Hits
+from keepstone.recall.meaning import UNWANTED
+from keepstone.shown import counted
+from keepstone.web.components import HitList
+from keepstone.web.frame import frame
+from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, field, say
+from keepstone.web.site import Place
+from keepstone.web.views import hit_views
+from keepstone.web.words import shown
+
+_LEAD = "Ask a question or give some words. Each hit says why it was found."
+_TEXTS = (
+    ("session", "Sessions", "ids, with commas"),
+    ("type", "Types", "decision, finding"),
+    ("tag", "Tags, all of them", "auth, release"),
+    ("where", "Payload values", "role=user, with commas"),
+    ("since", "Made since", "2026-03-01"),
+    ("until", "Made before", "2026-04-01"),
+    ("as_of", "As memory was at", "2026-03-01T12:00:00Z"),
+)
+_NUMBERS = (
+    ("limit", "Hits", 10.0, 100.0),
+    ("neighbours", "Neighbours", 2.0, 10.0),
+    ("min_priority", "Priority", 0.0, 1.0),
+)
+
+
+class Recall:
+    """The page's state: what is asked, and in which bounds."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.fields: dict[str, Any] = {}
+
+    async def build(self) -> None:
+        """Draw the page, with the answer if the address asks something."""
+        query = self.place.query.get("q", "")
+        with frame(self.place, "recall", "Recall", _LEAD):
+            with box(classes="add-note", data_search=""):
+                self.query = field("Question or words", value=query).props("type=search autofocus")
+                self.query.on("keydown.enter", self._ask, args=[])
+                button("Recall", self._ask, "main")
+            self._filters()
+            self.sum = say("p", "", "answer-line", role="status")
+            self.list = HitList()
+            self.rest = box()
+            self._nothing(asked=False)
+        if query:
+            ui.timer(0, self._ask, once=True)
+
+    def _filters(self) -> None:
+        is_open = any(self.place.query.get(name) for name, *_ in (*_TEXTS, *_NUMBERS))
+        with box("details", **({"open": ""} if is_open else {})):
+            say("summary", "Filters")
+            with box(classes="filters"):
+                for name, label, hint in _TEXTS:
+                    made = field(label, hint, self.place.query.get(name, ""))
+                    made.on("keydown.enter", self._ask, args=[])
+                    self.fields[name] = made
+                for name, label, usual, most in _NUMBERS:
+                    self.fields[name] = self._number(name, label, usual, most)
+
+    def _number(self, name: str, label: str, usual: float, most: float) -> ui.number:
+        step = 0.1 if most == 1 else 1
+        given = _number(self.place.query.get(name), usual, most)
+        made = ui.number(
+            label, value=given, min=0 if step < 1 or name == "neighbours" else 1, max=most, step=step
+        )
+        return made.props("outlined dense")
+
+    async def _ask(self) -> None:
+        query = str(self.query.value or "").strip()
+        if not query:
+            self._nothing(asked=False)
+            return
+        self.sum.text = "Recalling …"
+        try:
+            hits = await aside(self.place.agent.recall, query, **self._bounds())
+        except EXPECTED as error:
+            self._fail(str(error))
+            return
+        self._remember(query)
+        self._draw(hits)
+
+    def _bounds(self) -> dict[str, Any]:
+        text = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
+        numbers = self._numbers()
+        return {
+            "sessions": _names(text["session"]),
+            "types": _names(text["type"]),
+            "tags": _names(text["tag"]),
+            "where": _where(text["where"]),
+            **{name: text[name] or None for name in ("since", "until", "as_of")},
+            "limit": int(numbers["limit"]),
+            "neighbours": int(numbers["neighbours"]),
+            "min_priority": numbers["min_priority"],
+        }
+
+    def _numbers(self) -> dict[str, float]:
+        return {name: _number(self.fields[name].value, usual, most) for name, _, usual, most in _NUMBERS}
+
+    def _remember(self, query: str) -> None:
+        """Put what is asked into the address, so that it can be kept and sent."""
+        given = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
+        numbers = self._numbers()
+        changed = {name: f"{numbers[name]:g}" for name, _, usual, _ in _NUMBERS if numbers[name] != usual}
+        kept = {"q": query} | {name: value for name, value in given.items() if value} | changed
+        ui.run_javascript(f"history.replaceState(null, '', {json.dumps(self.place.link('recall', **kept))})")
+
+    def _draw(self, hits: Hits) -> None:
+        self.list.show(hits=hit_views(hits, self.place))
+        self.sum.text = shown(_sum(hits))
+        if hits:
+            self.rest.clear()
+        else:
+            self._nothing(asked=True)
+
+    def _nothing(self, *, asked: bool) -> None:
+        self.list.show(hits=[])
+        self._rest(
+            (lambda: empty("Nothing found", "Try other words, or take away a filter."))
+            if asked
+            else (
+                lambda: empty(
+                    "What would you like to know?", "For example: who decided on the retry policy, and why?"
+                )
+            )
+        )
+
+    def _fail(self, words: str) -> None:
+        self.sum.text = ""
+        self.list.show(hits=[])
+        self._rest(lambda: failure(words))
+
+    def _rest(self, draw: Callable[[], object]) -> None:
+        self.rest.clear()
+        with self.rest:
+            draw()
+
+
+def _sum(hits: Hits) -> str:
+    """Say how the answer came about."""
+    said = [f"{counted(len(hits), 'hit')} in {hits.took_ms:.0f} ms."]
+    if hits.lexical_only:
+        said += [] if hits.reason == UNWANTED else [f"By words only: {hits.reason}."]
+    else:
+        said.append(f"By words and by meaning ({hits.embedder}).")
+    said += [f"{counted(hits.pending, 'entry')} without a vector yet."] if hits.pending else []
+    said += ["The index is behind the logs: hits may be missing."] if hits.stale else []
+    return " ".join(said)
+
+
+def _names(words: str) -> list[str] | None:
+    return [word.strip() for word in words.split(",") if word.strip()] or None
+
+
+def _where(words: str) -> dict[str, Any] | None:
+    """Return conditions on the payload; a value that is JSON counts as such, any other as text."""
+    pairs = [word.partition("=") for word in _names(words) or ()]
+    for key, sign, value in pairs:
+        if not key or not sign:
+            raise ValueError(f"{key + sign + value!r:.80} is not KEY=VALUE")
+    return {key.strip(): _value(value.strip()) for key, _, value in pairs} or None
+
+
+def _value(word: str) -> Any:
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
+
+
+def _number(given: object, usual: float, most: float) -> float:
+    """Return a number of an address or a field, the usual one where it is none or far off."""
+    try:
+        number = usual if given is None else float(str(given))
+    except ValueError:
+        return usual
+    return number if 0 <= number <= most else usual
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await Recall(place).build()

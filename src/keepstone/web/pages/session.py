@@ -1,0 +1,166 @@
+"""A session as a conversation that one can read, the newest entries first in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.model import Entry, SessionInfo
+from keepstone.shown import counted, size
+from keepstone.web.components import EntryList
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
+from keepstone.web.parts import aside, attempt, box, button, empty, link, say
+from keepstone.web.site import Place
+from keepstone.web.views import entry_views, version_views
+from keepstone.web.words import moment, shown
+
+_PAGE = 50
+_REACHES = (10 * _PAGE, 100 * _PAGE, None)
+"""How far back an entry is looked for, near places first."""
+_TYPES = ("decision", "finding", "preference", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page of a session shows."""
+
+    info: SessionInfo | None
+    entries: Sequence[Entry]
+    total: int
+
+
+class Conversation:
+    """The page's state: how far back it is, and what is unfolded."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.session = place.agent.session(place.query.get("id", ""))
+        self.target = place.query.get("entry", "")
+        self.back = 0
+        self.types: tuple[str, ...] = ()
+        self.whole: frozenset[str] = frozenset()
+        self.versions: dict[str, Any] = {}
+        self.views: Shown = Shown(None, (), 0)
+
+    async def build(self) -> None:
+        """Draw the page."""
+        with frame(self.place, "sessions", shown(self.session.id)) as head:
+            if self.place.sees_notes:
+                with head:
+                    link("Go on in the chat", self.place.link("chat", session=self.session.id), "plain")
+            self.about = say("p", "", "lead")
+            with box(classes="bar-tools"):
+                self._filter()
+                self._steps()
+            self.live = Live(self._load, self._draw)
+            self.list = EntryList()
+            self.list.when("history", self._history)
+            self.list.when("whole", self._whole)
+            self.none = box()
+            if self.target:
+                self.back = await aside(self._place_of, self.target)
+            await self.live.start()
+
+    def _filter(self) -> None:
+        chosen = ui.select(["all types", *_TYPES], value="all types")
+        chosen.props("outlined dense options-dense aria-label=Types").classes("choose")
+        chosen.on_value_change(self._choose)
+
+    def _steps(self) -> None:
+        with box(classes="pager"):
+            self.older = button("Older", lambda: self._go(self.back + _PAGE))
+            self.newer = button("Newer", lambda: self._go(self.back - _PAGE))
+            self.newest = button("Newest", lambda: self._go(0))
+            self.where = say("span", "", "place", role="status")
+
+    def _load(self) -> Shown:
+        """Read only as far back as is shown: a long session costs what its page costs."""
+        info = self.session.info()
+        if info is None:
+            return Shown(None, (), 0)
+        newest = self.session.entries(limit=self.back + _PAGE, types=self.types or None)
+        count = max(0, len(newest) - self.back)
+        total = self.session.entry_count() if not self.types else len(newest)
+        return Shown(info, newest[:count], total)
+
+    def _place_of(self, entry_id: str) -> int:
+        """Return how far back the page is that shows an entry; 0 if the session has it no more."""
+        for limit in _REACHES:
+            found = self.session.entries(limit=limit)
+            for at, entry in enumerate(reversed(found)):
+                if entry.id == entry_id:
+                    return at // _PAGE * _PAGE
+            if limit is None or len(found) < limit:
+                break
+        return 0
+
+    def _draw(self, found: Shown) -> None:
+        self.views = found
+        self.list.show(
+            entries=entry_views(found.entries, datetime.now(UTC), self.whole),
+            versions=self.versions,
+            plain=False,
+            target=self.target,
+        )
+        self._say_where(found)
+        self.none.clear()
+        if not found.entries:
+            with self.none:
+                self._nothing(found.info)
+
+    def _say_where(self, found: Shown) -> None:
+        info, end = found.info, found.total - self.back
+        begin = end - len(found.entries)
+        self.about.text = f"Last change {moment(info.modified)}, {size(info.size)}" if info else "Not there"
+        total = counted(found.total, "entry")
+        self.where.text = total if self.types or not found.total else f"{begin + 1:,} to {end:,} of {total}"
+        self.older.props.update(disabled=len(found.entries) < _PAGE or (begin <= 0 and not self.types))
+        self.newer.props.update(disabled=not self.back)
+        self.newest.props.update(disabled=not self.back)
+        for step in (self.older, self.newer, self.newest):
+            step.set_visibility(found.total > _PAGE or self.back > 0)
+
+    def _nothing(self, info: SessionInfo | None) -> None:
+        if info is None:
+            empty(
+                "There is no such session",
+                "It was deleted, or nothing was written yet. Its first entry makes it.",
+            )
+        elif self.types:
+            empty("No entries of this type", "Choose another type, or all of them.")
+        else:
+            empty("This session is empty", "What your agent adds appears here at once.")
+
+    async def _go(self, back: int) -> None:
+        self.back = max(0, back)
+        await self.live.refresh()
+
+    async def _choose(self, event: Any) -> None:
+        self.types = () if event.value not in _TYPES else (event.value,)
+        await self._go(0)
+
+    async def _history(self, entry_id: str) -> None:
+        if entry_id in self.versions:
+            self.versions = {key: value for key, value in self.versions.items() if key != entry_id}
+        else:
+            with attempt():
+                history = await aside(self.place.agent.history, self._id_of(entry_id), self.session.id)
+                self.versions = self.versions | {entry_id: version_views(history)}
+        self._draw(self.views)
+
+    def _whole(self, entry_id: str) -> None:
+        self.whole |= {self._id_of(entry_id)}
+        self._draw(self.views)
+
+    def _id_of(self, name: str) -> str:
+        return next((entry.id for entry in self.views.entries if shown(entry.id) == name), name)
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await Conversation(place).build()

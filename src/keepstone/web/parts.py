@@ -1,0 +1,139 @@
+"""The pieces that pages are made of. Whatever they show is text: nothing here takes HTML."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from keepstone.errors import KeepstoneError
+from keepstone.web.words import shown
+
+EXPECTED = (KeepstoneError, ValueError)
+"""What a call of the library may raise for reasons that a person can understand and mend."""
+
+
+class Said(TextElement):
+    """A text in any HTML element."""
+
+    def __init__(self, tag: str, text: str) -> None:
+        super().__init__(tag=tag, text=shown(text))
+
+
+def say(tag: str, text: str, classes: str = "", **props: Any) -> Said:
+    """Show a text in an HTML element; ``_`` in the names of properties stands for ``-``."""
+    said = Said(tag, text)
+    said.classes(classes)
+    said.props.update({name.rstrip("_").replace("_", "-"): value for name, value in props.items()})
+    return said
+
+
+def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
+    """Return an HTML element for other pieces to stand in."""
+    made = ui.element(tag).classes(classes)
+    made.props.update({name.rstrip("_").replace("_", "-"): value for name, value in props.items()})
+    return made
+
+
+def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> Said:
+    """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``."""
+    made = say("button", text, kind, type="button", **props)
+    made.on("click", act, args=[])
+    return made
+
+
+def link(text: str, href: str, classes: str = "", **props: Any) -> Said:
+    """Show a link."""
+    return say("a", text, classes, href=href, **props)
+
+
+def empty(heading: str, words: str) -> ui.element:
+    """Say that there is nothing yet, and what brings something."""
+    with box(classes="box") as made:
+        say("h2", heading)
+        say("p", words)
+    return made
+
+
+def failure(words: str) -> ui.element:
+    """Say what went wrong where the answer would have been."""
+    with box(classes="error", role="alert") as made:
+        say("strong", "That did not work. ")
+        say("span", words)
+    return made
+
+
+def tell(words: str) -> None:
+    """Say in passing that something was done."""
+    ui.notify(shown(words), position="bottom", timeout=4000)
+
+
+@contextmanager
+def attempt() -> Iterator[None]:
+    """Do something; if the library refuses, say why."""
+    try:
+        yield
+    except EXPECTED as error:
+        ui.notify(shown(str(error)), position="bottom", timeout=9000, multi_line=True, close_button="Close")
+
+
+async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
+    """Call the library in a thread, so that other pages go on.
+
+    What was begun is finished; if the page was closed meanwhile, nothing that would follow is done.
+    """
+    page = ui.context.client
+    found = await asyncio.to_thread(call, *values, **keys)
+    if page.is_deleted:
+        raise asyncio.CancelledError("the page was closed")
+    return found
+
+
+@contextmanager
+def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
+    """Make a dialog to fill; ``await`` it for what ``submit`` was given, None if it was left."""
+    with ui.dialog() as made, box(classes=f"card {classes}", role="document"):
+        made.props["aria-label"] = shown(title)
+        say("h2", title)
+        yield made
+
+
+async def answer_of(question: ui.dialog) -> Any:
+    """Open a dialog and return what it was given; None if it was left."""
+    answer = await question
+    if question.client.is_deleted:
+        raise asyncio.CancelledError("the page was closed")
+    question.delete()
+    return answer
+
+
+async def confirmed(title: str, words: str, verb: str) -> bool:
+    """Ask before something is done that cannot be undone."""
+    with dialog(title) as asked:
+        say("p", words)
+        with box(classes="row-end"):
+            button("Cancel", lambda: asked.submit("no"), autofocus=True)
+            button(verb, lambda: asked.submit("yes"), "main danger")
+    return bool(await answer_of(asked) == "yes")
+
+
+async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:
+    """Ask for a line of text; None if nothing was given."""
+    with dialog(title) as question:
+        line = field(label, hint).props("autofocus")
+        line.on("keydown.enter", lambda: question.submit(line.value), args=[])
+        with box(classes="row-end"):
+            button("Cancel", lambda: question.submit(None))
+            button(verb, lambda: question.submit(line.value), "main")
+    answer = await answer_of(question)
+    return str(answer).strip() or None if answer else None
+
+
+def field(label: str, hint: str = "", value: str = "", classes: str = "wide") -> ui.input:
+    """Show a field for a line of text."""
+    made = ui.input(label, placeholder=hint, value=value)
+    return made.props("outlined dense stack-label" if hint else "outlined dense").classes(classes)

@@ -1,0 +1,81 @@
+"""The choice where a note is kept: the project's file or the user's, as ``InputManager`` asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from keepstone.notes import SaveResult
+from keepstone.services.input_manager import InputManager
+from keepstone.web.parts import aside, attempt, box, button, say, tell
+from keepstone.web.site import Place
+from keepstone.web.words import shown
+
+_WHERE: tuple[tuple[Literal["project", "user"], str, str], ...] = (
+    ("project", "Project", "for whoever works in this folder"),
+    ("user", "User", "for you, in all projects"),
+)
+
+
+class Selector:
+    """Asks about one note at a time. P and U choose, Esc leaves it.
+
+    Args:
+        place: Whose notes they are.
+        done: Called when the choice has been made or left.
+    """
+
+    def __init__(self, place: Place, done: Callable[[], Awaitable[None]]) -> None:
+        self._manager = InputManager(place.site.notes)
+        self._done = done
+        self._box = box()
+
+    def submit(self, text: str) -> bool:
+        """Take a line of input; True if it is a note, which the choice is then open for."""
+        if self._manager.submit(text) == "message":
+            return False
+        self._ask()
+        return True
+
+    def _ask(self) -> None:
+        self._box.clear()
+        with self._box, box(classes="choice", role="group", aria_label="Where to keep this note") as choice:
+            say("span", "Where should this be kept?", "hint")
+            say("q", self._manager.selector.message)
+            with box(classes="options"):
+                for name, title, whom in _WHERE:
+                    self._option(name, title, whom)
+                button("Cancel", self._cancel, "quiet")
+        choice.on("keydown.p", lambda: self._save("project"), args=[])
+        choice.on("keydown.u", lambda: self._save("user"), args=[])
+        choice.on("keydown.esc", self._cancel, args=[])
+
+    def _option(self, name: Literal["project", "user"], title: str, whom: str) -> None:
+        chosen = button("", lambda: self._save(name), "plain", data_choice=name)
+        with chosen:
+            say("strong", title)
+            say("small", whom)
+        if name == "project":
+            chosen.run_method("focus")
+
+    async def _save(self, name: Literal["project", "user"]) -> None:
+        if not self._manager.selector.is_active:
+            return
+        with attempt():
+            tell(_told(await aside(self._manager.select, name)))
+            await self._close()
+
+    async def _cancel(self) -> None:
+        self._manager.cancel()
+        await self._close()
+
+    async def _close(self) -> None:
+        await self._done()
+        self._box.clear()
+
+
+def _told(result: SaveResult) -> str:
+    where = f"{shown(result.entry.source)}, line {result.entry.line}"
+    if not result.saved:
+        return f"Nothing written: {where} says so already"
+    return f"Saved as a {result.entry.type} note: {where}"

@@ -1,0 +1,43 @@
+"""The pages behind the server's sign-in, with the model that the environment names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from keepstone.chat import choose
+from keepstone.home import Home
+from keepstone.notes import Notes
+from keepstone.server import still_signed_in
+from keepstone.web.answering import Talking
+from keepstone.web.mounting import mount
+from keepstone.web.site import Access
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+
+def pages(home: Home, notes: Notes, project: Path) -> Callable[[FastAPI], None]:
+    """Return what puts the pages into the server's app."""
+
+    def add(app: FastAPI) -> None:
+        answerer = Talking(notes, choose().model)
+        mount(
+            app,
+            home,
+            project=project,
+            access=_access,
+            answerer=answerer,
+            notes=notes,
+            sign_out="/sign-out",
+        )
+
+    return add
+
+
+def _access(request: Request) -> Access | Response:
+    return still_signed_in(request) or RedirectResponse("/sign-in", 303)

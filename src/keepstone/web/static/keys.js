@@ -1,0 +1,56 @@
+// Keys for those who like them, and the choice between light and dark.
+(() => {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const chosen = () => localStorage.getItem("keepstone-theme") || "system";
+  const isDark = () => (chosen() === "system" ? system.matches : chosen() === "dark");
+
+  function paint() {
+    root.dataset.theme = isDark() ? "dark" : "light";
+    window.Quasar?.Dark?.set(isDark());
+  }
+  paint();
+  system.addEventListener("change", paint);
+  window.addEventListener("load", () => setTimeout(settle, 0));
+
+  function settle() {
+    paint();
+    const strip = document.querySelector(".side nav");
+    const here = strip?.querySelector("[aria-current]");
+    if (here) strip.scrollLeft = here.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
+  }
+
+  window.keepstoneTheme = () => {
+    localStorage.setItem("keepstone-theme", isDark() ? "light" : "dark");
+    paint();
+  };
+
+  const typing = (target) => target.closest?.("input, textarea, select, [contenteditable], [role=dialog]");
+
+  function move(step) {
+    const rows = [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
+    const at = rows.indexOf(document.activeElement);
+    const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : at + step;
+    rows[next]?.focus();
+  }
+
+  const actions = {
+    "/": () => document.querySelector("[data-search] input, input[data-search]")?.focus(),
+    "?": () => document.querySelector("[data-help]")?.click(),
+    n: () => document.querySelector("[data-new]")?.click(),
+    j: () => move(1),
+    k: () => move(-1),
+  };
+  let leader = 0;
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    const link = Date.now() - leader < 1500 && document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
+    leader = event.key === "g" ? Date.now() : 0;
+    const act = link ? () => link.click() : actions[event.key];
+    if (act) {
+      event.preventDefault();
+      act();
+    }
+  });
+})();

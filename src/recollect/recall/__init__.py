@@ -1,5 +1,0 @@
-"""Recall: the query, the candidate lists, their fusion, and why each hit was found."""
-
-from recollect.recall.pipeline import Question, recall
-
-__all__ = ["Question", "recall"]
