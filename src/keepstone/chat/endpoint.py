@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from keepstone.chat.exchange import ModelError
+from keepstone.extras import install_command
 
 SILENCE = 60.0
 """Seconds that a server may keep silent, before its answer or within it."""
@@ -65,7 +66,7 @@ def check_package(package: str) -> None:
         ModelError: It is not.
     """
     if find_spec(package) is None:
-        raise ModelError(f"the package {package} is missing: pip install 'keepstone[chat]'")
+        raise ModelError(f"the package {package} is missing: {install_command('chat')}")
 
 
 def broken_off() -> tuple[type[Exception], ...]:

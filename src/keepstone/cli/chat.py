@@ -9,6 +9,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.options import AgentOption, FolderOption, UserFileOption, complete_sessions
+from keepstone.extras import install_command
 from keepstone.shown import one_line
 
 if TYPE_CHECKING:
@@ -78,6 +79,6 @@ def _check_terminal() -> None:
     from importlib.util import find_spec
 
     if find_spec("textual") is None:
-        raise ValueError("the chat needs its extra: pip install 'keepstone[chat]'")
+        raise ValueError(f"the chat needs its extra: {install_command('chat')}")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("the chat needs a terminal; in a script use: keepstone recall, keepstone context")

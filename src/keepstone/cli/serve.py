@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keepstone.cli.options import HomeOption, LayoutOption, Place, UserFileOption, folder_option
+from keepstone.extras import install_command
 
 if TYPE_CHECKING:
     from keepstone.home import Home
@@ -106,7 +107,7 @@ def _server() -> Any:
     try:
         from keepstone import server
     except ModuleNotFoundError as error:
-        raise ValueError(f"{error.name} is missing: pip install 'keepstone[server]'") from error
+        raise ValueError(f"{error.name} is missing: {install_command('server')}") from error
     return server
 
 

@@ -15,6 +15,7 @@ from keepstone.errors import (
     InvalidEmbeddingError,
     KeepstoneError,
 )
+from keepstone.extras import install_command
 from keepstone.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def check_package(package: str, embedder: str, extra: str) -> None:
     """
     if find_spec(package) is None:
         raise EmbedderUnavailableError(
-            f"the embedder {embedder!r:.80} needs the package {package}: pip install 'keepstone[{extra}]'"
+            f"the embedder {embedder!r:.80} needs the package {package}: {install_command(extra)}"
         )
 
 
