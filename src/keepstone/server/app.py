@@ -13,7 +13,7 @@ from starlette.routing import Match
 
 from keepstone.home import Home
 from keepstone.notes import Notes
-from keepstone.server import problems, shapes, sign_in
+from keepstone.server import packing, problems, shapes, sign_in
 from keepstone.server.bodies import Bodies, Limits
 from keepstone.server.gate import Gate
 from keepstone.server.guard import Guard
@@ -43,6 +43,8 @@ def create_app(
 ) -> FastAPI:
     """Return the app that serves a home. It does not close the home.
 
+    What a server that was killed has left of a backup is removed.
+
     Args:
         home: What is served.
         tokens: Who may come in.
@@ -65,6 +67,7 @@ def create_app(
     )
     app.state.home, app.state.notes = home, notes
     app.state.gate, app.state.metrics = Gate(tokens), Metrics()
+    packing.sweep()
     problems.install(app)
     _add_routes(app, notes, web)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from shutil import make_archive, rmtree
-from tempfile import mkdtemp
+import os
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse
+from starlette.responses import StreamingResponse
 
 from keepstone.documents import finding_document
 from keepstone.errors import EmbedderUnavailableError
@@ -18,6 +15,7 @@ from keepstone.home import Home
 from keepstone.model import Finding
 from keepstone.server import shapes
 from keepstone.server.metrics import MEDIA_TYPE
+from keepstone.server.packing import pack, pieces
 from keepstone.server.parts import HomeReading, HomeWriting, answer, responds
 from keepstone.server.requests import Examination, Indexing
 
@@ -54,23 +52,21 @@ def _found(findings: list[Finding]) -> Response:
 
 @router.get(
     "/backup",
-    response_class=FileResponse,
+    response_class=StreamingResponse,
     responses={200: {"content": {"application/zip": {}}, "description": "Done."}},
 )
 def backup(home: HomeReading) -> Response:
     """Return a copy of the home as a ZIP file, made and checked while others may go on writing.
 
-    Unpacked, it is a home: without indexes, which are made anew, and without tokens.
+    Unpacked, it is a home: without indexes, which are rebuilt, and without tokens. The answer is always the
+    whole file: `Range` is ignored.
     """
-    folder = mkdtemp(prefix="keepstone-backup-")
-    forget = BackgroundTask(rmtree, folder, ignore_errors=True)
-    try:
-        home.backup(Path(folder, "home"))
-        packed = make_archive(str(Path(folder, "packed")), "zip", Path(folder, "home"))
-    except BaseException:
-        rmtree(folder, ignore_errors=True)
-        raise
-    return FileResponse(packed, filename="keepstone-home.zip", background=forget)
+    packed = pack(home)
+    headers = {
+        "Content-Length": str(os.fstat(packed.fileno()).st_size),
+        "Content-Disposition": 'attachment; filename="keepstone-home.zip"',
+    }
+    return StreamingResponse(pieces(packed), media_type="application/zip", headers=headers)
 
 
 @router.post("/index", **responds(shapes.Index))
