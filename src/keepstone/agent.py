@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from keepstone.arguments import (
@@ -21,7 +22,7 @@ from keepstone.arguments import (
 from keepstone.context import Counter, Wanted, build
 from keepstone.context.standing import standing
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
-from keepstone.line import instant
+from keepstone.line import instant, links_of
 from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.meaning import Meaning
@@ -39,6 +40,9 @@ _TOKENS_A_HIT = 250
 """A budget has room for one more hit for each of so many tokens, beyond the least number."""
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
+
+MOST_RELATED = 1_000
+"""Entries that ``related`` returns at most; above it says that there are more."""
 
 
 class Agent:
@@ -176,27 +180,41 @@ class Agent:
             id: The entry to begin with.
             rel: Only links of this relation.
             depth: How many links to follow.
+
+        Raises:
+            EntryNotFoundError: There is no such entry.
+            ValueError: ``depth`` is less than 1, or more than 1,000 entries are related.
         """
         if not limit_of(depth, "depth"):
             raise ValueError(f"depth must be at least 1, not {depth}")
         found = {id: self.get(id)}
         edge = [found[id]]
         while edge and depth:
-            near = [other for entry in edge for other in self._linked(entry, rel)]
-            edge = [entry for entry in near if entry.id not in found]
-            found |= {entry.id: entry for entry in edge}
+            near = {entry.id: entry for entry in self._linked(edge, rel, found)}
+            found |= near
+            edge = list(near.values())
             depth -= 1
+            if len(found) > MOST_RELATED + 1:
+                raise ValueError(
+                    f"more than {MOST_RELATED:,} entries are related to {id!r:.80}; "
+                    "use a smaller depth, or name a relation with rel"
+                )
         return [entry for key, entry in found.items() if key != id]
 
-    def _linked(self, entry: Entry, rel: str | None) -> list[Entry]:
-        targets = [target for target, name in _links(entry) if rel in (None, name)]
-        outward = [near for target in targets for near in self._store.find(self.slug, target, None)]
-        inward = [
-            near
-            for near in self._store.linked(self.slug, entry.id)
-            if any(target == entry.id and rel in (None, name) for target, name in _links(near))
-        ]
-        return outward + inward
+    def _linked(self, edge: Sequence[Entry], rel: str | None, known: Collection[str]) -> Iterator[Entry]:
+        """Yield entries that are not known yet and are linked with one of the edge, in either direction."""
+        targets = dict.fromkeys(
+            link["to"]
+            for entry in edge
+            for link in links_of(entry.line)
+            if rel in (None, link.get("rel")) and link["to"] not in known
+        )
+        for target in islice(targets, MOST_RELATED + 1):
+            yield from self._store.find(self.slug, target, None)
+        ids = [entry.id for entry in edge]
+        # Each of those that are known may be among what the store finds first.
+        inward = self._store.linked(self.slug, ids, rel, MOST_RELATED + 1 + len(known))
+        yield from (entry for entry in inward if entry.id not in known)
 
     def recall(
         self,
@@ -339,12 +357,6 @@ class Agent:
 
     def _checked(self, session: str | None) -> str | None:
         return None if session is None else self._store.check_session(session)
-
-
-def _links(entry: Entry) -> list[tuple[str, str | None]]:
-    """Return the targets of an entry's links with their relations."""
-    links = [link for link in entry.links if isinstance(link, Mapping)]
-    return [(link["to"], link.get("rel")) for link in links if isinstance(link.get("to"), str)]
 
 
 def _only(entry_id: str, found: list[Entry]) -> Entry:

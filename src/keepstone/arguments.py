@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from uuid_utils import uuid7
@@ -23,6 +24,13 @@ Clock = Callable[[], datetime]
 _LARGEST = sys.float_info.max
 _HIGHEST_LIMIT = 2**31
 """No session has as many entries, and a store can count to several times of it."""
+
+MOST_NAMES = 10_000
+"""Values that one list of a filter may have."""
+
+MOST_LINKS = 1_000
+"""Links that one entry may have."""
+
 _FOR_THE_LOG = {
     "deleted": "delete the entry instead",
     "batch": "add_many makes batches",
@@ -127,7 +135,10 @@ def _tags(value: Any) -> list[str]:
 
 
 def _links(value: Any) -> list[Any]:
-    return list(plain(_of(value, list, "links")))
+    links = list(plain(_of(value, list, "links")))
+    if len(links) > MOST_LINKS:
+        raise ValueError(f"links has {len(links):,} values; an entry has at most {MOST_LINKS:,}")
+    return links
 
 
 def _time(value: Any) -> str:
@@ -177,7 +188,9 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
         return None
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{name} must be a list of strings, not {type(value).__name__}: {value!r:.80}")
-    found = tuple(value)
+    found = tuple(islice(value, MOST_NAMES + 1))
+    if len(found) > MOST_NAMES:
+        raise ValueError(f"{name} has more than {MOST_NAMES:,} values; use fewer")
     for item in found:
         _of(item, str, f"each of {name}")
     return found

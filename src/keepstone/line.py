@@ -159,6 +159,14 @@ def payload_of(record: Record) -> Record:
     return {key: value for key, value in record.items() if key not in _HEAD}
 
 
+def links_of(record: Record) -> list[Record]:
+    """Return the links of an entry that name a target."""
+    links = record.get("links")
+    if not isinstance(links, list):
+        return []
+    return [link for link in links if isinstance(link, dict) and isinstance(link.get("to"), str)]
+
+
 def type_of(record: Record) -> str | None:
     """Return the type that a line names, or None if it names none."""
     value = record.get("type")

@@ -191,10 +191,10 @@ class Index:
             rows = entries.find(database, entry_id)
             return list(dict.fromkeys([*(row.session for row in rows), *(name for (name,) in unfinished)]))
 
-    def linked(self, entry_id: str) -> list[Row]:
-        """Return where the entries stand that link to an id."""
+    def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
+        """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
         with self._mending() as database:
-            return entries.linked(database, entry_id)
+            return entries.linked(database, ids, rel, limit)
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""

@@ -100,7 +100,15 @@ DAMAGE = (
     apsw.SQLError,
     UnicodeDecodeError,
 )
-"""What SQLite raises for a file that is not, or is no longer, one of ours."""
+"""What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
+
+_LIMITS = (
+    "Expression tree is too large",
+    "too many SQL variables",
+    "parser stack overflow",
+    "too many terms",
+)
+"""How the messages begin with which SQLite refuses a statement that is too large for it."""
 
 UNUSABLE = (
     apsw.CantOpenError,
@@ -116,6 +124,11 @@ UNUSABLE = (
 
 BUSY = (apsw.BusyError,)
 """What it raises where another process keeps the file for too long."""
+
+
+def is_damage(error: BaseException) -> bool:
+    """Tell whether an error says that the file is damaged. A statement beyond SQLite's limits does not."""
+    return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
 class DamagedError(Exception):
@@ -183,7 +196,7 @@ class Database:
             try:
                 yield self
             except (apsw.Error, OSError, UnicodeDecodeError) as error:
-                if isinstance(error, DAMAGE):
+                if is_damage(error):
                     self.discard()
                     raise DamagedError(str(error)) from error
                 if isinstance(error, (apsw.BusyError, *UNUSABLE)):

@@ -319,10 +319,14 @@ def live_bytes(database: Database, session: str) -> int:
     return found[0] if found else 0
 
 
-def linked(database: Database, entry_id: str) -> list[Row]:
-    """Return the rows of entries that link to an id."""
-    condition = "EXISTS (SELECT 1 FROM json_each(e.links) WHERE json_extract(value, '$.to')=?)"
-    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition}", (entry_id,))
+def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
+    """Return the rows of at most ``limit`` entries that link to one of the ids, by this relation or any."""
+    named = "json_extract(value, '$.to') IN (SELECT value FROM json_each(?))"
+    related = "" if rel is None else "AND json_extract(value, '$.rel')=?"
+    condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
+    bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
+    return _rows(database, sql, bindings)
 
 
 def pinned(database: Database) -> list[Row]:
@@ -347,11 +351,8 @@ def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    marks = ", ".join("?" * len(eids))
-    return {
-        row.eid: row
-        for row in _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.eid IN ({marks})", tuple(eids))
-    }
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    return {row.eid: row for row in _rows(database, sql, (json.dumps(list(eids)),))}
 
 
 def instant_of(count: int) -> datetime:
@@ -426,10 +427,11 @@ def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
         if moment is not None:
             parts.append(f"e.ts {operator} ?")
             bindings.append(microseconds(moment))
-    for tag in scope.tags or ():
-        wanted = "EXISTS (SELECT value FROM json_each(e.tags) INTERSECT SELECT value FROM json_each(?))"
-        parts.append(f"e.tags IS NOT NULL AND {wanted}")
-        bindings.append(json.dumps([tag]))
+    if scope.tags:
+        # One condition however many tags there are: SQLite limits the depth of an expression.
+        lacking = "SELECT value FROM json_each(?) EXCEPT SELECT value FROM json_each(e.tags)"
+        parts.append(f"e.tags IS NOT NULL AND NOT EXISTS ({lacking})")
+        bindings.append(json.dumps(scope.tags))
     return " AND ".join(parts) or "1", tuple(bindings)
 
 

@@ -223,8 +223,8 @@ class Store(Searchable, Protocol):
         deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
         """
 
-    def linked(self, agent: str, entry_id: str) -> list[Entry]:
-        """Return the live entries whose links name an id."""
+    def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
+        """Return at most ``limit`` live entries that link to one of the ids, by this relation or any."""
 
     def pinned(self, agent: str) -> list[Entry]:
         """Return the live entries that are pinned, by time."""

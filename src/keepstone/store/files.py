@@ -17,7 +17,7 @@ from keepstone.errors import AgentNotFoundError, EntryNotFoundError, LockTimeout
 from keepstone.files import AgentFiles
 from keepstone.index import Index, Row, UnavailableError
 from keepstone.layout import Layout
-from keepstone.line import apply, check_size, dump
+from keepstone.line import apply, check_size, dump, links_of
 from keepstone.lock import TIMEOUT
 from keepstone.log import Log, Stat
 from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
@@ -324,14 +324,13 @@ class FileStore:
                 for entry_id in set().union(*(rewrite.matching(log, text) for log in both))
             )
 
-    def linked(self, agent: str, entry_id: str) -> list[Entry]:
-        def links(record: Record) -> bool:
-            there = record.get("links")
-            return isinstance(there, list) and any(
-                isinstance(link, dict) and link.get("to") == entry_id for link in there
-            )
+    def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
+        wanted = frozenset(ids)
 
-        return self._where(agent, lambda index: index.linked(entry_id), links)
+        def links(record: Record) -> bool:
+            return any(link["to"] in wanted and rel in (None, link.get("rel")) for link in links_of(record))
+
+        return self._where(agent, lambda index: index.linked(ids, rel, limit), links)[:limit]
 
     def pinned(self, agent: str) -> list[Entry]:
         found = self._where(agent, lambda index: index.pinned(), lambda record: record.get("pinned") is True)

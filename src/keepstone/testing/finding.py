@@ -83,7 +83,10 @@ def check_counts_and_links(factory: Factory) -> None:
         same(store.count(AGENT, "s1", {"b": 3, "none": 1}, wait=True), True, "counted")  # noqa: FBT003
         found = store.entries(AGENT, "s1", None, None)
         same([(entry.id, entry.access) for entry in found], [("a", 0), ("b", 5)], "counts add up")
-        same((ids_of(store.linked(AGENT, "b")), store.linked(AGENT, "a")), (["a"], []), "links lead back")
+        same(ids_of(store.linked(AGENT, ["b"], None, 9)), ["a"], "links lead back")
+        same(ids_of(store.linked(AGENT, ["a", "b"], "because", 9)), ["a"], "links of a relation lead back")
+        for ids, rel, limit in ((["a"], None, 9), (["b"], "after", 9), (["b"], None, 0)):
+            same(store.linked(AGENT, ids, rel, limit), [], f"links to {ids} by {rel}, at most {limit}")
 
 
 def check_pinned_and_standing(factory: Factory) -> None:
