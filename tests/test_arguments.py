@@ -106,7 +106,7 @@ CALLS: Mapping[str, tuple[Call, st.SearchStrategy[Any]]] = {
     "agent.update": (of_agent("update", pinned=True), no_name | unknown),
     "agent.delete": (of_agent("delete"), no_name | unknown),
     "agent.purge": (of_agent("purge"), no_name | unknown),
-    "recall": (of_agent("recall"), no_text | st.none()),
+    "recall": (of_agent("recall"), no_text),
     "recall limit": (recalling("limit"), no_limit | st.none()),
     "recall sessions": (recalling("sessions"), no_names),
     "recall types": (recalling("types"), no_names),

@@ -235,7 +235,7 @@ class Agent:
         """Return the entries that fit a query best, each with the reasons.
 
         Args:
-            query: Words or a question; None or ``""`` with ``vector`` alone.
+            query: Words or a question; None or ``""`` asks for nothing by words, as with ``vector`` alone.
             limit: The most hits to return.
             sessions: Only entries of these sessions.
             types: Only entries of these types.
@@ -260,7 +260,7 @@ class Agent:
         """
         vectors = self.vectors()
         question = Question(
-            query_of(query, vector),
+            query_of(query),
             count_of(limit, "limit"),
             self._shared.clock(),
             None if vector is None else vectors.check(vector),

@@ -224,11 +224,9 @@ def share_of(value: float, name: str) -> float:
     return float(value)
 
 
-def query_of(value: str | None, vector: object) -> str:
-    """Return the text of a query; without one there must be a vector."""
-    if value is None and vector is not None:
-        return ""
-    return str(_of(value, str, "query"))
+def query_of(value: str | None) -> str:
+    """Return the text of a query; None asks for nothing by words, as does an empty text."""
+    return "" if value is None else str(_of(value, str, "query"))
 
 
 def where_of(value: Mapping[str, Any] | None) -> Record | None:

@@ -21,6 +21,15 @@ class SessionNotFoundError(LookupError):
         super().__init__(f"agent {agent!r} has no session {session!r}: see keepstone sessions list")
 
 
+class HomeNotFoundError(LookupError):
+    """Nothing was stored in this home yet. The first write makes it."""
+
+    def __init__(self, root: object) -> None:
+        super().__init__(
+            f"there is no home at {root}: store something with keepstone add, or name a home with --home"
+        )
+
+
 class NoteNotFoundError(LookupError):
     """Neither file has this note. List them with ``keepstone notes list``."""
 
@@ -33,6 +42,7 @@ MISSING = (
     AgentNotFoundError,
     MemoryFileNotFoundError,
     SessionNotFoundError,
+    HomeNotFoundError,
     NoteNotFoundError,
 )
 """What was named is not there."""
@@ -49,7 +59,7 @@ def code_of(error: BaseException) -> str:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """
-    if isinstance(error, (KeepstoneError, SessionNotFoundError, NoteNotFoundError)):
+    if isinstance(error, (KeepstoneError, SessionNotFoundError, HomeNotFoundError, NoteNotFoundError)):
         return word_of(type(error))
     return "invalid_argument" if isinstance(error, WRONG) else "system"
 

@@ -181,3 +181,18 @@ def test_an_entry_that_was_used_often_fades_later(cli: Command) -> None:
     cli.json("compact", "--archive")
     left = cli.json("sessions", "show", "main")["entries"]
     assert [entry["text"] for entry in left] == ["worth it"]
+
+
+def test_doctor_fits_100_columns_but_for_commands_to_copy(cli: Command) -> None:
+    damage(cli)
+    token = "ghp_" + "a1B2" * 9
+    cli.json("add", token)
+    remedies = {finding["remedy"] for finding in json.loads(cli("doctor", "--json").stdout)["findings"]}
+    lines = cli("doctor").stdout.splitlines()
+    assert [line for line in lines if len(line) > 100 and line.strip() not in remedies] == []
+    assert {remedy for remedy in remedies if remedy} <= {line.strip() for line in lines}
+
+
+def test_doctor_counts_one_entry_in_the_singular(cli: Command) -> None:
+    cli.json("add", "apple")
+    assert "1 entry, every line readable" in cli("doctor").stdout

@@ -166,9 +166,11 @@ def test_without_an_embedder_vectors_alone_find_what_was_given(tmp_path: Path) -
             home.agent("a").recall(None, vector=[0, 0])
 
 
-def test_a_query_without_text_and_vector_is_a_type_error(tmp_path: Path) -> None:
-    with keepstone.open(tmp_path) as home, pytest.raises(TypeError, match="query"):
-        home.agent("a").recall(None)
+@pytest.mark.parametrize("query", [None, "", " "])
+def test_a_query_without_words_and_vector_finds_nothing(tmp_path: Path, query: str | None) -> None:
+    with keepstone.open(tmp_path, embedder=Concepts()) as home:
+        remember(home, "our brother in porto")
+        assert home.agent("a").recall(query) == []
 
 
 def test_words_and_meaning_find_more_together_than_each_alone(tmp_path: Path) -> None:

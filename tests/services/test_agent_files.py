@@ -359,3 +359,30 @@ def test_whatever_a_model_sends_is_answered(
     answer = service.call(tool, arguments)
     assert answer["ok"] is True or set(answer["error"]) == {"code", "message"}
     service.close()
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "code"),
+    [
+        (AGENT, "../secret.md", "path_escape"),
+        (AGENT, "a\nforged agent=x", "file_not_found"),
+        ("no agent", "a.md", "invalid_agent"),
+        (AGENT, "", "invalid_argument"),
+        (7, "a.md", "invalid_argument"),
+    ],
+)
+def test_refused_paths_and_agents_are_logged_by_code(
+    service: AgentMemoryService, caplog: pytest.LogCaptureFixture, agent: Any, path: str, code: str
+) -> None:
+    service.call(READ, {"agent_instance_id": agent, "path": path})
+    assert [record.name for record in caplog.records] == ["keepstone.files"]
+    assert caplog.messages == [f"read refused agent={agent!r} path={path!r} code={code}"]
+
+
+@CHANGING_TOOL
+def test_the_content_of_a_refused_write_is_not_logged(
+    service: AgentMemoryService, caplog: pytest.LogCaptureFixture, tool: str
+) -> None:
+    service.call(tool, {"agent_instance_id": AGENT, "path": "/etc/x", "content": "hunter2"})
+    assert "code=path_escape" in caplog.text
+    assert "hunter2" not in caplog.text

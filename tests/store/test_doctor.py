@@ -42,10 +42,10 @@ def all_is_well(home: Home, *, deep: bool = False) -> list[str]:
 
 def test_a_sound_home_has_one_good_finding_an_agent(home: Home) -> None:
     assert all_is_well(home) == [
-        "1 entries, every line readable, index in step, no secret in the newest 1 MiB of each log"
+        "1 entry, every line readable, index in step, no secret in the newest 1 MiB of each log"
     ]
     assert all_is_well(home, deep=True) == [
-        "1 entries, every line readable, index in step and as the logs say, no secret anywhere"
+        "1 entry, every line readable, index in step and as the logs say, no secret anywhere"
     ]
 
 
@@ -53,7 +53,7 @@ def test_what_was_looked_at_is_said_also_where_something_is_wrong(home: Home) ->
     append(home, "no line\n")
     (home.root / SESSIONS).chmod(0o755)
     looked = {each.subject: each.message for each in home.doctor() if each.level == "ok"}
-    assert looked["a"].startswith("1 entries; looked at every line of logs and archives, purges, the index")
+    assert looked["a"].startswith("1 entry; looked at every line of logs and archives, purges, the index")
     assert looked[str(home.root)].startswith("looked at its file system, sync services")
 
 

@@ -89,13 +89,13 @@ def test_a_row_that_differs_from_its_line_is_found_and_mended(home: Home, change
     )
     (error,) = wrong(home)
     assert (error.level, error.subject) == ("error", "a/s")
-    assert error.message == "the index holds 1 entries otherwise than the log"
+    assert error.message == "the index holds 1 entry otherwise than the log"
     assert wrong(home, fix=True) == []
 
 
 def test_a_row_without_a_line_is_found(home: Home) -> None:
     write(home, "UPDATE entry SET id='v3', number=number+1000 WHERE id='v5'")
-    assert [each.message for each in wrong(home)] == ["the index holds 1 entries otherwise than the log"]
+    assert [each.message for each in wrong(home)] == ["the index holds 1 entry otherwise than the log"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_text_that_is_nothing_to_the_embedder_is_no_damage(tmp_path: Path) -> 
 def test_a_given_vector_that_is_not_its_line_s_is_found(home: Home) -> None:
     other = unit(np.ones(DIM)).astype("<f4").tobytes().hex()
     write(home, f"UPDATE vector SET f32=x'{other}' WHERE vid=1")  # noqa: S608  Damage of our own.
-    assert [each.message for each in wrong(home)] == ["the index holds 1 entries otherwise than the log"]
+    assert [each.message for each in wrong(home)] == ["the index holds 1 entry otherwise than the log"]
 
 
 def test_a_page_with_a_flipped_bit_is_found_and_mended(home: Home) -> None:

@@ -34,6 +34,7 @@ from keepstone.cli.options import (
 )
 from keepstone.cli.screen import print_view
 from keepstone.documents import Document
+from keepstone.failures import HomeNotFoundError
 from keepstone.shown import harmless
 
 
@@ -54,13 +55,21 @@ class Answer:
 Command = TypeVar("Command", bound=Callable[..., Answer])
 
 
-def agent_command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Command], Command]:
-    """Register a function whose first argument is an Agent, with ``--home --layout --agent --json``."""
+def agent_command(
+    app: typer.Typer, example: str, name: str | None = None, *, needs_home: bool = False
+) -> Callable[[Command], Command]:
+    """Register a function whose first argument is an Agent, with ``--home --layout --agent --json``.
+
+    With ``needs_home`` a home that does not exist is an error: there is nothing that the command could find.
+    """
 
     def register(function: Command) -> Command:
         def answer(place: Place, **given: Any) -> Answer:
             with place.open() as home:
-                return function(home.agent(place.agent), **given)
+                found = function(home.agent(place.agent), **given)
+                if needs_home and not home.root.exists():
+                    raise HomeNotFoundError(home.root)
+                return found
 
         _register(app, function, answer, Place, _AGENT_OPTIONS, name=name, example=example)
         return function

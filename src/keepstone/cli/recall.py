@@ -64,7 +64,9 @@ NeighboursOption = Annotated[
 ]
 
 
-@agent_command(app, "keepstone recall 'why did we choose passkeys' --type decision --limit 3")
+@agent_command(
+    app, "keepstone recall 'why did we choose passkeys' --type decision --limit 3", needs_home=True
+)
 def recall(
     agent: "Agent",
     query: QueryArgument,

@@ -1,5 +1,6 @@
 """``keepstone doctor``, ``backup``, ``index`` and ``compact``: looking after a home."""
 
+import textwrap
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,18 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, home_command
 from keepstone.cli.options import complete_sessions
-from keepstone.cli.screen import progress, table
+from keepstone.cli.screen import progress
 from keepstone.decay import Faded
 from keepstone.documents import backup_document, finding_document
 from keepstone.errors import EmbedderUnavailableError, KeepstoneError
 from keepstone.failures import SessionNotFoundError
 from keepstone.model import Finding
 from keepstone.notes import PROJECT_FILE, Notes
-from keepstone.shown import counted, harmless, size
+from keepstone.shown import counted, harmless, one_line, size
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from keepstone.home import Home
 
 app = typer.Typer()
+
+_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
+_WIDTH, _INDENT = 100, 9
 
 
 DeepOption = Annotated[
@@ -74,11 +79,19 @@ def _telling(bar: "Progress") -> Callable[[int, int], None]:
 def _findings_view(findings: list[Finding]) -> RenderableType:
     if not findings:
         return Text("nothing to look at yet")
-    rows = [
-        (finding.level, finding.subject, finding.message, finding.cost, finding.remedy)
-        for finding in findings
-    ]
-    return table(("level", "subject", "message", "if left so", "remedy"), rows)
+    return Group(*(_finding_view(finding) for finding in findings))
+
+
+def _finding_view(finding: Finding) -> RenderableType:
+    """Return a finding as a block of at most 100 columns. Its remedy is not wrapped, to be copied whole."""
+    what = Text.assemble(
+        (f"{finding.level:<9}", _STYLES.get(finding.level, "")), (one_line(finding.subject), "bold")
+    )
+    said = [one_line(finding.message)] + ([f"if left so: {one_line(finding.cost)}"] if finding.cost else [])
+    lines = [Text(line) for words in said for line in textwrap.wrap(words, _WIDTH - _INDENT)]
+    if finding.remedy:
+        lines.append(Text(one_line(finding.remedy), "cyan", no_wrap=True, overflow="ignore"))
+    return Group(what, Padding(Group(*lines), (0, 0, 0, _INDENT)))
 
 
 FolderArgument = Annotated[

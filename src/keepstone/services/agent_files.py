@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,8 @@ class AgentMemoryService:
             NotTextError: the file is not UTF-8.
             IsAFolderError: the path names a folder.
         """
-        content = self._files(agent_instance_id).read(path)
+        with _failures_logged("read", agent_instance_id, path):
+            content = self._files(agent_instance_id).read(path)
         _tell("read", agent_instance_id, path, len(content.encode()))
         return content
 
@@ -114,7 +116,8 @@ class AgentMemoryService:
         Raises:
             IsAFolderError: the path names a folder.
         """
-        written = self._files(agent_instance_id).write(path, content)
+        with _failures_logged("write", agent_instance_id, path):
+            written = self._files(agent_instance_id).write(path, content)
         _tell("write", agent_instance_id, path, written)
         return FileResult(path, written)
 
@@ -124,7 +127,8 @@ class AgentMemoryService:
         Raises:
             IsAFolderError: the path names a folder.
         """
-        written = self._files(agent_instance_id).append(path, content)
+        with _failures_logged("append", agent_instance_id, path):
+            written = self._files(agent_instance_id).append(path, content)
         _tell("append", agent_instance_id, path, written)
         return FileResult(path, written)
 
@@ -151,8 +155,7 @@ class AgentMemoryService:
             _check_arguments(arguments, _TOOLS[tool][1])
             answer: str | FileResult = getattr(self, tool)(**arguments)
         except (KeepstoneError, ValueError, TypeError) as error:
-            code = next(code for kind, code in _CODES if isinstance(error, kind))
-            return _failure(code, str(error))
+            return _failure(_code_of(error), str(error))
         return {"ok": True, **(asdict(answer) if isinstance(answer, FileResult) else {"content": answer})}
 
     def close(self) -> None:
@@ -177,6 +180,20 @@ class AgentMemoryService:
             raise AgentNotFoundError(
                 f"known_agents cannot tell whether there is an agent {slug!r}: {error}"
             ) from error
+
+
+def _code_of(error: Exception) -> str:
+    return next(code for kind, code in _CODES if isinstance(error, kind))
+
+
+@contextmanager
+def _failures_logged(operation: str, agent: object, path: object) -> Iterator[None]:
+    """Log a call that is refused or fails, with its code and never with content."""
+    try:
+        yield
+    except (KeepstoneError, ValueError, TypeError) as error:
+        _LOG.warning("%s refused agent=%.80r path=%.200r code=%s", operation, agent, path, _code_of(error))
+        raise
 
 
 def _tell(operation: str, agent: str, path: str, count: int) -> None:

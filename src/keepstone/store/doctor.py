@@ -16,6 +16,7 @@ from keepstone.log import Log, stat_of
 from keepstone.model import Finding
 from keepstone.scan import Line, Scan
 from keepstone.secrets import kinds_in, masked, secrets_in
+from keepstone.shown import counted
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.originals import log_of, original_names, originals
 from keepstone.store.purging import PurgeMarks
@@ -61,14 +62,14 @@ def examine(
 
 
 def _all_is_well(entries: int, *, deep: bool) -> str:
-    begin = f"{entries:,} entries, every line readable, index in step"
+    begin = f"{counted(entries, 'entry')}, every line readable, index in step"
     if deep:
         return f"{begin} and as the logs say, no secret anywhere"
     return f"{begin}, no secret in the newest {NEWEST >> 20} MiB of each log"
 
 
 def _looked_at(entries: int, *, deep: bool) -> str:
-    begin = f"{entries:,} entries; looked at every line of logs and archives, purges, the index"
+    begin = f"{counted(entries, 'entry')}; looked at every line of logs and archives, purges, the index"
     if deep:
         return f"{begin} in every row and vector, and for secrets in all lines"
     return f"{begin}, and for secrets in the newest {NEWEST >> 20} MiB of each log"
@@ -233,7 +234,7 @@ def _rows(logs: AgentLogs, session: str) -> list[Finding]:
         return [Finding("warning", f"{logs.agent}/{session}", message, "keepstone doctor --deep", "")]
     if not count:
         return []
-    message = f"the index holds {count:,} entries otherwise than the log"
+    message = f"the index holds {counted(count, 'entry')} otherwise than the log"
     return [Finding("error", f"{logs.agent}/{session}", message, _REBUILD, _SLOWER)]
 
 
