@@ -12,7 +12,7 @@ import pytest
 from keepstone.extras import install_command
 
 ROOT = Path(__file__).parent.parent
-FORMER = "recollect"
+FORMER = bytes.fromhex("7265636f6c6c656374").decode()  # Spelled out, this file would hold it.
 CURRENT = "keepstone"
 
 

@@ -52,7 +52,10 @@ from keepstone.model import (
 )
 from keepstone.session import Session
 
+__version__: str
+
 if typing.TYPE_CHECKING:
+    from keepstone.context import Counter, counter_of
     from keepstone.notes import MemoryEntry, Notes, SaveResult
     from keepstone.services.adapter import MemoryAdapter
     from keepstone.services.agent_files import AgentMemoryService, FileResult
@@ -69,6 +72,7 @@ __all__ = [
     "BackupInfo",
     "Context",
     "CorruptLogError",
+    "Counter",
     "EmbedderUnavailableError",
     "EmbeddingDimMismatchError",
     "Entry",
@@ -109,10 +113,13 @@ __all__ = [
     "StoreError",
     "Version",
     "Why",
+    "counter_of",
     "open",
 ]
 
 _LATER = {
+    "Counter": "keepstone.context",
+    "counter_of": "keepstone.context",
     "MemoryEntry": "keepstone.notes",
     "Notes": "keepstone.notes",
     "SaveResult": "keepstone.notes",
@@ -130,7 +137,11 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a name of the API that is loaded late (PEP 562)."""
+    """Load a name of the API that is loaded late (PEP 562), or look up the version."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("keepstone")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(importlib.import_module(_LATER[name]), name)

@@ -54,6 +54,9 @@ class Agent:
         self._shared = shared
         self._store = shared.store
 
+    def __repr__(self) -> str:
+        return f"<Agent {self.slug!r}>"
+
     @property
     def files(self) -> Files:
         """The agent's own text files."""

@@ -155,6 +155,9 @@ class Home:
         self._shared = Shared(self._store, clock, meaning, reranker, _guard(secrets))
         _open_homes.add(self)
 
+    def __repr__(self) -> str:
+        return f"<Home {str(self.root)!r}>"
+
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have a session or a file, sorted."""
         return self._store.agents()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ BYTES_PER_TOKEN = 3
 """A conservative estimate: tokenizers make fewer tokens of a text than a third of its bytes in UTF-8."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Entry:
     """One remembered thing: a line in a session's log, with its later lines folded in.
 
@@ -44,10 +44,25 @@ class Entry:
     type: str
     text: str
     """The text that is indexed and shown."""
-    data: Record = field(repr=False)
+    data: Record
     """The payload as it was stored; a copy, so changing it changes no memory."""
-    line: Record = field(repr=False)
+    line: Record
     """The log line that says all of this entry; ``as_dict`` gives a copy."""
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.id} {self.type} in {self.agent}/{self.session}, "
+            f"{_moment(self.ts)}: {_begin(self.text)}>"
+        )
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        yield "id", self.id
+        yield "type", self.type
+        yield "session", self.session
+        yield "ts", _moment(self.ts)
+        yield "text", self.text
+        if self.data:
+            yield "data", self.data
 
     def as_dict(self) -> Record:
         """Return the entry in the shape of its log line, as a dictionary of its own."""
@@ -118,11 +133,23 @@ class Entry:
         return None if found is None else found[1]
 
 
+_SHOWN = 80
+"""Characters of a text that a ``repr`` shows."""
+
+
+def _begin(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
 def _of_type(value: object, kind: type[T]) -> T | None:
     return value if isinstance(value, kind) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Version(Entry):
     """An entry as one line of its log left it, given by ``history``."""
 
@@ -130,7 +157,7 @@ class Version(Entry):
     """When the line was written: an aware datetime in UTC."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionInfo:
     """A session as listings show it."""
 
@@ -139,6 +166,14 @@ class SessionInfo:
     """When its log last changed: an aware datetime in UTC."""
     size: int
     """The length of its log in bytes."""
+
+    def __repr__(self) -> str:
+        return f"<SessionInfo {self.id!r}, {self.size:,} bytes, {_moment(self.modified)}>"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        yield "id", self.id
+        yield "modified", _moment(self.modified)
+        yield "size", self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +225,7 @@ class Why:
         return "; ".join((*reasons, *self.boosts))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """One result of a recall."""
 
@@ -200,6 +235,14 @@ class Hit:
     why: Why
     neighbours: tuple[Entry, ...] = ()
     """The entries around it in its session, by their places, as many as the recall asked for."""
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.score:.2f} {self.entry!r}>"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        yield "score", round(self.score, 2)
+        yield "why", str(self.why)
+        yield "entry", self.entry
 
 
 class Hits(list[Hit]):
@@ -234,6 +277,15 @@ class Hits(list[Hit]):
         self.searched = searched
         self.stale = stale
         self.took_ms = took_ms
+
+    def __repr__(self) -> str:
+        shown = "".join(f"\n  {hit!r}" for hit in self)
+        by = "words" if self.lexical_only else "words and vectors"
+        count = f"{len(self)} hit" if len(self) == 1 else f"{len(self)} hits"
+        return f"<Hits {count} by {by} in {self.took_ms:.1f} ms{shown}>"
+
+    def __rich_repr__(self) -> Iterator[object]:
+        yield from self
 
 
 @dataclass(frozen=True, slots=True)

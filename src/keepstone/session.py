@@ -33,6 +33,9 @@ class Session:
         self._store = shared.store
         self._clock = shared.clock
 
+    def __repr__(self) -> str:
+        return f"<Session {self.id!r} of agent {self.agent!r}>"
+
     def add(
         self,
         type: str,  # noqa: A002

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
+from typing import Protocol
 
 from keepstone.model import BYTES_PER_TOKEN
 
-Counter = Callable[[str], int]
-"""Says how many tokens a text has for the model that will read it."""
+
+class Counter(Protocol):
+    """Counts the tokens that a text has for the model that will read it; any such function is one."""
+
+    def __call__(self, text: str, /) -> int:
+        """Return the number of tokens, from 0."""
+
 
 ENCODING = "o200k_base"
 """What OpenAI's present models cut texts with, where no model is named."""

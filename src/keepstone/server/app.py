@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -11,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import HTMLResponse
 from starlette.routing import Match
 
+import keepstone
 from keepstone.home import Home
 from keepstone.notes import Notes
 from keepstone.server import packing, problems, shapes, sign_in
@@ -57,7 +57,7 @@ def create_app(
     """
     app = FastAPI(
         title="keepstone",
-        version=_version(),
+        version=keepstone.__version__,
         description=_ABOUT,
         docs_url=None,  # Its page would be loaded from elsewhere.
         redoc_url=None,
@@ -116,10 +116,3 @@ def _description(app: FastAPI) -> dict[str, Any]:
         schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema
-
-
-def _version() -> str:
-    try:
-        return version("keepstone")
-    except PackageNotFoundError:
-        return "source"
