@@ -301,7 +301,7 @@ class Agent:
             budget: The most tokens the block may have.
             notes: The notes of a project and its user, such as ``Notes(".")``.
             counter: Says how many tokens a text has, such as ``keepstone.counter_of("openai")``; without it
-                three bytes of UTF-8 are taken for a token.
+                tokens are estimated by kinds of characters, rather too many than too few.
             window: Texts, and ids of entries, that are sent beside the block: what is recalled, and the
                 newest turns, are left out where they are among these. The part before stays as it is.
 

@@ -21,7 +21,7 @@ STANDING = ("preference", "decision")
 """Types whose entries stand in every context, whatever is asked."""
 
 BYTES_PER_TOKEN = 3
-"""A conservative estimate: tokenizers make fewer tokens of a text than a third of its bytes in UTF-8."""
+"""What a prompt of notes counts: of prose, tokenizers make fewer tokens than a third of its bytes in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class Context:
 
     text: str
     tokens: int
-    """What the text takes: by the counter that was given, else one token for every three bytes of UTF-8."""
+    """What the text takes: by the counter that was given, else as ``estimate_tokens`` says."""
     parts: tuple[Part, ...]
     stable: int = 0
     """How many characters at the start of the text are the same for every query.
