@@ -21,7 +21,7 @@ STANDING = ("preference", "decision")
 """Types whose entries stand in every context, whatever is asked."""
 
 BYTES_PER_TOKEN = 3
-"""What a prompt of notes counts: of prose, tokenizers make fewer tokens than a third of its bytes in UTF-8."""
+"""What a prompt of notes counts: tokenizers make fewer tokens of prose than a third of its UTF-8 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +310,8 @@ class Finding:
     """What to do about it, as a command where there is one."""
     cost: str = ""
     """What it means to leave it as it is."""
+    agent: str | None = None
+    """The agent that it concerns; None for the home as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
