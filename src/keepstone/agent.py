@@ -29,6 +29,7 @@ from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
 from keepstone.store.base import Files
+from keepstone.tokens import containing
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
@@ -107,7 +108,7 @@ class Agent:
         return self.session(holders[0]).purge(id)
 
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
-        """Purge whatever holds a text, in any case: entries, sessions of that name, and files.
+        """Purge what holds a text, in any case and normal form: entries, sessions of that name, files.
 
         It is looked for in the keys and values of every line of logs and archives, so that what is
         deleted, archived, or said otherwise by now is found too; and in damaged lines, whose ids are
@@ -139,8 +140,8 @@ class Agent:
         return found
 
     def _named_so(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
-        wanted = text.casefold()
-        sessions = sorted(info.id for info in self.sessions() if wanted in info.id.casefold())
+        contains = containing(text)
+        sessions = sorted(info.id for info in self.sessions() if contains(info.id))
         return Purged(entries, tuple(sessions), tuple(self.files.matching(text)))
 
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002

@@ -29,6 +29,7 @@ from keepstone.errors import (
 )
 from keepstone.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from keepstone.lock import Lock
+from keepstone.tokens import containing
 
 Check = Callable[[str | None], None]
 """Called with the text that a file has, None if there is none, while no other writer can change it.
@@ -117,13 +118,13 @@ class AgentFiles:
         return len(data)
 
     def matching(self, text: str) -> list[str]:
-        """Return the paths of all files that hold a text, in any case, in their names or contents, sorted."""
-        wanted = text.casefold()
-        return [path for path in self.list() if wanted in path.casefold() or self._holds(path, wanted)]
+        """Return the paths of all files whose names or contents contain a text, in any case, sorted."""
+        contains = containing(text)
+        return [path for path in self.list() if contains(path) or self._holds(path, contains)]
 
-    def _holds(self, path: str, wanted: str) -> bool:
+    def _holds(self, path: str, contains: Callable[[str], bool]) -> bool:
         with suppress(FileNotFoundError), self._open() as folder:
-            return wanted in _decoded(_read(folder, path)).casefold()
+            return contains(_decoded(_read(folder, path)))
         return False
 
     def list(self) -> list[str]:
