@@ -221,6 +221,26 @@ def test_a_link_is_refused_and_its_target_kept(
 
 
 @ALL
+def test_a_hard_link_is_refused_and_its_target_kept(
+    files: AgentFiles, root: Path, tmp_path: Path, call: Call
+) -> None:
+    files.write("a.md", "text")
+    (tmp_path / "secret.md").write_text("secret")
+    (root / "link.md").hardlink_to(tmp_path / "secret.md")
+    before = tree(tmp_path)
+    with pytest.raises(PathEscapeError, match="put a copy in its place"):
+        call(files, "link.md")
+    assert tree(tmp_path) == before
+
+
+def test_a_hard_link_is_neither_listed_nor_searched(files: AgentFiles, root: Path, tmp_path: Path) -> None:
+    files.write("a.md", "text")
+    (tmp_path / "secret.md").write_text("secret")
+    (root / "link.md").hardlink_to(tmp_path / "secret.md")
+    assert (files.list(), files.matching("secret")) == (["a.md"], [])
+
+
+@ALL
 def test_a_fifo_is_refused_without_waiting(files: AgentFiles, root: Path, call: Call) -> None:
     files.write("a.md", "text")
     os.mkfifo(root / "fifo")

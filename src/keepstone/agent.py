@@ -30,6 +30,7 @@ from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
 from keepstone.store.base import Files
+from keepstone.tokens import containing
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
@@ -114,7 +115,7 @@ class Agent:
         return self.session(holders[0]).purge(id)
 
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
-        """Purge whatever holds a text, in any case: entries, sessions of that name, and files.
+        """Purge what holds a text, in any case and normal form: entries, sessions of that name, files.
 
         It is looked for in the keys and values of every line of logs and archives, so that what is
         deleted, archived, or said otherwise by now is found too; and in damaged lines, whose ids are
@@ -146,8 +147,8 @@ class Agent:
         return found
 
     def _named_so(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
-        wanted = text.casefold()
-        sessions = sorted(info.id for info in self.sessions() if wanted in info.id.casefold())
+        contains = containing(text)
+        sessions = sorted(info.id for info in self.sessions() if contains(info.id))
         return Purged(entries, tuple(sessions), tuple(self.files.matching(text)))
 
     def history(self, id: str, session: str | None = None) -> list[Version]:  # noqa: A002
@@ -322,7 +323,7 @@ class Agent:
             budget: The most tokens the block may have.
             notes: The notes of a project and its user, such as ``Notes(".")``.
             counter: Says how many tokens a text has, such as ``keepstone.counter_of("openai")``; without it
-                three bytes of UTF-8 are taken for a token.
+                tokens are estimated by kinds of characters, rather too many than too few.
             window: Texts, and ids of entries, that are sent beside the block: what is recalled, and the
                 newest turns, are left out where they are among these. The part before stays as it is.
 

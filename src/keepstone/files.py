@@ -29,6 +29,7 @@ from keepstone.errors import (
 )
 from keepstone.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from keepstone.lock import Lock
+from keepstone.tokens import containing
 
 Check = Callable[[str | None], None]
 """Called with the text that a file has, None if there is none, while no other writer can change it.
@@ -117,19 +118,19 @@ class AgentFiles:
         return len(data)
 
     def matching(self, text: str) -> list[str]:
-        """Return the paths of all files that hold a text, in any case, in their names or contents, sorted."""
-        wanted = text.casefold()
-        return [path for path in self.list() if wanted in path.casefold() or self._holds(path, wanted)]
+        """Return the paths of all files whose names or contents contain a text, in any case, sorted."""
+        contains = containing(text)
+        return [path for path in self.list() if contains(path) or self._holds(path, contains)]
 
-    def _holds(self, path: str, wanted: str) -> bool:
+    def _holds(self, path: str, contains: Callable[[str], bool]) -> bool:
         with suppress(FileNotFoundError), self._open() as folder:
-            return wanted in _decoded(_read(folder, path)).casefold()
+            return contains(_decoded(_read(folder, path)))
         return False
 
     def list(self) -> list[str]:
         """Return the paths of all files, sorted; none if nothing was ever written.
 
-        What no call could read is left out: links and devices, and names that are no valid path.
+        What no call could read is left out: links, hard links and devices, and names that are no valid path.
         """
         try:
             folder = self._open()
@@ -147,7 +148,7 @@ class AgentFiles:
         """
         name = _name_of(path)
         with _found(name), self._open() as folder:
-            check_file(folder.stat(name), name)
+            _check(folder.stat(name), name)
             with _locked(folder):
                 if check is not None:
                     check(_decoded(_read(folder, name)))
@@ -247,7 +248,15 @@ def _remove(folder: Folder, name: str) -> None:
 
 def _read(folder: Folder, name: str) -> bytes:
     with border(folder.path, name), os.fdopen(folder.open(name, os.O_RDONLY), "rb") as stream:
+        _check(os.fstat(stream.fileno()), name)
         return stream.read()
+
+
+def _check(status: os.stat_result, name: str) -> None:
+    """Refuse what is no regular file, and a hard link: its other name may lie outside, with what is there."""
+    check_file(status, name)
+    if status.st_nlink > 1:
+        raise PathEscapeError(f"{name!r} is a hard link, and links are not followed; put a copy in its place")
 
 
 def _decoded(data: bytes) -> str:
@@ -261,7 +270,7 @@ def _status_of(folder: Folder, name: str) -> os.stat_result | None:
         status = folder.stat(name)
     except FileNotFoundError:
         return None
-    check_file(status, name)
+    _check(status, name)
     return status
 
 
@@ -275,8 +284,16 @@ def _walk(folder: Folder) -> Iterator[str]:
                 name = f"{sub}/{entry.name}" if sub else entry.name
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(name)
-                elif entry.is_file(follow_symlinks=False) and _is_path(name):
+                elif entry.is_file(follow_symlinks=False) and _is_path(name) and _is_alone(entry):
                     yield name
+
+
+def _is_alone(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a file is still there and has no other name."""
+    try:
+        return entry.stat(follow_symlinks=False).st_nlink <= 1
+    except FileNotFoundError:
+        return False
 
 
 def _is_path(name: str) -> bool:

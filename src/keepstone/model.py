@@ -21,7 +21,7 @@ STANDING = ("preference", "decision")
 """Types whose entries stand in every context, whatever is asked."""
 
 BYTES_PER_TOKEN = 3
-"""A conservative estimate: tokenizers make fewer tokens of a text than a third of its bytes in UTF-8."""
+"""What a prompt of notes counts: tokenizers make fewer tokens of prose than a third of its UTF-8 bytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -337,7 +337,7 @@ class Context:
 
     text: str
     tokens: int
-    """What the text takes: by the counter that was given, else one token for every three bytes of UTF-8."""
+    """What the text takes: by the counter that was given, else as ``estimate_tokens`` says."""
     parts: tuple[Part, ...]
     stable: int = 0
     """How many characters at the start of the text are the same for every query.
@@ -362,6 +362,8 @@ class Finding:
     """What to do about it, as a command where there is one."""
     cost: str = ""
     """What it means to leave it as it is."""
+    agent: str | None = None
+    """The agent that it concerns; None for the home as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

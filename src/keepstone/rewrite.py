@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from keepstone.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log import Log, Stat
 from keepstone.model import Record
 from keepstone.scan import Line, Scan, backwards, behind_last_newline, derived_id
+from keepstone.tokens import containing
 
 COMPACT_FROM = 10 * 1024 * 1024
 """Bytes from which on a log is compacted by itself, once it is twice as long as after its last compaction."""
@@ -225,21 +227,28 @@ def matching(log: Log, text: str) -> set[str]:
 
     For a damaged line that holds it the digest of its bytes, by which ``purge`` knows it.
     """
-    wanted = text.casefold()
+    contains = containing(text)
+    # A damaged line may spell it as JSON does, with or without escapes.
+    forms = [unicodedata.normalize(form, text.casefold()) for form in ("NFC", "NFD")]
+    spelled = [
+        json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)
+    ]
+    in_damage = [contains, *map(containing, spelled)]
     with log.reading() as fd:
         lines = _lines(fd, hidden=True) if fd is not None else ()
-        found = {_id_if_holding(fd, line, wanted) for line in lines if fd is not None}
+        found = {_id_if_holding(fd, line, contains, in_damage) for line in lines if fd is not None}
     return {entry_id for entry_id in found if entry_id is not None}
 
 
-def _id_if_holding(fd: int, line: Line, wanted: str) -> str | None:
+def _id_if_holding(
+    fd: int, line: Line, contains: Callable[[str], bool], in_damage: Sequence[Callable[[str], bool]]
+) -> str | None:
     if line.record is not None:
         said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
-        return id_of(line.record) if any(wanted in text.casefold() for text in _texts(said)) else None
+        return id_of(line.record) if any(map(contains, _texts(said))) else None
     raw = _bytes_of(fd, line)
-    held = raw.decode("utf-8", "replace").casefold()
-    spelled = {wanted, *(json.dumps(wanted, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))}
-    return derived_id(raw) if any(form in held for form in spelled) else None
+    held = raw.decode("utf-8", "replace")
+    return derived_id(raw) if any(form(held) for form in in_damage) else None
 
 
 _NO_TEXT = frozenset({"batch", "embedding"})

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import datetime
+from functools import lru_cache
 
-_SHOWN = frozenset("\n\t\u00ad\u200c\u200d")
+_NEEDED = frozenset("\n\t\u00ad\u200c\u200d")
 """Control and format characters that ordinary text needs: joiners make letters and emoji."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+"""Letters and marks that Unicode says show nothing."""
+_SELECTOR = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_STRAY = re.compile(f"(?<![^{_SELECTOR}])[{_SELECTOR}]")
+"""A variation selector without a character to vary: rows of them carry hidden text."""
 _CLIP = 600
 _KIBI = 1024
 
@@ -15,19 +22,25 @@ _KIBI = 1024
 def harmless(text: str) -> str:
     r"""Return text in which control characters, hidden ones and lone surrogates stand as escapes.
 
-    A remembered text may come from anywhere. Shown like this it cannot move the
-    cursor, change colours, reverse the reading direction or hide a part of itself.
+    A remembered text may come from anywhere. Shown like this, in a terminal or on a page, it
+    cannot move the cursor, change colours, reverse the reading direction or hide a part of itself.
 
     Example:
         >>> print(harmless("red\x1b[31m"))
         red\x1b[31m
     """
-    return "".join(_escape(letter) for letter in text)
+    return "".join(map(_visible, _STRAY.sub(lambda found: _escaped(found[0]), text)))
 
 
-def _escape(letter: str) -> str:
-    if letter in _SHOWN or unicodedata.category(letter) not in _HIDDEN:
+@lru_cache(maxsize=4096)
+def _visible(letter: str) -> str:
+    if letter in _NEEDED:
         return letter
+    is_hidden = unicodedata.category(letter) in _HIDDEN or letter in _BLANK
+    return _escaped(letter) if is_hidden else letter
+
+
+def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,27 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, a run of Chinese, Japanese or Korean as one."""
     return [word.lower() for word in _WORD.findall(unicodedata.normalize("NFC", text))]
+
+
+def containing(wanted: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a text contains another, in any case and any normal form.
+
+    Example:
+        >>> containing("CAFE\N{COMBINING ACUTE ACCENT}")("a caf\N{LATIN SMALL LETTER E WITH ACUTE}")
+        True
+    """
+    as_given, composed = wanted.casefold(), _composed(wanted)
+
+    def contains(text: str) -> bool:
+        folded = text.casefold()
+        return as_given in folded or composed in folded or composed in _composed(text)
+
+    return contains
+
+
+def _composed(text: str) -> str:
+    """Return a text in which upper and lower case and the canonical normal forms are one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
 def is_cjk(word: str) -> bool:

@@ -123,7 +123,7 @@ def test_those_of_one_moment_stand_by_session_and_then_by_place(agent: Agent) ->
 def test_what_stands_is_asked_of_the_index_and_of_no_session(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(20):
+    for number in range(10):
         agent.session(f"s{number}").add("decision", text=f"decision {number}")
     asked: list[str] = []
     entries = FileStore.entries
@@ -133,7 +133,7 @@ def test_what_stands_is_asked_of_the_index_and_of_no_session(
         return entries(store, agent, session, *rest)
 
     monkeypatch.setattr(FileStore, "entries", counted)
-    assert len(standing(agent)) == 20
+    assert len(standing(agent)) == 10
     assert len(asked) == 1  # The newest session's turns, for the end of the context.
 
 

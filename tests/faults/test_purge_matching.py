@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tests.faults.traces import left
@@ -12,6 +14,7 @@ from tests.faults.traces import left
 import keepstone
 from keepstone import Home, Purged
 
+Form = Literal["NFC", "NFD"]
 SECRET = "Hünter2-qzvx"  # noqa: S105  A word to look for.
 
 
@@ -145,3 +148,23 @@ def test_a_vector_is_no_text(home: Home) -> None:
 def test_an_empty_text_is_refused(home: Home) -> None:
     with pytest.raises(ValueError, match="text"):
         home.agent("a").purge_matching("")
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_the_other_normal_form_of_the_text_is_found(home: Home, kept: Form, asked: Form) -> None:
+    agent, secret = home.agent("a"), unicodedata.normalize(kept, SECRET)
+    agent.session("s").add("note", text=f"it is {secret}!", id="it")
+    agent.session(f"of {secret}").add("note", text="x")
+    agent.files.write(f"{secret}.md", "x")
+    agent.files.write("plan.md", secret.upper())
+    with log_of(home).open("a") as log:
+        log.writelines([f"damaged {secret}\n", f"damaged {json.dumps(secret.lower())}\n"])
+    found = agent.purge_matching(unicodedata.normalize(asked, SECRET))
+    assert len(found.entries) == 3
+    assert left(home.root, secret) == set()
+    assert [entry.text for entry in agent.session("s").entries()] == ["other", "hunter"]
+
+
+def test_a_letter_without_its_accent_is_not_found(home: Home) -> None:
+    home.agent("a").session("s").add("note", text=unicodedata.normalize("NFC", SECRET), id="it")
+    assert home.agent("a").purge_matching("Hun", dry_run=True).entries == (("s", "kept too"),)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import keepstone
 from keepstone.errors import AccessDeniedError
 from keepstone.layout import LAYOUTS
 from keepstone.model import Finding
@@ -104,3 +105,16 @@ def test_one_round_mends_both_lines_and_modes(root: Path) -> None:
     findings = Checkup(root, LAYOUT, using(root)).run(deep=False, fix=True)
     assert {finding.level for finding in findings} == {"ok"}
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_findings_say_which_agent_they_concern_and_of_the_home_none(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("agents").session("s").add("note", text="walnut")
+        (tmp_path / "agents/private").symlink_to(tmp_path)
+        found = {(finding.subject, finding.agent) for finding in home.doctor()}
+    assert found >= {
+        ("agents", "agents"),
+        ("agents/private", None),
+        ("embedder", None),
+        (str(tmp_path), None),
+    }

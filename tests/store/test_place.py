@@ -193,6 +193,12 @@ def test_a_link_below_the_home_is_an_error(home: Home, tmp_path: Path, name: str
     assert ("error", name) in [(each.level, each.subject) for each in findings]
 
 
+def test_a_hard_link_among_an_agents_files_is_an_error(home: Home, tmp_path: Path) -> None:
+    home.agent("a").files.write("plans/a.md", "text")
+    (tmp_path / "outside.md").hardlink_to(home.root / "agents/a/files/plans/a.md")
+    assert found(home) == [("error", "a hard link; its other name may lie outside the home")]
+
+
 def test_the_home_itself_may_be_a_link(home: Home, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(home.root)
     with keepstone.open(tmp_path / "link") as linked:

@@ -193,6 +193,16 @@ def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Brows
     )
 
 
+def test_the_doctor_shows_an_agent_named_agents_nothing_of_the_home(tmp_path: Path, browse: Browse) -> None:
+    for limited in serve(tmp_path / "home", ONLY="agents"):
+        limited.home.agent("agents").session("s").add("note", {"content": "x"})
+        (limited.home.root / "agents/private-project").symlink_to(tmp_path)
+        page = browse(limited.url("agents", "doctor"))
+        expect(page.locator(".findings li")).to_have_count(1)
+        expect(page.locator(".findings li")).to_contain_text("1 entries")
+        assert "private-project" not in page.content()
+
+
 def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, browse: Browse) -> None:
     limited.home.agent("open").session("s").add("note", {"content": "x"})
     limited.home.agent("closed").session("s").add("note", {"content": "x"})

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepstone.shown import harmless
 from keepstone.web.site import address
 from keepstone.web.words import ago, shown
 
@@ -15,6 +16,16 @@ NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_what_is_shown_can_always_be_sent_as_utf8(text: str) -> None:
     shown(text).encode()
+
+
+@given(st.characters())
+def test_pages_and_terminals_hide_the_same_characters(letter: str) -> None:
+    assert shown(letter) == harmless(letter)
+
+
+@pytest.mark.parametrize("letter", ["\U000e0041", "\u180e", "\ufff9", "\U0001d173", "\u3164", "\u0600"])
+def test_a_page_shows_an_invisible_character_as_its_escape(letter: str) -> None:
+    assert shown(letter) == letter.encode("unicode_escape").decode()
 
 
 def test_ordinary_text_of_any_script_is_shown_as_it_is() -> None:

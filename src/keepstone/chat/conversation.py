@@ -64,7 +64,7 @@ class Conversation:
         notes: The notes of the project and its user; every request holds them.
         model: What answers.
         session: Where turns are stored, and whose turns are gone on with; a new one if not given.
-        budget: The most tokens of memory in a system prompt, at three bytes a token.
+        budget: The most tokens of memory in a system prompt, as ``estimate_tokens`` counts them.
     """
 
     def __init__(

@@ -6,8 +6,6 @@ import importlib
 import logging
 from typing import Protocol
 
-from keepstone.model import BYTES_PER_TOKEN
-
 
 class Counter(Protocol):
     """Counts the tokens that a text has for the model that will read it; any such function is one."""
@@ -19,12 +17,44 @@ class Counter(Protocol):
 ENCODING = "o200k_base"
 """What OpenAI's present models cut texts with, where no model is named."""
 
+_PLAIN, _LONG = 0x80, 0xF0
+"""The first byte of UTF-8 beyond ASCII, and the first that begins a character of four bytes."""
+
+
+def _kind(byte: int) -> str:
+    """Return the kind of a byte of UTF-8 as one letter."""
+    if byte >= _LONG:
+        return "4"
+    if byte >= _PLAIN or byte == ord(" "):
+        return " "
+    letter = chr(byte)
+    return "a" if letter.islower() else "A" if letter.isupper() else "0" if letter.isdigit() else "."
+
+
+_KINDS = "".join(map(_kind, range(256))).encode()
+_SIXTHS = (
+    {b"A": 2, b"0": 4, b".": 4, b"4": 16}
+    | dict.fromkeys((b"a0", b"0a", b"A0", b"0A", b" 0"), 4)
+    | dict.fromkeys((b"aAA", b"AAa"), 5)
+)
+"""Sixths of a token that a kind, or a change of kind, costs beyond the two sixths of every byte."""
+
 log = logging.getLogger("keepstone.context")
 
 
 def estimate_tokens(text: str) -> int:
-    """Return how many tokens a text has at most: one for every three bytes of UTF-8, rounded up."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+    """Return a conservative estimate of how many tokens a text has, by the kinds of its characters.
+
+    Words take a token for three bytes of UTF-8. Digits, punctuation, line ends and tabs take one each, emoji
+    four, and keys, hashes and base64, which change between letters and digits or cases, nearly one a letter.
+
+    For digits, UUIDs, base64, code and JSON it is at least nine tenths of what the tokenizers of Llama 2 and
+    of OpenAI's models count, and at most about twice as much. Old tokenizers need more for scripts that they
+    saw little of, such as Greek or Amharic: give a counter there.
+    """
+    kinds = text.encode("utf-8", "replace").translate(_KINDS)
+    sixths = 2 * len(kinds) + sum(cost * kinds.count(kind) for kind, cost in _SIXTHS.items())
+    return -(-sixths // 6)
 
 
 def counter_of(model: str) -> Counter:

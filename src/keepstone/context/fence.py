@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import html
+import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import count
+from urllib.parse import unquote
 
 from keepstone.context.mentions import neutralised
 from keepstone.model import Entry
 
 FRAME = "<memory-9>\n</memory-9>\n"
 """About what a fence adds to its lines."""
-_IGNORED = frozenset({"Cc", "Cf", "Mn", "Zs", "Zl", "Zp"})
-"""Characters that show nothing: a reader may take a tag with one in it for the tag."""
-_ASCII_IGNORED = dict.fromkeys([*range(0x21), 0x7F])
-_SLASHES = str.maketrans("\u2044\u2215", "//")
+_ENCODED = re.compile(r"[&%\\]")
+_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))")
+_LAYERS = 3
+"""How often a text may be encoded, one encoding over another, and still be seen through."""
+_SIGNS = "<\u2039/\\\u1735\u2041\u3033\u30ce\u31d3\u4e3f"
+"""Brackets, slashes and what looks like them. Symbols and opening brackets beyond ASCII count as well."""
+_FILLERS = "\u115f\u1160\u3164\uffa0"
+"""Letters that show nothing."""
+_UNLIKE_LATIN = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO")
+_NAME = "(?:m|r<?n|[?])<?[e?]<?(?:m|r<?n|[?])<?[o0-9?]<?[r?]<?[y?]"
+_TAG = re.compile(rf"(?:<[?]?{_NAME}|[?]<?m<?e<?m<?o<?r<?y)((?:<?[0-9]){{0,9}})")
+"""Our name after a sign, in a folded text, and the digits of its number."""
 
 
 def line_of(entry: Entry, text: str, *, with_id: bool = False) -> str:
@@ -37,19 +49,43 @@ def fenced(pieces: Sequence[str]) -> str:
 
 
 def _name_for(text: str) -> str:
-    shown = _shown(text)
-    return next(name for name in _names() if f"/{name}" not in shown)
+    """Return ``memory``, or with the first number that no tag in the text has, however it is spelled."""
+    tails = [found[1].replace("<", "") for found in _TAG.finditer(_folded(text))]
+    if not tails:
+        return "memory"
+    # </memory-25> might also be read as the end of memory-2.
+    taken = {int(tail[:length]) for tail in tails for length in range(1, len(tail) + 1)}
+    return f"memory-{next(number for number in count(2) if number not in taken)}"
 
 
-def _shown(text: str) -> str:
-    """Return what a reader may see in a text: one letter for its variants, nothing that shows nothing."""
-    # A reader may take </Memory > for the end too, or one with full-width letters, accents or joiners.
-    if text.isascii():
-        return text.casefold().translate(_ASCII_IGNORED)
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_SLASHES)
-    return "".join(letter for letter in plain if unicodedata.category(letter) not in _IGNORED)
+def _folded(text: str) -> str:
+    """Return what a reader may see in a text: ASCII letters, digits, ``<`` for signs, ``?`` for look-alikes.
+
+    A letter that may look like a Latin one, such as a Cyrillic one, is ``?``. What shows nothing, and all
+    other punctuation, is left out.
+    """
+    for _ in range(_LAYERS if _ENCODED.search(text) else 0):
+        text = unquote(html.unescape(_ESCAPE.sub(_unescaped, text)))
+    letters = "".join(map(_seen, unicodedata.normalize("NFKD", text).casefold()))
+    return re.sub("<+", "<", letters)
 
 
-def _names() -> Iterator[str]:
-    yield "memory"
-    yield from (f"memory-{number}" for number in count(2))
+def _unescaped(found: re.Match[str]) -> str:
+    number = int(next(group for group in found.groups() if group), 16)
+    return chr(number) if number <= 0x10FFFF else ""  # noqa: PLR2004  The last character there is.
+
+
+@lru_cache(maxsize=4096)
+def _seen(letter: str) -> str:
+    if letter in _SIGNS:
+        return "<"
+    if letter.isascii():
+        return letter if letter.isalnum() else ""
+    category = unicodedata.category(letter)
+    if category[0] == "S" or category == "Ps":
+        return "<"
+    if category[0] not in "LN" or letter in _FILLERS:
+        return ""
+    if letter.isdigit():
+        return str(unicodedata.digit(letter))
+    return "-" if unicodedata.name(letter, "").startswith(_UNLIKE_LATIN) else "?"

@@ -1,14 +1,21 @@
-"""``@path``, which some agents take for an order to include a file, made into mere text."""
+"""``@path``, which some agents take for an order to include a file, turned into plain text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-_FENCED = r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)?? {0,3}(?P=fence)[`~]*[ \t]*$"
-_SPAN = r"(?<!`)(?P<ticks>`+)(?!`)(?:.+?)(?<!`)(?P=ticks)(?!`)"
-_MENTION = r"(?<!\w)@[^\s`]+"
-_FOUND = re.compile(rf"{_FENCED}|{_SPAN}|(?P<mention>{_MENTION})", re.MULTILINE | re.DOTALL)
+_FENCE = r"(?P<fence>`{3,}+(?![^`\r\n]*+`)|~{3,})"
+_OPENING = re.compile(rf"(?P<indent> {{0,3}}){_FENCE}")
+_IN_DOUBT = re.compile(rf"[ \t]*+(?:(?:[>*+-]|\d{{1,9}}[.)])[ \t]*+)*+(?:{_FENCE}|<[!?/A-Za-z])")
+"""A fence that a list or quotation may hold, or HTML: where it ends depends on what is around it."""
+_DEEPEST = 3
+"""Spaces that may stand before the line that closes a fence."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TICKS = re.compile("`+")
+_ESCAPABLE_TICKS = re.compile(r"(\\?)(`+)")
+_MENTION = re.compile(r"(?<!\w)@(?=[^\s`])[^\s`|]?[^\s`|\"'<>()]*")
+"""Up to what may end a tag, the target of a link or a cell: with one delimiter inside, neither would work."""
 _CLOSING = ".,;:!?)]}>\"'"
 """What ends a sentence or bracket rather than a path."""
 
@@ -16,7 +23,8 @@ _CLOSING = ".,;:!?)]}>\"'"
 def neutralised(text: str) -> str:
     """Return a text in which each ``@path`` stands in backticks, as code, which no agent follows.
 
-    What is code already stays as it is, and so does an ``@`` inside a word, as in an address of mail.
+    What is code already, by CommonMark's rules and whatever stands around it, stays as it is, and so does an
+    ``@`` inside a word, as in an address of mail. The work grows with the length of the text.
 
     Example:
         >>> neutralised("Read @docs/style.md, or ask me@home.org")
@@ -24,18 +32,100 @@ def neutralised(text: str) -> str:
     """
     if "@" not in text:
         return text
-    runs = {len(run) for run in _TICKS.findall(text)}
-    # Backticks of a number that the text has nowhere: none of its own can pair with them.
-    ticks = "`" * next(number for number in range(1, len(runs) + 2) if number not in runs)
+    ticks = _unused_ticks(text)
+    parts, at = [], 0
+    for start, end in (*_code(text), (len(text), len(text))):
+        parts += [*_quoted(text, at, start, ticks), text[start:end]]
+        at = end
+    return "".join(parts)
 
-    def quoted(found: re.Match[str]) -> str:
-        mention = found["mention"]
-        if mention is None:
-            return found[0]
+
+def _unused_ticks(text: str) -> str:
+    """Return backticks of a number that the text has nowhere: none of its own can pair with them."""
+    used = set()
+    for escape, run in _ESCAPABLE_TICKS.findall(text):
+        # After a backslash the first backtick is literal, unless another backslash stands before that.
+        used |= {len(run), len(run) - 1} if escape else {len(run)}
+    return "`" * next(number for number in range(1, len(used) + 2) if number not in used)
+
+
+def _quoted(text: str, begin: int, end: int, ticks: str) -> Iterator[str]:
+    """Yield a part of a text with each mention between backticks."""
+    at = begin
+    for found in _MENTION.finditer(text, begin, end):
+        mention = found[0]
         path = mention.rstrip(_CLOSING) or mention
-        before = " " if text[found.start() - 1 : found.start()] == "`" else ""
         rest = mention[len(path) :]
+        # A backtick or backslash beside ours would make them another delimiter, or none.
+        before = " " if text[found.start() - 1 : found.start()] in {"`", "\\"} else ""
         after = " " if not rest and text[found.end() : found.end() + 1] == "`" else ""
-        return f"{before}{ticks}{path}{ticks}{after}{rest}"
+        yield f"{text[at : found.start()]}{before}{ticks}{path}{ticks}{after}{rest}"
+        at = found.end()
+    yield text[at:end]
 
-    return _FOUND.sub(quoted, text)
+
+def _code(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where code begins and ends: fences that are closed, and spans within one line.
+
+    What a reader may take for text, because of a list, a quotation, a table or HTML around it, is left out.
+    """
+    lines = _LINE.findall(text)
+    place, offset, is_clear = 0, 0, True
+    while place < len(lines):
+        line = lines[place]
+        opening = _OPENING.match(line)
+        if opening is None and _IN_DOUBT.match(line):
+            return
+        after = place + 1
+        if opening is not None:
+            after = _end_of_fence(lines, place, len(opening["indent"]), opening["fence"])
+            if after <= place:
+                return
+            yield offset, offset + sum(map(len, lines[place:after]))
+        elif is_clear:
+            spans, is_clear = _spans(line)
+            yield from ((offset + start, offset + end) for start, end in spans)
+        # A paragraph, and with it what a backtick can pair with, ends with a fence or a blank line.
+        is_clear = is_clear or opening is not None or not line.strip(" \t\r\n")
+        offset += sum(map(len, lines[place:after]))
+        place = after
+
+
+def _end_of_fence(lines: Sequence[str], place: int, indent: int, fence: str) -> int:
+    """Return which line follows a fence, 0 if it is not closed or a list may end it before."""
+    for number in range(place + 1, len(lines)):
+        body = lines[number].strip(" \t\r\n")
+        depth = len(lines[number]) - len(lines[number].lstrip(" \t"))
+        if body and depth < indent:
+            return 0
+        if len(body) >= len(fence) and not body.strip(fence[0]):
+            return number + 1 if lines[number][:depth] in " " * _DEEPEST else 0
+    return 0
+
+
+def _spans(line: str) -> tuple[list[tuple[int, int]], bool]:
+    """Return where code spans of a line are, and whether no backtick or tag may pair with a later line."""
+    if "<" in line or ("\\" in line and "`" in line):
+        return [], False
+    runs = list(_TICKS.finditer(line))
+    partners: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number in reversed(range(len(runs))):
+        length = len(runs[number][0])
+        if length in last:
+            partners[number] = last[length]
+        last[length] = number
+    spans: list[tuple[int, int]] = []
+    is_clear, number = True, 0
+    while number < len(runs):
+        partner = partners.get(number)
+        if partner is None:
+            is_clear = False
+        else:
+            start, end = runs[number].start(), runs[partner].end()
+            if "|" in line[start:end]:  # In a table it ends the cell, and the span with it.
+                return spans, False
+            spans.append((start, end))
+            number = partner
+        number += 1
+    return spans, is_clear

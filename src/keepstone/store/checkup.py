@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
@@ -64,8 +65,9 @@ class Checkup:
         for agent in self._agents:
             try:
                 with self._using(agent) as logs:
-                    findings += act(logs) if logs is not None else ()
+                    found = act(logs) if logs is not None else []
             except KeepstoneError as error:
                 cost = "what this agent remembers cannot be read or written"
-                findings.append(Finding("error", agent, str(error), "do what the message says", cost))
+                found = [Finding("error", agent, str(error), "do what the message says", cost)]
+            findings += [replace(finding, agent=agent) for finding in found]
         return findings

@@ -44,6 +44,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
     looks: tuple[Callable[[], Iterator[Finding]], ...] = (
         partial(_ground, root),
         partial(_links, root, layout),
+        partial(_hard_links, root, layout),
         partial(_modes, root, layout),
         partial(_leftovers, root, layout),
     )
@@ -153,6 +154,20 @@ def _links(root: Path, layout: Layout) -> Iterator[Finding]:
                 "put the folder itself there, or open the home at the place that the link leads to",
                 "nothing behind it is seen",
             )
+
+
+def _hard_links(root: Path, layout: Layout) -> Iterator[Finding]:
+    for agent in layout.agents(root):
+        folder = layout.files_folder(root, agent)
+        for path, status in _below(folder) if _is_real(folder) else ():
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                yield Finding(
+                    "error",
+                    str(path.relative_to(root)),
+                    "a hard link; its other name may lie outside the home",
+                    "put a copy in its place, for example: cp FILE NEW && mv NEW FILE",
+                    "it cannot be read or written, and is in no backup",
+                )
 
 
 def _way_points(root: Path, layout: Layout) -> Iterator[Path]:

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
-from keepstone.shown import counted
+from keepstone.shown import counted, harmless
 
 LONGEST = 4_000
 """Characters of an entry that a page shows before somebody asks for the rest."""
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
+shown = harmless
+"""Pages hide what a terminal hides: a browser would drop it, or turn the reading direction around."""
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
-
-
-def shown(text: str) -> str:
-    r"""Return text with control characters, hidden ones and lone surrogates as escapes.
-
-    A browser would drop them, or let them turn the reading direction around; JSON cannot carry some.
-
-    Example:
-        >>> shown("red\x1b[31m")
-        'red\\x1b[31m'
-    """
-    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
 def moment(value: datetime) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from nicegui import ui
 
+from keepstone.documents import finding_document
 from keepstone.model import Finding
 from keepstone.shown import counted
 from keepstone.web.components import FindingList
@@ -50,11 +49,14 @@ class Doctor:
         allowed, findings = self.place.access.agents, self.place.site.home.doctor()
         if allowed is None:
             return findings
-        return [finding for finding in findings if finding.subject.partition("/")[0] in allowed]
+        return [finding for finding in findings if finding.agent in allowed]
 
     def _draw(self, findings: list[Finding]) -> None:
         findings = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.level))
-        views = [{name: shown(value) for name, value in asdict(finding).items()} for finding in findings]
+        views = [
+            {name: shown(str(value)) for name, value in finding_document(finding).items()}
+            for finding in findings
+        ]
         self.list.show(findings=views)
         self.sum.text = _sum(findings)
         if not findings:
