@@ -30,7 +30,10 @@ WORTH_FOLDING = 0.75
 class Rewritten:
     """What a rewrite did to a log."""
 
+    before: Stat
+    """The log's state before."""
     stat: Stat
+    """Its state now."""
     moved: dict[int, tuple[int, int]] = field(default_factory=dict)
     """For each kept line its old offset, and its new offset and length."""
     saved: int = 0
@@ -59,7 +62,7 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
         if not plan.fits():
             return None
         _archive(list(plan.archived(fd)), archive)
-        rewritten = Rewritten(before, gone=sorted(plan.aged))
+        rewritten = Rewritten(before, before, gone=sorted(plan.aged))
         rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
@@ -271,7 +274,7 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
             return None
         if not any(_is_about(fd, line, ids) for line in _lines(fd, hidden=True)):
             return None
-        rewritten = Rewritten(before)
+        rewritten = Rewritten(before, before)
         rewritten.stat = log.replace(_without(fd, ids, rewritten.moved))
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten

@@ -49,9 +49,10 @@ class UnfinishedError(UnavailableError):
 class AgentLogs:
     """The sessions folder of one agent, its logs, and the index that follows them.
 
-    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``:
-    the logs held open, the names of files, when the folder was last looked at.
-    The index guards itself, each log is guarded by its lock.
+    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
+    holds while it reads a log: the logs and snapshots held open, the names of files, the index.
+    Guarded by ``_looking``, held by the one thread that takes in what changed anywhere: when that
+    was last done. The index and each snapshot guard themselves, each log is guarded by its lock.
     """
 
     def __init__(
@@ -73,7 +74,9 @@ class AgentLogs:
         self._guard = threading.RLock()
         self._logs: OrderedDict[str, Log] = OrderedDict()
         self._names: dict[str, str] = {}
+        self._looking = threading.RLock()
         self._looked = float("-inf")
+        self._lags = 0
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
@@ -203,37 +206,50 @@ class AgentLogs:
         try:
             return question(self.index)
         except DamagedError:
-            self._look_again()
+            self._warn_of_damage()
+            self.look(0)
         try:
             return question(self.index)
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
 
     def look(self, age: float) -> None:
-        """Take in what changed in any log, unless that was done less than ``age`` seconds ago."""
+        """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
+
+        While one thread does so, others that ask for it wait; writers and readers of a session do not.
+        """
         if time.monotonic() - self._looked < age:
             return
+        with self._looking:
+            began, lags = time.monotonic(), self._lags
+            if began - self._looked < age:
+                return
+            self._leave_replaced()
+            try:
+                self._look_twice()
+            except (UnavailableError, DamagedError) as error:
+                self.lag(error)
+            with self._guard:
+                if self._lags == lags:  # Of no thread: what one could not tell the index may be of later.
+                    self.stale, self._looked = False, began
+
+    def _leave_replaced(self) -> None:
+        """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
         with self._guard:
-            self._looked = time.monotonic()
             if self._index is not None and self._index.replaced():
                 self._index.close()
                 self._index = None
-            try:
-                self._look()
-                self.stale = False
-            except DamagedError:
-                self._look_again()
-            except UnavailableError as error:
-                self.lag(error)
 
-    def _look_again(self) -> None:
-        """Take in all logs anew, after the index turned out to be damaged and was begun anew."""
-        logger.warning("the index of agent %s was damaged and is built anew", self.agent)
+    def _look_twice(self) -> None:
+        """Take in what changed, from all logs if the index turns out to be damaged and is empty now."""
         try:
             self._look()
-            self.stale = False
-        except (UnavailableError, DamagedError) as error:
-            self.lag(error)
+        except DamagedError:
+            self._warn_of_damage()
+            self._look()
+
+    def _warn_of_damage(self) -> None:
+        logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
 
     def _look(self) -> None:
         known = self.index.known()
@@ -241,11 +257,13 @@ class AgentLogs:
         for session, name, status in self.files():
             names[session] = name
             if known.pop(session, None) != (name, stat_of(status)):
-                self._names[session] = name
+                with self._guard:
+                    self._names[session] = name
                 self.index.catch_up(session, self.log(session))
         for session in known:
             self.index.drop(session)
-        self._names = names
+        with self._guard:
+            self._names = names
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
@@ -270,14 +288,14 @@ class AgentLogs:
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
         logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
-        self.stale, self._looked = True, float("-inf")
+        with self._guard:
+            self._lags += 1
+            self.stale, self._looked = True, float("-inf")
 
     def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
         """Let the index follow a rewrite of a log that it followed before."""
         try:
-            self.asking(
-                lambda index: index.relocate(session, rewritten.stat, rewritten.moved, log, folded=folded)
-            )
+            self.asking(lambda index: index.relocate(session, rewritten, log, folded=folded))
         except UnavailableError as error:
             self.lag(error)
 
@@ -321,7 +339,7 @@ class AgentLogs:
             self._snapshots.move_to_end(session)
             if len(self._snapshots) > SNAPSHOTS:
                 self._snapshots.popitem(last=False)
-            return snapshot.records()
+        return snapshot.records()
 
     def entry_counts(self, session: str | None, age: float) -> dict[str, int]:
         """Return how many live entries each session has, or one; without those that have none."""
@@ -374,7 +392,7 @@ class AgentLogs:
 
     def close(self) -> None:
         """Close everything. Threads that are still at work here find no index any more."""
-        with self._guard:
+        with self._looking, self._guard:
             self._closed = True
             for log in self._logs.values():
                 log.close()

@@ -139,7 +139,7 @@ class FileStore:
         try:
             told = new and logs.asking(
                 lambda index: index.added(
-                    session, log.name, before, after, folded_of(written, raw, begin), raw[-1]
+                    session, log.name, before, after, folded_of(written, raw, begin), log.tail(after.size)
                 )
             )
             if not told:
@@ -384,8 +384,8 @@ class FileStore:
         with self._using(scope.agent) as logs:
             if logs is None or not terms:
                 return []
-            logs.look(FRESH)
             try:
+                logs.reach(scope.sessions, FRESH)
                 found = logs.asking(lambda index: index.ranked(terms, scope, limit))
             except UnavailableError as error:
                 logs.lag(error)
