@@ -192,7 +192,7 @@ def test_catch_up_of_one_session_keeps_nobody_waiting(
 ) -> None:
     with home:
         for agent in ("big", "other"):
-            home.agent(agent).session("y").add("note", {"content": "walnut"})
+            home.agent(agent).session("y").add("note", {"content": "walnut"}, embedding=[1, 0])
         (home.root / "agents/big/memory/sessions/x.ndjson").write_text(LINE)
         ended = interrupted(monkeypatch, Index, "catch_up", lambda: act(home))
         assert "it" in {hit.entry.id for hit in home.agent("big").recall("walnut")}
