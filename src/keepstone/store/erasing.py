@@ -11,8 +11,8 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from keepstone.confine import Folder
@@ -20,7 +20,10 @@ from keepstone.errors import KeepstoneError, PurgePendingError
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
 from keepstone.layout import DEFAULT_AGENT, INDEX, Layout
+from keepstone.log import Log
+from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.originals import originals
 from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_archive
 
 TIMEOUT = 5.0
@@ -49,8 +52,9 @@ class Eraser:
             if not there:
                 return 0
             made = marks.add(session, there)
-            self._erase(logs, session, there)
-            marks.remove(made)
+            with _all_or_pending(marks, made, session, [log, archive, *originals(logs.folder, log)]):
+                self._erase(logs, session, there)
+                marks.remove(made)
         self.finish(logs)
         return len(there)
 
@@ -115,9 +119,11 @@ class Eraser:
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             count = len(logs.records(session)) if dropped else 0
             made = marks.add(session, None, dropped, log)
-            erase_session(logs.folder, log, logs.archive(session), made[0])
-            self._unindex(logs, session, ())
-            marks.remove(made)
+            archive = logs.archive(session)
+            with _all_or_pending(marks, made, session, [log, archive, *originals(logs.folder, log)]):
+                erase_session(logs.folder, log, archive, made[0])
+                self._unindex(logs, session, ())
+                marks.remove(made)
         logs.folder.sync()  # The name of the lock file has gone just now.
         logs.forget_log(session)
         return count
@@ -219,6 +225,27 @@ class Eraser:
             _remove_tree(folder)
 
 
+@contextmanager
+def _all_or_pending(
+    marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
+) -> Iterator[None]:
+    """Withdraw the marks of a purge that fails before it has changed anything.
+
+    What has changed something is finished later, and says so: nothing brings back what it has removed.
+    """
+    before = [log.stat() for log in logs]
+    try:
+        yield
+    except KeepstoneError as error:
+        if isinstance(error, PurgePendingError) or [log.stat() for log in logs] != before:
+            raise _pending(session) from error
+        try:
+            marks.remove(made)
+        except KeepstoneError:
+            raise _pending(session) from error
+        raise
+
+
 def _put_away(folders: Sequence[Path]) -> None:
     """Rename the folders of one agent. The name of the first tells the other until that is renamed, too.
 
@@ -272,6 +299,6 @@ def _sync(path: Path) -> None:
 
 def _pending(session: str) -> PurgePendingError:
     return PurgePendingError(
-        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old bytes "
-        "of the index: end it, or free space, then open the home again, which finishes the purge"
+        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old "
+        "bytes: end it, or free space, then open the home again, which finishes the purge"
     )

@@ -102,11 +102,13 @@ def mentioned(folder: Folder, log: Log, archive: Log, ids: Collection[str]) -> l
 
 
 def erase_entries(folder: Folder, log: Log, archive: Log, ids: Collection[str]) -> Rewritten | None:
-    """Remove the lines of entries from archive and log; None if the log had none. The log's lock is held."""
+    """Remove the lines of entries from log and archive; None if the log had none. The log's lock is held."""
     log.clear_away()
+    # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+    rewritten = rewrite.purge(log, ids)
     for other in (archive, *originals(folder, log)):
         rewrite.purge(other, ids)
-    return rewrite.purge(log, ids)
+    return rewritten
 
 
 def erase_session(folder: Folder, log: Log, archive: Log, mark: Record) -> None:
