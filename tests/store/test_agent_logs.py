@@ -36,6 +36,9 @@ def names_in(folder: Path) -> list[str]:
         ("100%.ndjson", "100%"),
         ("%61.ndjson", "a"),
         ("a%2Fb.ndjson", "a/b"),
+        ("a:b.ndjson", "a:b"),
+        ("a\\b.ndjson", "a\\b"),
+        ("%61:%62.ndjson", "a:b"),
     ],
 )
 def test_a_file_named_by_hand_goes_on_being_used(tmp_path: Path, name: str, session: str) -> None:
@@ -64,6 +67,23 @@ def test_of_two_files_for_one_session_the_canonical_one_wins(tmp_path: Path) -> 
         assert home.agent("a").recall("pecan") == []
         [finding] = [finding for finding in home.doctor() if finding.level == "error"]
         assert finding.subject == "a/café.ndjson"
+
+
+def test_of_two_odd_names_for_one_session_the_first_is_used(tmp_path: Path) -> None:
+    for name in ("caf%c3%A9.ndjson", "caf%C3%a9.ndjson", "caf%c3%a9.ndjson"):
+        (sessions_of(tmp_path) / name).write_text(LINE.replace("walnut", name))
+    with keepstone.open(tmp_path) as home:
+        [entry] = home.agent("a").session("café").entries()
+        assert entry.text == "caf%C3%a9.ndjson"
+        assert [hit.entry.text for hit in home.agent("a").recall("ndjson")] == [entry.text]
+
+
+def test_file_with_a_name_too_long_for_an_id_hides_nothing(tmp_path: Path) -> None:
+    (sessions_of(tmp_path) / ("é" * 120 + ".ndjson")).write_text(LINE)
+    with keepstone.open(tmp_path) as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+        home.sync()
+        assert {hit.entry.session for hit in home.agent("a").recall("walnut")} == {"s", "é" * 120}
 
 
 @pytest.mark.parametrize(

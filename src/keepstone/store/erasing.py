@@ -23,8 +23,8 @@ from keepstone.layout import DEFAULT_AGENT, INDEX, Layout
 from keepstone.log import Log
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
-from keepstone.store.originals import originals
-from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_archive
+from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.spellings import parts
 
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
@@ -44,24 +44,24 @@ class Eraser:
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of entries; return how many of them there were."""
-        log, archive = logs.log(session), logs.archive(session)
-        if not mentioned(logs.folder, log, archive, ids):
+        log, others = logs.log(session), logs.spellings(session)
+        if not mentioned(logs.folder, [log, *others], ids):
             return 0
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
-            there = mentioned(logs.folder, log, archive, ids)
+            there = mentioned(logs.folder, [log, *others], ids)
             if not there:
                 return 0
             made = marks.add(session, there)
-            with _all_or_pending(marks, made, session, [log, archive, *originals(logs.folder, log)]):
-                self._erase(logs, session, there)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                self._erase(logs, session, others, there)
                 marks.remove(made)
         self.finish(logs)
         return len(there)
 
-    def _erase(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+    def _erase(self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str]) -> None:
         log = logs.log(session)
         logs.follow(session, log, log.stat())
-        rewritten = erase_entries(logs.folder, log, logs.archive(session), ids)
+        rewritten = erase_entries(logs.folder, log, others, ids)
         try:
             logs.asking(lambda index: index.forget(session, ids))
         except UnavailableError as error:
@@ -96,8 +96,7 @@ class Eraser:
             return None
         with log.locked():
             stat = log.stat()
-            log.clear_away()
-            remove_archive(logs.folder, log, logs.archive(session))
+            remove_others(logs.folder, log, logs.spellings(session))
             log.truncate()
             logs.follow(session, log, log.stat())
             with suppress(UnavailableError):
@@ -119,9 +118,9 @@ class Eraser:
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             count = len(logs.records(session)) if dropped else 0
             made = marks.add(session, None, dropped, log)
-            archive = logs.archive(session)
-            with _all_or_pending(marks, made, session, [log, archive, *originals(logs.folder, log)]):
-                erase_session(logs.folder, log, archive, made[0])
+            others = logs.spellings(session)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
         logs.folder.sync()  # The name of the lock file has gone just now.
@@ -227,17 +226,18 @@ class Eraser:
 
 @contextmanager
 def _all_or_pending(
-    marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
+    folder: Folder, marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
 ) -> Iterator[None]:
     """Withdraw the marks of a purge that fails before it has changed anything.
 
     What has changed something is finished later, and says so: nothing brings back what it has removed.
     """
-    before = [log.stat() for log in logs]
+    files = [part for log in logs for part in parts(folder, log)]
+    before = [file.stat() for file in files]
     try:
         yield
     except KeepstoneError as error:
-        if isinstance(error, PurgePendingError) or [log.stat() for log in logs] != before:
+        if isinstance(error, PurgePendingError) or [file.stat() for file in files] != before:
             raise _pending(session) from error
         try:
             marks.remove(made)

@@ -316,13 +316,13 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return []
-            names = logs.with_archives() if session is None else {session}
-            found = {name: [logs.log(name), logs.archive(name)] for name in names}
-            return sorted(
+            found = (
                 (name, entry_id)
-                for name, both in found.items()
-                for entry_id in set().union(*(rewrite.matching(log, text) for log in both))
+                for name, files in logs.all_files(session).items()
+                for file in files
+                for entry_id in rewrite.matching(file, text)
             )
+            return sorted(set(found))
 
     def linked(self, agent: str, entry_id: str) -> list[Entry]:
         def links(record: Record) -> bool:
