@@ -207,11 +207,48 @@ def test_a_purge_finds_an_entry_in_a_line_that_is_too_long(session: Damaged) -> 
     assert session.path.read_bytes() == lines(A)
 
 
-def test_a_purge_of_an_unknown_id_changes_nothing(session: Damaged) -> None:
-    session.write(A)
+CUT = b'{"id":"11","ts":"2026-01-11T14:31:00Z","type":"note",'
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        CUT + b'"data":{"text":"use 1 of other"',
+        CUT + b'"data":{"text":"other"',
+        CUT + b'"links":[{"to":"other","rel":"about"}]',
+        CUT + b'"data":{"id":"other","type":"function","call":{}',
+        CUT + b'"data":{"id":"other"}',
+        b'{"data":{"id":"other"},"id":"11","ts":"2026',
+        b'{"id":"another","te',
+        b"other",
+        b'"other"',
+        b"[" * 100_000 + b'"id":"other"',
+        b'{"id":["other"],"te',
+    ],
+)
+def test_purge_of_an_unknown_id_keeps_lines_that_only_hold_it(session: Damaged, damaged: bytes) -> None:
+    session.write(A, damaged)
     inode = session.log.stat()
     session.purge("other")
     assert session.log.stat() == inode
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b'{"id":"other","te',
+        b'{ "priority": 1, "data": {"id": "11"}, "id": "other", "te',
+        b'{"id":"\\u006fther","text":"x',
+        b'\xef\xbb\xbf{"id":"other","text":"x',
+        b'\0\0"id":"other","ts":"2026-01-11T14:31:00Z","type":"note","text":"x"}',
+        CUT + b'"text":"a wor{"id":"other","ts":"2026-01-11T14:31:00Z","type":"note","text":"x"}',
+        CUT + b'"text":"a wor{"id":"other","type":"note","ts":"2026-01-11T14:31:00Z","text":"x',
+    ],
+)
+def test_purge_removes_damaged_lines_of_the_entry(session: Damaged, damaged: bytes) -> None:
+    session.write(A, damaged, B)
+    session.purge("other")
+    assert session.path.read_bytes() == lines(A, B)
 
 
 def test_an_archive_keeps_no_descriptor_open(session: Damaged) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import TS, batch, entry, lines, opened, patch
 
-from keepstone.line import MAX_LINE, dump, format_time
+from keepstone import scan
+from keepstone.line import MAX_LINE, dump, format_time, parse
 from keepstone.scan import Line, Scan, backwards, batch_of, behind_last_newline, split
 
 Opener = Callable[[bytes], int]
@@ -43,6 +44,22 @@ def shown(fd: int, *, unfinished: bool = False) -> list[Any]:
 
 
 A, B, C, D = (entry(letter) for letter in "abcd")
+
+
+def test_reading_from_within_a_batch_does_not_read_to_its_end(
+    log_of: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw, parsed = lines(*batch(*[entry(str(n)) for n in range(100)])), list[bytes]()
+
+    def parsing(line: bytes) -> Any:
+        parsed.append(line)
+        return parse(line)
+
+    monkeypatch.setattr(scan, "parse", parsing)
+    first = next(iter(Scan(log_of(raw), raw.index(b"\n") + 1)))
+    assert first.record is not None
+    assert first.record["id"] == "1"
+    assert len(parsed) == 1
 
 
 def test_lines_come_in_file_order_with_their_places(log_of: Opener) -> None:

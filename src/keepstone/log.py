@@ -21,6 +21,8 @@ from keepstone.line import MAX_LINE
 from keepstone.lock import TIMEOUT, Lock
 from keepstone.scan import Scan, behind_last_newline, torn_batch, whole
 
+_BLOCK = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Stat:
@@ -110,6 +112,11 @@ class Log:
             raise StoreError(f"{self._folder.path / self.name}: {error}; nothing was stored") from error
         self._mended = begin + len(data)
         return begin + len(prefix), stat_of(os.fstat(fd))
+
+    def tail(self, size: int) -> bytes:
+        """Return what a log of ``size`` bytes ends with; only who has just appended to it may call this."""
+        length = min(size, CHECKED)
+        return os.pread(self._fd, length, size - length)
 
     @contextmanager
     def reading(self) -> Iterator[int | None]:
@@ -246,7 +253,14 @@ def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
     return zlib.crc32(os.pread(fd, length, offset - length))
 
 
-def _blocks(lines: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:
+def extended(crc: int, fd: int, begin: int, end: int) -> int:
+    """Return the checksum of a file up to ``end``, given that of the bytes before ``begin``."""
+    while begin < end and (block := os.pread(fd, min(end - begin, _BLOCK), begin)):
+        crc, begin = zlib.crc32(block, crc), begin + len(block)
+    return crc
+
+
+def _blocks(lines: Iterable[bytes], size: int = _BLOCK) -> Iterator[bytes]:
     block = bytearray()
     for line in lines:
         block += line

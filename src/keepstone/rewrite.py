@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from keepstone.fold import Fold, Folded
@@ -32,7 +34,10 @@ WORTH_FOLDING = 0.75
 class Rewritten:
     """What a rewrite did to a log."""
 
+    before: Stat
+    """The log's state before."""
     stat: Stat
+    """Its state now."""
     moved: dict[int, tuple[int, int]] = field(default_factory=dict)
     """For each kept line its old offset, and its new offset and length."""
     saved: int = 0
@@ -61,7 +66,7 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
         if not plan.fits():
             return None
         _archive(list(plan.archived(fd)), archive)
-        rewritten = Rewritten(before, gone=sorted(plan.aged))
+        rewritten = Rewritten(before, before, gone=sorted(plan.aged))
         rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
@@ -214,12 +219,13 @@ def only_counts(line: Line) -> bool:
 
 
 def mentioned(log: Log, ids: Collection[str]) -> set[str]:
-    """Return those of the ids that any line of a log speaks of."""
+    """Return those of the ids that any line of a log belongs to."""
     with log.reading() as fd:
         if fd is None:
             return set()
-        lines = _lines(fd, hidden=True)
-        return {entry_id for line in lines for entry_id in ids if _is_about(fd, line, (entry_id,))}
+        return {
+            entry_id for line in _lines(fd, hidden=True) for entry_id in _ids_of(fd, line) if entry_id in ids
+        }
 
 
 def matching(log: Log, text: str) -> set[str]:
@@ -278,9 +284,9 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     with log.reading() as fd:
         if fd is None or before is None:
             return None
-        if not any(_is_about(fd, line, ids) for line in _lines(fd, hidden=True)):
+        if not any(_is_of(fd, line, ids) for line in _lines(fd, hidden=True)):
             return None
-        rewritten = Rewritten(before)
+        rewritten = Rewritten(before, before)
         rewritten.stat = log.replace(_without(fd, ids, rewritten.moved))
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
@@ -296,19 +302,55 @@ def leave_from(log: Log, offset: int) -> None:
 def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
     offset = 0
     for line in _lines(fd):
-        if not _is_about(fd, line, ids):
+        if not _is_of(fd, line, ids):
             raw = _raw(fd, line)
             moved[line.offset] = (offset, len(raw))
             offset += len(raw)
             yield raw
 
 
-def _is_about(fd: int, line: Line, ids: Collection[str]) -> bool:
-    """Tell whether a line belongs to one of the entries; a damaged one does if it holds or is such an id."""
+def _is_of(fd: int, line: Line, ids: Collection[str]) -> bool:
+    return any(entry_id in ids for entry_id in _ids_of(fd, line))
+
+
+def _ids_of(fd: int, line: Line) -> set[str]:
+    """Return the ids of the entries that a line belongs to; a damaged line also has one of its own.
+
+    A damaged line belongs to the entry that it names before the damage, and to each one of which a line
+    begins somewhere in it, as where a line lacks its newline. What else it holds makes it nobody's.
+    """
     if line.record is not None:
-        return id_of(line.record) in ids
+        return {entry_id} if (entry_id := id_of(line.record)) else set()
     raw = _bytes_of(fd, line)
-    return derived_id(raw) in ids or any(entry_id.encode("utf-8", "surrogatepass") in raw for entry_id in ids)
+    return {derived_id(raw), *_named_first(raw), *_begun_in(raw)}
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_KEY = re.compile(rf"\s*[{{,]\s*({_STRING})\s*:\s*")
+_BEGINNING = re.compile(rf'"id"\s*:\s*({_STRING})\s*,\s*(?:"type"\s*:\s*{_STRING}\s*,\s*)?"ts"\s*:'.encode())
+"""How lines begin that keepstone writes."""
+_HEAD = 1 << 16
+"""Bytes of a damaged line in which the entry is looked for that it names before the damage."""
+
+
+def _named_first(raw: bytes) -> Iterator[str]:
+    """Yield the id that a damaged line has, if all before it can be read."""
+    text, at = raw[:_HEAD].decode("utf-8", "replace"), 0
+    decoder = json.JSONDecoder()
+    with suppress(ValueError, RecursionError):
+        while pair := _KEY.match(text, at):
+            value, at = decoder.raw_decode(text, pair.end())
+            if json.loads(pair[1]) == "id":
+                if isinstance(value, str):
+                    yield value
+                return
+
+
+def _begun_in(raw: bytes) -> Iterator[str]:
+    """Yield the ids of the entries of which a line begins anywhere in a damaged one."""
+    for beginning in _BEGINNING.finditer(raw):
+        with suppress(ValueError):
+            yield json.loads(beginning[1])
 
 
 def explicit(line: Line) -> bytes:

@@ -92,7 +92,8 @@ class Scan:
                 yield self._named(line)
                 continue
             run.add(line, batch)
-            if run.ended:
+            # A run with a gap is not torn, whatever follows: a reader that begins within a batch holds none.
+            if run.ended or not run.untouched:
                 yield from self._close(run)
                 run = Run()
         yield from self._last(run)

@@ -1,16 +1,20 @@
 """Whatever was done to a log by others, the index follows."""
 
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 import keepstone
-from keepstone import Agent, Home
+from keepstone import Agent, Home, rewrite
 from keepstone.confine import Folder
-from keepstone.index import Index
+from keepstone.index import Index, database
 from keepstone.lock import Lock
 from keepstone.log import Log
 from keepstone.model import Scope
@@ -172,7 +176,7 @@ def test_a_reader_that_still_has_the_old_file_brings_nothing_back(tmp_path: Path
         late = LateLog(again, "s.ndjson", Lock(again, "s.lock"))
         with log.locked():
             log.append([b'{"id":"a","type":"note","content":"walnut"}\n'])
-        late.meanwhile = lambda: rewrite(log, index)
+        late.meanwhile = lambda: replace(log, index)
         index = Index(None)
         index.catch_up("s", late)
         assert index.ranked(["walnut"], Scope("a"), 5) == []
@@ -195,7 +199,7 @@ class LateLog(Log):
             yield fd
 
 
-def rewrite(log: Log, index: Index) -> None:
+def replace(log: Log, index: Index) -> None:
     """Replace the log, as a purge does, and let the index know."""
     with log.locked():
         log.replace([b'{"id":"b","type":"note","content":"pecan"}\n'])
@@ -210,3 +214,199 @@ def test_a_log_of_another_inode_with_the_same_size_and_time_is_noticed(home: Hom
     copy.replace(log_of(home))
     home.sync()
     assert found(agent, "almond") == {"2"}
+
+
+def test_edit_of_equal_length_plus_append_is_noticed(home: Home, agent: Agent) -> None:
+    agent.session("s").add("note", {"content": "chestnut"}, id="own")
+    edit(home, "walnut 2", "almond 2")
+    append(home, '{"id":"new","type":"note","content":"pecan"}\n')
+    home.sync()
+    assert found(agent, "almond") == {"2"}
+    assert found(agent, "pecan") == {"new"}
+
+
+def compacting(agent: Agent) -> None:
+    agent.session("s").compact()
+
+
+def purging(agent: Agent) -> None:
+    agent.session("s").purge("1")
+
+
+@pytest.mark.parametrize(("name", "act"), [("compact", compacting), ("purge", purging)])
+def test_rewrite_while_index_was_busy_hides_no_entry(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[Agent], None]
+) -> None:
+    agent.session("s").update("2", pinned=True)
+    append(home, '{"id":"new","type":"note","content":"almond"}\n')
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    other = apsw.Connection(str(next(home.root.rglob("index.db"))))
+    other.execute("BEGIN IMMEDIATE")
+    real = getattr(rewrite, name)
+
+    def rewriting(*arguments: Any) -> Any:
+        other.close(force=True)
+        return real(*arguments)
+
+    monkeypatch.setattr(rewrite, name, rewriting)
+    act(agent)
+    home.sync()
+    assert found(agent, "almond") == {"new"}
+    assert agent.get("new").text == "almond"
+    with pytest.raises(keepstone.EntryExistsError):
+        agent.session("s").add("note", {"content": "another"}, id="new")
+
+
+def test_recall_says_stale_while_a_rewrite_is_not_indexed(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.session("s").update("2", pinned=True)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    other = apsw.Connection(str(next(home.root.rglob("index.db"))))
+    other.execute("BEGIN IMMEDIATE")
+    agent.session("s").compact()
+    assert agent.recall("walnut").stale
+    other.close(force=True)
+    assert not agent.recall("walnut").stale
+    assert found(agent, "walnut") == {"0", "1", "2", "3", "4"}
+
+
+def test_compaction_keeps_an_entry_without_newline_findable(home: Home, agent: Agent) -> None:
+    append(home, '{"id":"new","type":"note","content":"almond"}')
+    home.sync()
+    agent.session("s").compact()
+    home.sync()
+    assert found(agent, "almond") == {"new"}
+
+
+LINES = 2_500
+
+
+@pytest.fixture
+def long_log(tmp_path: Path) -> Iterator[Log]:
+    with Folder(tmp_path) as folder:
+        log = Log(folder, "s.ndjson", Lock(folder, "s.lock"))
+        with log.locked():
+            log.append([line(n) for n in range(LINES)])
+        yield log
+        log.close()
+
+
+def line(n: int, word: str = "walnut") -> bytes:
+    return b'{"id":"%d","ts":"2026-01-11T14:31:00Z","type":"note","text":"%s"}\n' % (n, word.encode())
+
+
+def once(act: Callable[[], object]) -> Callable[[int], None]:
+    """Act when a catch-up tells its progress for the first time."""
+    left = [act]
+
+    def progress(_: int) -> None:
+        while left:
+            left.pop()()
+
+    return progress
+
+
+def ids(index: Index, word: str) -> set[str]:
+    rows = index.rows([eid for eid, _ in index.ranked([word], Scope("a"), LINES + 9)])
+    return {row.id for row in rows.values()}
+
+
+def test_long_log_is_read_in_several_transactions(long_log: Log) -> None:
+    index, told = Index(None), list[int]()
+    index.catch_up("s", long_log, told.append)
+    assert len(told) == 2
+    assert ids(index, "walnut") == {str(n) for n in range(LINES)}
+    index.close()
+
+
+def test_long_lines_are_read_in_several_transactions(long_log: Log) -> None:
+    index, told = Index(None), list[int]()
+    with long_log.locked():
+        long_log.truncate()
+        long_log.append([line(n, "walnut " * 50_000) for n in range(8)])
+    index.catch_up("s", long_log, told.append)
+    assert len(told) == 2
+    assert max(told) < 2 * (1 << 20)
+    index.close()
+
+
+def test_other_processes_write_between_the_steps_of_a_catch_up(long_log: Log, tmp_path: Path) -> None:
+    index = Index(tmp_path / "index.db")
+    writing = "import apsw, sys; apsw.Connection(sys.argv[1]).execute('BEGIN IMMEDIATE; COMMIT')"
+    command = [sys.executable, "-c", writing, str(tmp_path / "index.db")]
+    written: list[int] = []
+    index.catch_up(
+        "s", long_log, once(lambda: written.append(subprocess.run(command, check=False).returncode))
+    )
+    assert written == [0]
+    index.close()
+
+
+def test_edit_during_a_catch_up_is_taken_in_by_the_next(long_log: Log, tmp_path: Path) -> None:
+    index = Index(None)
+
+    def edit_first() -> None:
+        with (tmp_path / long_log.name).open("r+b") as file:
+            file.write(line(0, "almond"))
+
+    index.catch_up("s", long_log, once(edit_first))
+    index.catch_up("s", long_log)
+    assert ids(index, "almond") == {"0"}
+    assert len(ids(index, "walnut")) == LINES - 1
+    index.close()
+
+
+def test_append_during_a_catch_up_is_taken_in_by_it(long_log: Log) -> None:
+    index = Index(None)
+
+    def add() -> None:
+        with long_log.locked():
+            long_log.append([line(LINES, "almond")])
+
+    index.catch_up("s", long_log, once(add))
+    stat = long_log.stat()
+    assert stat is not None
+    assert index.is_current("s", stat)
+    assert ids(index, "almond") == {str(LINES)}
+    index.close()
+
+
+@pytest.mark.parametrize("kept", [range(1, LINES), range(0)])
+def test_rewrite_during_a_catch_up_brings_nothing_back(long_log: Log, kept: range) -> None:
+    index = Index(None)
+
+    def rewrite_log() -> None:
+        with long_log.locked():
+            long_log.replace([line(n, "almond") for n in kept])
+
+    index.catch_up("s", long_log, once(rewrite_log))
+    assert ids(index, "walnut") == set()
+    assert ids(index, "almond") == {str(n) for n in kept}
+    index.close()
+
+
+def test_interrupted_catch_up_goes_on_where_it_was(long_log: Log, tmp_path: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    index = Index(tmp_path / "index.db")
+    with pytest.raises(KeyboardInterrupt):
+        index.catch_up("s", long_log, once(interrupt))
+    index.close()
+    again, told = Index(tmp_path / "index.db"), list[int]()
+    again.catch_up("s", long_log, told.append)
+    assert len(told) == 1
+    assert ids(again, "walnut") == {str(n) for n in range(LINES)}
+    again.close()
+
+
+def test_long_session_is_dropped_and_read_again_completely(long_log: Log) -> None:
+    index = Index(None)
+    index.catch_up("s", long_log)
+    index.reread("s", long_log)
+    assert len(ids(index, "walnut")) == LINES
+    index.drop("s")
+    assert ids(index, "walnut") == set()
+    assert index.known() == {}
+    index.close()

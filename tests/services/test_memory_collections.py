@@ -94,7 +94,7 @@ def _drop_and_die(root: Path, at: str) -> None:
     MemoryService(root).delete_collection("s1")
 
 
-@pytest.mark.parametrize("at", ["mark_dropped", "remove_archive", "_checkpoint"])
+@pytest.mark.parametrize("at", ["mark_dropped", "remove_others", "_checkpoint"])
 def test_a_drop_that_is_killed_half_way_still_ends_dropped(tmp_path: Path, at: str) -> None:
     MemoryService(tmp_path).create_memory("s1", "x", [1.0, 0.0])
     process = multiprocessing.get_context("spawn").Process(target=_drop_and_die, args=(tmp_path, at))

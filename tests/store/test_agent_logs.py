@@ -1,11 +1,18 @@
 """Session files of any name that people and other programs make."""
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import keepstone
 from keepstone import Agent, Home
+from keepstone.index import Index
+from keepstone.layout import LAYOUTS
+from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.snapshot import Snapshot
 
 LINE = '{"id":"it","ts":"2026-01-11T14:31:00Z","type":"note","content":"walnut"}\n'
 
@@ -29,6 +36,9 @@ def names_in(folder: Path) -> list[str]:
         ("100%.ndjson", "100%"),
         ("%61.ndjson", "a"),
         ("a%2Fb.ndjson", "a/b"),
+        ("a:b.ndjson", "a:b"),
+        ("a\\b.ndjson", "a\\b"),
+        ("%61:%62.ndjson", "a:b"),
     ],
 )
 def test_a_file_named_by_hand_goes_on_being_used(tmp_path: Path, name: str, session: str) -> None:
@@ -57,6 +67,23 @@ def test_of_two_files_for_one_session_the_canonical_one_wins(tmp_path: Path) -> 
         assert home.agent("a").recall("pecan") == []
         [finding] = [finding for finding in home.doctor() if finding.level == "error"]
         assert finding.subject == "a/café.ndjson"
+
+
+def test_of_two_odd_names_for_one_session_the_first_is_used(tmp_path: Path) -> None:
+    for name in ("caf%c3%A9.ndjson", "caf%C3%a9.ndjson", "caf%c3%a9.ndjson"):
+        (sessions_of(tmp_path) / name).write_text(LINE.replace("walnut", name))
+    with keepstone.open(tmp_path) as home:
+        [entry] = home.agent("a").session("café").entries()
+        assert entry.text == "caf%C3%a9.ndjson"
+        assert [hit.entry.text for hit in home.agent("a").recall("ndjson")] == [entry.text]
+
+
+def test_file_with_a_name_too_long_for_an_id_hides_nothing(tmp_path: Path) -> None:
+    (sessions_of(tmp_path) / ("é" * 120 + ".ndjson")).write_text(LINE)
+    with keepstone.open(tmp_path) as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+        home.sync()
+        assert {hit.entry.session for hit in home.agent("a").recall("walnut")} == {"s", "é" * 120}
 
 
 @pytest.mark.parametrize(
@@ -143,3 +170,71 @@ def test_many_sessions_are_opened_again_after_they_were_closed(home: Home) -> No
         added(home.agent("a"), names)
         added(home.agent("a"), names)
         assert {len(home.agent("a").session(name).entries()) for name in names} == {2}
+
+
+def in_a_thread(act: Callable[[], object]) -> bool:
+    """Tell whether something ends that another thread does, while this one goes no further."""
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(10)
+    return not thread.is_alive()
+
+
+def interrupted(
+    monkeypatch: pytest.MonkeyPatch, owner: type, method: str, act: Callable[[], object]
+) -> list[bool]:
+    """Let another thread act in the midst of the first call of a method; tells whether it could."""
+    real, ended = getattr(owner, method), list[bool]()
+
+    def calling(*arguments: Any, **options: Any) -> Any:
+        if not ended:
+            ended.append(False)
+            ended[0] = in_a_thread(act)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(owner, method, calling)
+    return ended
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda home: home.agent("big").session("y").add("note", {"content": "pecan"}),
+        lambda home: home.agent("big").session("y").entries(),
+        lambda home: home.agent("big").recall("walnut", sessions=["y"]),
+        lambda home: home.agent("other").recall("walnut"),
+        lambda home: home.agent("new").session("s").add("note", {"content": "pecan"}),
+    ],
+    ids=["add", "entries", "recall", "other agent", "new agent"],
+)
+def test_catch_up_of_one_session_keeps_nobody_waiting(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Callable[[Home], object]
+) -> None:
+    with home:
+        for agent in ("big", "other"):
+            home.agent(agent).session("y").add("note", {"content": "walnut"}, embedding=[1, 0])
+        (home.root / "agents/big/memory/sessions/x.ndjson").write_text(LINE)
+        ended = interrupted(monkeypatch, Index, "catch_up", lambda: act(home))
+        assert "it" in {hit.entry.id for hit in home.agent("big").recall("walnut")}
+        assert ended == [True]
+
+
+def test_reading_one_session_whole_keeps_no_other_waiting(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with home:
+        added(home.agent("a"), ["x", "y"])
+        ended = interrupted(monkeypatch, Snapshot, "_read", home.agent("a").session("y").entries)
+        assert len(home.agent("a").session("x").entries()) == 1
+        assert ended == [True]
+
+
+def test_what_lags_behind_during_a_look_stays_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions_of(tmp_path).joinpath("s.ndjson").write_text(LINE)
+    logs = AgentLogs(tmp_path, LAYOUTS["default"], "a", durable=False, create=True, most_logs=lambda: 9)
+    interrupted(monkeypatch, Index, "catch_up", lambda: logs.lag(OSError()))
+    logs.look(0)
+    assert logs.stale
+    logs.look(0)
+    assert not logs.stale
+    logs.close()

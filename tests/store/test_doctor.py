@@ -200,3 +200,11 @@ def test_of_very_many_secrets_twenty_are_named_and_the_rest_counted(home: Home) 
     messages = [each[2] for each in found(home)]
     assert len(messages) == 21
     assert messages[-1] == "5 more entries hold what looks like a secret"
+
+
+def test_lock_of_a_second_file_for_a_session_is_not_reported(home: Home) -> None:
+    (home.root / SESSIONS / "%73.ndjson").write_text("")
+    (home.root / SESSIONS / "%73.lock").write_text("")
+    subjects = {subject for _, subject, _ in found(home)}
+    assert "a/%73.ndjson" in subjects
+    assert "a/%73.lock" not in subjects

@@ -11,6 +11,7 @@ import pytest
 import keepstone
 from keepstone import Agent, Home
 from keepstone.index import database
+from keepstone.log import Log
 from keepstone.store import erasing
 
 WORD = "qzvxkwalnut"
@@ -105,6 +106,82 @@ def test_every_way_of_erasing_leaves_no_byte_behind(
     home.agent("a").recall(WORD)
     erase(home.agent("a"))
     assert files_with(home.root, PIECE, ID) == set()
+
+
+SPELLINGS = ["it's.ndjson", "%69t%27s.ndjson"]
+PLACES = ["{}", "{}.tmp", ".archive/{}", ".archive/{}.tmp", ".archive/{}.20260111T143100000000Z.original"]
+
+
+def spell(home: Home) -> Path:
+    """Copy a session's log to where other programs, or people, might have left it under other names."""
+    home.agent("a").session("it's").add_many([{"id": ID, "content": WORD}, {"id": "b", "content": "pecan"}])
+    sessions = home.root / "agents/a/memory/sessions"
+    (sessions / ".archive").mkdir()
+    for name in SPELLINGS:
+        for place in PLACES:
+            (sessions / place.format(name)).write_bytes((sessions / "it%27s.ndjson").read_bytes())
+    return sessions
+
+
+@pytest.mark.parametrize(
+    "erase",
+    [
+        lambda agent: agent.session("it's").purge(ID),
+        lambda agent: agent.session("it's").clear(),
+        lambda agent: agent.session("it's").remove(),
+        lambda agent: agent.purge_matching(WORD),
+    ],
+    ids=["purge", "clear", "remove", "purge_matching"],
+)
+def test_erasing_reaches_files_under_other_spellings(home: Home, erase: Callable[[Agent], None]) -> None:
+    spell(home)
+    erase(home.agent("a"))
+    assert files_with(home.root, PIECE, ID) == set()
+
+
+def test_purge_keeps_other_entries_under_other_spellings(home: Home) -> None:
+    sessions = spell(home)
+    home.agent("a").session("it's").purge(ID)
+    for name in SPELLINGS:
+        assert b"pecan" in (sessions / name).read_bytes()
+        assert b"pecan" in (sessions / f".archive/{name}").read_bytes()
+
+
+def test_text_that_only_another_spelling_holds_is_purged(home: Home) -> None:
+    sessions = spell(home)
+    with (sessions / SPELLINGS[0]).open("a") as file:
+        file.write('{"id":"c","type":"note","content":"hidden chestnut"}\n')
+    home.agent("a").purge_matching("chestnut")
+    assert files_with(home.root, "chestnut") == set()
+
+
+def test_removed_session_does_not_come_back_by_another_spelling(home: Home) -> None:
+    sessions = spell(home)
+    home.agent("a").session("it's").remove()
+    assert home.agent("a").sessions() == []
+    assert home.agent("a").session("it's").entries() == []
+    assert [path.name for path in sessions.iterdir() if path.name != ".archive"] == []
+
+
+@pytest.mark.parametrize("name", [*SPELLINGS, "it%27s.ndjson"])
+def test_removal_killed_among_spellings_is_finished(
+    home: Home, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    spell(home)
+    remove = Log.remove
+
+    def remove_or_die(log: Log) -> None:
+        if log.name == name:
+            raise KilledError
+        remove(log)
+
+    with monkeypatch.context() as patch, suppress(KilledError):
+        patch.setattr(Log, "remove", remove_or_die)
+        home.agent("a").session("it's").remove()
+    home.close()
+    with keepstone.open(home.root) as again:
+        assert again.agent("a").sessions() == []
+        assert files_with(home.root, PIECE, ID) == set()
 
 
 def test_purging_an_agent_leaves_no_byte_of_it_behind(home: Home) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -67,4 +69,37 @@ def test_history_shows_nothing_twice_after_a_compaction_was_killed(
     session.update("x", data={"content": "more"})
     before = versions(agent)
     session.compact()
+    assert versions(agent) == before
+
+
+def overtaken(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let something happen once, when the archive was read to its end and the log was not."""
+    reading, left = Log.reading, [act]
+
+    @contextmanager
+    def overtaken_reading(log: Log) -> Iterator[int | None]:
+        with reading(log) as fd:
+            yield fd
+        if log.name.startswith(".archive/") and left:
+            left.pop()()
+
+    monkeypatch.setattr(Log, "reading", overtaken_reading)
+
+
+def test_compaction_during_as_of_shows_the_text_of_that_time(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = agent.session("s")
+    session.add("note", {"content": "first"}, id="x")
+    moment = datetime.now(UTC)
+    session.update("x", data={"content": "second"})
+    overtaken(monkeypatch, session.compact)
+    assert [entry.text for entry in session.entries(as_of=moment)] == ["first"]
+
+
+def test_compaction_during_history_hides_no_version(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = agent.session("s")
+    lives(session)
+    before = versions(agent)
+    overtaken(monkeypatch, session.compact)
     assert versions(agent) == before

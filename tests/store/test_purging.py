@@ -1,13 +1,14 @@
 """A purge that was killed on its way is finished by whoever opens the home next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 import keepstone
-from keepstone import Home
+from keepstone import Home, StoreError
 from keepstone.confine import Folder
+from keepstone.log import Log, Stat
 from keepstone.store.purging import PurgeMarks
 
 
@@ -86,3 +87,75 @@ def test_damaged_marks_hinder_neither_the_others_nor_the_home(home: Home) -> Non
 def test_removing_a_session_leaves_no_mark_behind(home: Home) -> None:
     home.agent("a").session("s1").remove()
     assert {path.name for path in sessions_of(home).iterdir()} == {"s2.ndjson", "s2.lock"}
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let every rewrite and removal of one log fail, as on a disk that is full or read-only."""
+    replace, remove = Log.replace, Log.remove
+
+    def replacing(log: Log, lines: Iterable[bytes]) -> Stat:
+        if log.name == name:
+            raise StoreError("disk full; it is unchanged")
+        return replace(log, lines)
+
+    def removing(log: Log) -> None:
+        if log.name == name:
+            raise StoreError("disk full; it is unchanged")
+        remove(log)
+
+    monkeypatch.setattr(Log, "replace", replacing)
+    monkeypatch.setattr(Log, "remove", removing)
+
+
+def ids_in(home: Home) -> list[str]:
+    return [entry.id for entry in home.agent("a").session("s1").entries()]
+
+
+def test_purge_that_failed_is_not_carried_out_later(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as full:
+        refuse(full, "s1.ndjson")
+        with pytest.raises(StoreError, match="unchanged"):
+            home.agent("a").session("s1").purge("a")
+    home.agent("a").session("s1").add("note", id="c")
+    home.close()
+    with keepstone.open(home.root) as again:
+        assert ids_in(again) == ["a", "b", "c"]
+    assert not (sessions_of(home) / ".purge.ndjson").exists()
+
+
+def test_removal_that_failed_is_not_carried_out_later(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as full:
+        refuse(full, "s1.ndjson")
+        with pytest.raises(StoreError, match="unchanged"):
+            home.agent("a").session("s1").remove()
+    home.agent("a").session("s1").add("note", id="c")
+    assert ids_in(home) == ["a", "b", "c"]
+
+
+def test_purge_that_failed_halfway_says_pending_and_is_finished(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.agent("a").session("s1").update("a", data={"content": "pecan"})
+    home.agent("a").session("s1").compact()
+    with monkeypatch.context() as full:
+        refuse(full, ".archive/s1.ndjson")
+        with pytest.raises(keepstone.PurgePendingError):
+            home.agent("a").session("s1").purge("a")
+    home.close()
+    with keepstone.open(home.root) as again:
+        assert ids_in(again) == ["b"]
+        with pytest.raises(keepstone.EntryNotFoundError):
+            again.agent("a").history("a", session="s1")
+
+
+def test_purge_that_cannot_be_withdrawn_says_pending(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise StoreError("disk full; it is unchanged")
+
+    with monkeypatch.context() as full:
+        refuse(full, "s1.ndjson")
+        full.setattr(PurgeMarks, "remove", refused)
+        with pytest.raises(keepstone.PurgePendingError):
+            home.agent("a").session("s1").purge("a")
+    home.agent("a").session("s1").add("note", id="c")
+    assert ids_in(home) == ["b", "c"]

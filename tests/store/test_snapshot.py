@@ -70,6 +70,14 @@ def test_lines_that_were_changed_in_place_are_read_anew(session: Damaged, snapsh
     assert texts(snapshot) == ["two", "three"]
 
 
+def test_edit_far_from_the_end_plus_append_is_noticed(session: Damaged, snapshot: Snapshot) -> None:
+    session.append(entry("a", "one"), entry("b", "x" * 50_000))
+    assert texts(snapshot)[0] == "one"
+    session.path.write_bytes(session.path.read_bytes().replace(b"one", b"two"))
+    session.write(entry("c", "three"))
+    assert (texts(snapshot)[0], texts(snapshot)[2]) == ("two", "three")
+
+
 def test_a_log_that_was_exchanged_is_read_anew_however_alike_its_end_is(
     session: Damaged, snapshot: Snapshot
 ) -> None:

@@ -7,40 +7,27 @@ inode, and ``catch_up`` reads on from where the index stands, or from the start.
 
 from __future__ import annotations
 
-import itertools
-import os
-import zlib
-from collections import Counter
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from keepstone.fold import Folded, step
-from keepstone.index import building, entries, vectors, words
-from keepstone.index.database import Database
+from keepstone.fold import Folded
+from keepstone.index import building, entries, reading, vectors, words
+from keepstone.index.database import LONGEST_POLL, Database
 from keepstone.index.entries import Known, Row
 from keepstone.index.pending import Pending
 from keepstone.index.ranking import Ranking
 from keepstone.index.similar import Nearest, Similar
-from keepstone.line import id_of, microseconds, read_time
-from keepstone.log import CHECKED, Log, Stat, checksum, stat_of
+from keepstone.log import Log, Stat
 from keepstone.model import Entry, Scope
-from keepstone.rewrite import only_counts
-from keepstone.scan import Line, Scan
+from keepstone.rewrite import Rewritten
 from keepstone.vector import Space, Vector
-
-_LINES_AT_ONCE = 5_000
-"""Lines that one transaction of a catch-up takes in, so that other writers get their turn."""
 
 _WAITING_AT_MOST = 4096
 """Rows that may wait for the full-text tables before an add flushes them itself."""
-
-_LARGEST_COUNT = 1 << 63
-"""What SQLite can hold no longer as a whole number."""
-
-_UNREAD = Stat(-1, 0, 0)
 
 
 class Index:
@@ -74,18 +61,22 @@ class Index:
     def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
         """Take in what a session's log holds and the index does not; False if there is no such log.
 
-        ``progress`` is told how many more bytes were read.
+        A long log is read in several transactions, between which nothing is held. ``progress`` is told
+        how many more bytes were read.
         """
         while True:
             with log.reading() as fd:
-                if fd is None:
-                    self.drop(session)
-                    return False
-                read = self._read_on(session, log, fd)
+                if fd is not None:
+                    with self._mending() as database:
+                        read = reading.read_on(database, session, log, fd)
+            if fd is None:
+                self.drop(session)
+                return False
             if read is None:
                 return True
             if progress:
                 progress(read)
+            give_way()
 
     def reread(self, session: str, log: Log) -> bool:
         """Take in a session's log from its start; False if there is no such log."""
@@ -96,7 +87,10 @@ class Index:
     def added(
         self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
     ) -> bool:
-        """Take in entries just appended; False if the index was not at ``before`` and must catch up."""
+        """Take in entries just appended; False if the index was not at ``before`` and must catch up.
+
+        ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
+        """
         with self._mending() as database, database.writing():
             known, room = entries.room_for(database, session)
             if known is None and before.size == 0:
@@ -104,30 +98,30 @@ class Index:
             if known is None or known.stat != before or known.offset != before.size:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
-            sid = entries.save_known(database, session, _advanced(known, after, tail, last))
+            sid = entries.save_known(database, session, reading.advanced(known, after, tail, last))
             entries.insert(database, sid, lines, room)
             vectors.insert(database, lines, room.eid)
             if room.waiting > _WAITING_AT_MOST:
                 words.flush(database)
             return True
 
-    def relocate(
-        self, session: str, after: Stat, moved: dict[int, tuple[int, int]], log: Log, *, folded: bool
-    ) -> None:
+    def relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> None:
         """Follow a rewrite of a session's log; a compaction leaves one line an entry (``folded``)."""
-        if not self._relocate(session, after, moved, log, folded=folded):
+        if not self._relocate(session, rewritten, log, folded=folded):
             self.reread(session, log)
 
-    def _relocate(
-        self, session: str, after: Stat, moved: dict[int, tuple[int, int]], log: Log, *, folded: bool
-    ) -> bool:
+    def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
         with self._mending() as database, database.writing(), log.reading() as fd:
             known = entries.known_of(database, session)
-            if known is None or fd is None or not entries.relocate(database, known.sid, moved, folded=folded):
+            # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
+            if known is None or fd is None or not known.holds(rewritten.before):
                 return False
+            if not entries.relocate(database, known.sid, rewritten.moved, folded=folded):
+                return False
+            after = rewritten.stat
             compacted = after.size if folded else known.compacted
             state = replace(known, stat=after, offset=after.size, compacted=compacted)
-            entries.save_known(database, session, _checksummed(state, fd))
+            entries.save_known(database, session, reading.checksummed(state, fd))
             return True
 
     def compacted(self, session: str) -> int:
@@ -150,16 +144,15 @@ class Index:
 
     def drop(self, session: str) -> None:
         """Take a session out of the index."""
+        while not self._dropped(session):
+            give_way()
+
+    def _dropped(self, session: str) -> bool:
         with self._mending() as database:
             if entries.known_of(database, session) is None:
-                return
+                return True
             with database.writing():
-                known = entries.known_of(database, session)
-                if known is not None:
-                    entries.drop_rows(database, known.sid)
-                    vectors.forget_kept(database, known.sid)
-                    database.execute("DELETE FROM session WHERE sid=?", (known.sid,))
-                    building.erase(database)
+                return reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
@@ -333,101 +326,7 @@ class Index:
     def _mending(self) -> AbstractContextManager[Database]:
         return self._database.mending()
 
-    def _read_on(self, session: str, log: Log, fd: int) -> int | None:
-        """Take in the next lines; return how many bytes, None once the log's end is reached."""
-        with self._mending() as database:
-            known = entries.known_of(database, session)
-            if known is not None and known.stat == stat_of(os.fstat(fd)):
-                return None
-            with database.writing():
-                now = log.stat()
-                if now is None or now.inode != os.fstat(fd).st_ino:
-                    return 0  # A rewrite put another file in its place: what it purged must not come back.
-                known = entries.known_of(database, session)
-                return self._take_in(database, session, _usable(database, known, log.name, fd), fd)
 
-    def _take_in(self, database: Database, session: str, known: Known, fd: int) -> int | None:
-        stat = stat_of(os.fstat(fd))
-        sid = known.sid or entries.save_known(database, session, known)
-        seen: Counter[str] = Counter(
-            dict(database.rows("SELECT digest, count FROM seen WHERE sid=?", (sid,)))
-        )
-        held = Counter(seen)
-        scan = Scan(
-            fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen
-        )
-        taken = 0
-        for line in itertools.islice(scan, _LINES_AT_ONCE):
-            taken += 1
-            if line.record is not None:
-                _take(database, sid, line, fd)
-        for digest in seen.keys() - held.keys() | {key for key in held if seen[key] != held[key]}:
-            database.execute("INSERT OR REPLACE INTO seen VALUES(?, ?, ?)", (sid, digest, seen[digest]))
-        done = taken < _LINES_AT_ONCE
-        if done:
-            vectors.give_back(database, sid)
-        ts = None if scan.ts is None else microseconds(scan.ts)
-        state = replace(known, sid=sid, stat=stat if done else _UNREAD, offset=scan.settled, ts=ts)
-        entries.save_known(database, session, _checksummed(state, fd))
-        words.flush(database)
-        return None if done else scan.settled - known.offset
-
-
-def _take(database: Database, sid: int, line: Line, fd: int) -> None:
-    """Let one line change the rows of its entry."""
-    entry_id = id_of(line.record or {})
-    if entry_id is None:
-        return
-    access = line.record.get("access") if line.record and only_counts(line) else None
-    if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
-        entries.count(database, sid, entry_id, access)
-        return
-    sql = "SELECT eid, '', id, place, at, length, head, access, sum FROM entry WHERE id=? AND sid=?"
-    values = database.row(sql, (entry_id, sid))
-    row = Row(*values) if values else None
-    known = row.folded(os.pread(fd, row.length, row.at)) if row else None
-    folded = step(known, line)
-    if row is None or known is None:
-        if folded is not None:
-            room = entries.room_in(database, sid)
-            entries.insert(database, sid, [folded], room)
-            vectors.insert(database, [folded], room.eid)
-        return
-    if folded is None or folded.at != known.at:
-        entries.change(database, row.eid, folded)
-    else:
-        entries.patch(database, row.eid, folded)
-    if folded is not None and "embedding" in (line.record or {}):
-        vectors.renew(database, row.eid, folded)
-
-
-def _usable(database: Database, known: Known | None, file: str, fd: int) -> Known:
-    """Return from where to read on: where the index stands if the log only grew, else its start."""
-    if known is None:
-        return Known(0, file, _UNREAD, 0, None, 0, 0, 0)
-    if known.file == file and _only_grew(known, fd):
-        return known
-    vectors.put_aside(database, known.sid)
-    entries.drop_rows(database, known.sid)
-    building.erase(database)
-    return Known(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
-
-
-def _only_grew(known: Known, fd: int) -> bool:
-    stat = stat_of(os.fstat(fd))
-    if known.stat != _UNREAD and (known.stat.inode != stat.inode or known.stat.size == stat.size):
-        return False
-    return stat.size >= known.offset and checksum(fd, known.offset, known.tail) == known.crc
-
-
-def _checksummed(known: Known, fd: int) -> Known:
-    tail = min(known.offset, CHECKED)
-    return replace(known, tail=tail, crc=checksum(fd, known.offset, tail))
-
-
-def _advanced(known: Known, after: Stat, written: bytes, ts: str) -> Known:
-    tail = written[-CHECKED:]
-    moment = read_time(ts)
-    last = known.ts if moment is None else microseconds(moment)
-    crc = zlib.crc32(tail)
-    return Known(known.sid, known.file, after, after.size, last, len(tail), crc, known.compacted)
+def give_way() -> None:
+    """Let threads and processes that wait for an index have it between two transactions."""
+    time.sleep(1.25 * LONGEST_POLL)

@@ -25,6 +25,9 @@ SCHEMA = 4
 BUSY_TIMEOUT = 2.0
 """Seconds to wait for another process that writes to the index."""
 
+LONGEST_POLL = 0.002
+"""Seconds that a process which waits for the index sleeps at most before it asks again."""
+
 _TOKENIZER = " ".join(TOKENIZER)
 
 IS_STANDING = f"type IN {STANDING}"
@@ -334,7 +337,7 @@ def _patience() -> Callable[[int], bool]:
     def wait(attempt: int) -> bool:
         nonlocal began
         began = time.monotonic() if attempt == 0 else began
-        time.sleep(random.uniform(0.0002, 0.002))
+        time.sleep(random.uniform(LONGEST_POLL / 10, LONGEST_POLL))
         return time.monotonic() - began < BUSY_TIMEOUT
 
     return wait

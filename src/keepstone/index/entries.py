@@ -286,11 +286,16 @@ def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *,
     return True
 
 
-def drop_rows(database: Database, sid: int) -> None:
-    """Take all of a session's entries out of the index."""
-    words.drop_session(database, sid)
-    database.execute("DELETE FROM entry WHERE sid=?", (sid,))
-    database.execute("DELETE FROM seen WHERE sid=?", (sid,))
+def some_of(database: Database, sid: int, most: int) -> list[int]:
+    """Return the numbers of some of a session's rows."""
+    return [eid for (eid,) in database.rows("SELECT eid FROM entry WHERE sid=? LIMIT ?", (sid, most))]
+
+
+def drop(database: Database, eids: Sequence[int]) -> None:
+    """Take entries out of the index."""
+    listed = json.dumps(eids)
+    words.drop(database, listed)
+    database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (listed,))
 
 
 def distrust(database: Database, session: str) -> None:

@@ -99,31 +99,31 @@ def forget_space(database: Database, space: str) -> int:
     return database.connection.changes()
 
 
-def put_aside(database: Database, sid: int) -> None:
-    """Keep what was made of a session's texts, by their digests, while its log is read again."""
+def put_aside(database: Database, eids: Sequence[int]) -> None:
+    """Keep what was made of the texts of rows, by their digests, while their log is read again."""
     database.execute(
         "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, text_digest(CAST(e.text AS BLOB)), v.f32 "
-        "FROM entry e CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid "
-        "WHERE e.sid=? AND v.made=1",
-        (sid,),
+        "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value "
+        "CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid WHERE v.made=1",
+        (json.dumps(eids),),
     )
 
 
-def give_back(database: Database, sid: int) -> None:
-    """Give the texts that are still there what was made of them; drop what was made of others."""
+def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
+    """Give rows of a session whose texts were there before what was made of them."""
     if database.row("SELECT 1 FROM kept WHERE sid=?", (sid,)) is None:
         return
     database.execute(
         "INSERT OR IGNORE INTO vector(space, eid, made, f32) SELECT k.space, e.eid, 1, k.f32 "
-        "FROM entry e JOIN kept k ON k.sid=e.sid AND k.digest=text_digest(CAST(e.text AS BLOB)) "
-        "WHERE e.sid=? ORDER BY e.eid",
-        (sid,),
+        "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value CROSS JOIN space s "
+        "CROSS JOIN kept k ON k.sid=e.sid AND k.space=s.number "
+        "AND k.digest=text_digest(CAST(e.text AS BLOB)) WHERE e.sid=? ORDER BY e.eid",
+        (json.dumps(eids), sid),
     )
-    forget_kept(database, sid)
 
 
 def forget_kept(database: Database, sid: int) -> None:
-    """Drop what was put aside for a session."""
+    """Drop what was put aside for a session: nothing was made of texts that it still has."""
     database.execute("DELETE FROM kept WHERE sid=?", (sid,))
 
 

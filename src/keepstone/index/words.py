@@ -69,7 +69,7 @@ def flush(database: Database) -> None:
 
 def take_out(database: Database, eid: int) -> None:
     """Take the words of one row out of the table, before the row changes or goes."""
-    _take_out(database, "eid", eid)
+    _take_out(database, "eid=?", eid)
 
 
 def put_back(database: Database, eid: int) -> None:
@@ -79,12 +79,12 @@ def put_back(database: Database, eid: int) -> None:
     )
 
 
-def drop_session(database: Database, sid: int) -> None:
-    """Take all of a session's words out of the table, before its rows go."""
-    _take_out(database, "sid", sid)
+def drop(database: Database, eids: str) -> None:
+    """Take the words of rows, numbered in a JSON list, out of the table, before the rows go."""
+    _take_out(database, "eid IN (SELECT value FROM json_each(?))", eids)
 
 
-def _take_out(database: Database, column: str, value: int) -> None:
-    flushed = f"EXISTS (SELECT 1 FROM entry WHERE eid<={_FLUSHED} AND {column}=?)"
+def _take_out(database: Database, condition: str, value: int | str) -> None:
+    flushed = f"EXISTS (SELECT 1 FROM entry WHERE eid<={_FLUSHED} AND {condition})"
     database.execute(f"UPDATE meta SET value=value+1 WHERE key='removed' AND {flushed}", (value,))
-    database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND {column}=?", (value,))
+    database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND {condition}", (value,))

@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from keepstone.confine import Folder, check_path
+from keepstone.confine import Folder
 from keepstone.errors import InvalidSessionIdError, KeepstoneError
 from keepstone.fold import Folded
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
+from keepstone.layout import Layout, folds_case, lock_file, refuse_case_twin
 from keepstone.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.lock import TIMEOUT, Lock
 from keepstone.log import Log, Stat, stat_of
@@ -27,6 +27,7 @@ from keepstone.model import Entry, Record, SessionInfo
 from keepstone.rewrite import Rewritten
 from keepstone.store.purging import resume
 from keepstone.store.snapshot import Snapshot
+from keepstone.store.spellings import archive_of, logs_named, named_sessions, other_spellings, parts
 
 T = TypeVar("T")
 
@@ -49,9 +50,10 @@ class UnfinishedError(UnavailableError):
 class AgentLogs:
     """The sessions folder of one agent, its logs, and the index that follows them.
 
-    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``:
-    the logs held open, the names of files, when the folder was last looked at.
-    The index guards itself, each log is guarded by its lock.
+    Constant after construction: ``agent``, ``folder``. Guarded by ``_guard``, which no thread
+    holds while it reads a log: the logs and snapshots held open, the names of files, the index.
+    Guarded by ``_looking``, held by the one thread that takes in what changed anywhere: when that
+    was last done. The index and each snapshot guard themselves, each log is guarded by its lock.
     """
 
     def __init__(
@@ -73,7 +75,9 @@ class AgentLogs:
         self._guard = threading.RLock()
         self._logs: OrderedDict[str, Log] = OrderedDict()
         self._names: dict[str, str] = {}
+        self._looking = threading.RLock()
         self._looked = float("-inf")
+        self._lags = 0
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
@@ -88,7 +92,9 @@ class AgentLogs:
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                log = self._logs[session] = _Log(self.folder, name, lock, session, durable=self._durable)
+                log = self._logs[session] = _Log(
+                    self.folder, name, lock, session, self._layout, durable=self._durable
+                )
             self._logs.move_to_end(session)
             if len(self._logs) > _NEVER_TOO_MANY:
                 self.close_some()  # Also those that were in use when it became too many.
@@ -96,7 +102,11 @@ class AgentLogs:
 
     def archive(self, session: str) -> Log:
         """Return the archive of a session, which need not exist. The session's lock guards it."""
-        return _archive_of(self.folder, self.log(session))
+        return archive_of(self.folder, self.log(session))
+
+    def spellings(self, session: str) -> list[Log]:
+        """Return the logs of a session under other names than the one that is used."""
+        return other_spellings(self.folder, self._layout, session, self.log(session).name)
 
     def forget_log(self, session: str) -> None:
         """Close a session's log that is no more."""
@@ -109,19 +119,32 @@ class AgentLogs:
 
     def _name(self, session: str) -> str:
         """Return the file name of a session: the canonical one unless only a hand-made one exists."""
-        canonical = self._layout.session_file(session)
+        try:
+            canonical = self._layout.session_file(session)
+        except InvalidSessionIdError:
+            by_hand = self._name_by_hand(session)
+            if by_hand is None:
+                raise
+            return by_hand
         if self._exists(canonical):
             return canonical
+        by_hand = self._name_by_hand(session)
+        if by_hand is not None:
+            return by_hand
+        if folds_case(self.folder.path):
+            refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
+        return canonical
+
+    def _name_by_hand(self, session: str) -> str | None:
+        """Return the name of an existing file that another program, or a person, named for a session."""
         if not self._names:
             self._names = {session: name for session, name, _ in self.files()}
         by_hand = self._names.get(session, session + self._layout.extension)
         with suppress(KeepstoneError, ValueError):
-            is_its_own = check_path(by_hand) == (by_hand,) and self._layout.session_of(by_hand) == session
+            is_its_own = "/" not in by_hand and self._layout.session_of(by_hand) == session
             if is_its_own and self._exists(by_hand):
                 return by_hand
-        if folds_case(self.folder.path):
-            refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
-        return canonical
+        return None
 
     def _exists(self, name: str) -> bool:
         try:
@@ -142,35 +165,49 @@ class AgentLogs:
     # Sessions
 
     def files(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """Yield id, file name and state of every session; of two names for one id the canonical one."""
+        """Yield id, file name and state of every session; of several names for one id the canonical one.
+
+        Where none of them is canonical it is the first in the order of their characters.
+        """
         found: dict[str, tuple[str, os.stat_result]] = {}
         for entry in self.folder.scan():
             session = self._layout.session_of(entry.name)
             if session is None or not entry.is_file(follow_symlinks=False):
                 continue
-            if session not in found or entry.name == self._canonical(session):
+            if session not in found or self._is_better(entry.name, found[session][0], session):
                 with suppress(FileNotFoundError):
                     found[session] = (entry.name, entry.stat(follow_symlinks=False))
         for session, (name, status) in found.items():
             yield session, name, status
 
-    def with_archives(self) -> set[str]:
-        """Return the ids of all sessions, also of those that have only an archive left."""
-        sessions = {session for session, _, _ in self.files()}
-        with suppress(FileNotFoundError, NotADirectoryError):
-            archived = [self._layout.session_of(entry.name) for entry in self.folder.scan(ARCHIVE)]
-            sessions |= {session for session in archived if session is not None}
-        return sessions
+    def all_files(self, session: str | None) -> dict[str, list[Log]]:
+        """Return logs, archives and originals of one session, or of all, under whatever names they have."""
+        names: dict[str, set[str]] = {} if session is None else {session: set()}
+        for found, name in named_sessions(self.folder, self._layout):
+            if session in (None, found):
+                names.setdefault(found, set()).add(name)
+        logs = {found: self.log(found) for found in names}
+        others = {found: names[found] - {log.name} for found, log in logs.items()}
+        return {
+            found: [
+                part
+                for each in (log, *logs_named(self.folder, self._layout, others[found]))
+                for part in parts(self.folder, each)
+            ]
+            for found, log in logs.items()
+        }
 
     def session_of(self, file_name: str) -> str | None:
         """Return the session that a file name stands for, None if it stands for none."""
         return self._layout.session_of(file_name)
 
-    def _canonical(self, session: str) -> str | None:
+    def _is_better(self, name: str, other: str, session: str) -> bool:
+        """Tell which of two names for a session is used."""
         try:
-            return self._layout.session_file(session)
+            canonical = self._layout.session_file(session)
         except InvalidSessionIdError:
-            return None
+            return name < other
+        return canonical == name or (canonical != other and name < other)
 
     def sessions(self) -> list[SessionInfo]:
         """Return all sessions, the one changed last first."""
@@ -203,37 +240,50 @@ class AgentLogs:
         try:
             return question(self.index)
         except DamagedError:
-            self._look_again()
+            self._warn_of_damage()
+            self.look(0)
         try:
             return question(self.index)
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
 
     def look(self, age: float) -> None:
-        """Take in what changed in any log, unless that was done less than ``age`` seconds ago."""
+        """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
+
+        While one thread does so, others that ask for it wait; writers and readers of a session do not.
+        """
         if time.monotonic() - self._looked < age:
             return
+        with self._looking:
+            began, lags = time.monotonic(), self._lags
+            if began - self._looked < age:
+                return
+            self._leave_replaced()
+            try:
+                self._look_twice()
+            except (UnavailableError, DamagedError) as error:
+                self.lag(error)
+            with self._guard:
+                if self._lags == lags:  # Of no thread: what one could not tell the index may be of later.
+                    self.stale, self._looked = False, began
+
+    def _leave_replaced(self) -> None:
+        """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
         with self._guard:
-            self._looked = time.monotonic()
             if self._index is not None and self._index.replaced():
                 self._index.close()
                 self._index = None
-            try:
-                self._look()
-                self.stale = False
-            except DamagedError:
-                self._look_again()
-            except UnavailableError as error:
-                self.lag(error)
 
-    def _look_again(self) -> None:
-        """Take in all logs anew, after the index turned out to be damaged and was begun anew."""
-        logger.warning("the index of agent %s was damaged and is built anew", self.agent)
+    def _look_twice(self) -> None:
+        """Take in what changed, from all logs if the index turns out to be damaged and is empty now."""
         try:
             self._look()
-            self.stale = False
-        except (UnavailableError, DamagedError) as error:
-            self.lag(error)
+        except DamagedError:
+            self._warn_of_damage()
+            self._look()
+
+    def _warn_of_damage(self) -> None:
+        logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
 
     def _look(self) -> None:
         known = self.index.known()
@@ -241,11 +291,13 @@ class AgentLogs:
         for session, name, status in self.files():
             names[session] = name
             if known.pop(session, None) != (name, stat_of(status)):
-                self._names[session] = name
+                with self._guard:
+                    self._names[session] = name
                 self.index.catch_up(session, self.log(session))
         for session in known:
             self.index.drop(session)
-        self._names = names
+        with self._guard:
+            self._names = names
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
@@ -270,14 +322,14 @@ class AgentLogs:
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
         logger.warning("the index of agent %s is behind: %s", self.agent, type(error).__name__)
-        self.stale, self._looked = True, float("-inf")
+        with self._guard:
+            self._lags += 1
+            self.stale, self._looked = True, float("-inf")
 
     def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
         """Let the index follow a rewrite of a log that it followed before."""
         try:
-            self.asking(
-                lambda index: index.relocate(session, rewritten.stat, rewritten.moved, log, folded=folded)
-            )
+            self.asking(lambda index: index.relocate(session, rewritten, log, folded=folded))
         except UnavailableError as error:
             self.lag(error)
 
@@ -321,7 +373,7 @@ class AgentLogs:
             self._snapshots.move_to_end(session)
             if len(self._snapshots) > SNAPSHOTS:
                 self._snapshots.popitem(last=False)
-            return snapshot.records()
+        return snapshot.records()
 
     def entry_counts(self, session: str | None, age: float) -> dict[str, int]:
         """Return how many live entries each session has, or one; without those that have none."""
@@ -374,7 +426,7 @@ class AgentLogs:
 
     def close(self) -> None:
         """Close everything. Threads that are still at work here find no index any more."""
-        with self._guard:
+        with self._looking, self._guard:
             self._closed = True
             for log in self._logs.values():
                 log.close()
@@ -399,23 +451,25 @@ class _Log(Log):
     It gives its files back when it is forgotten: a thread may still use one just closed.
     """
 
-    def __init__(self, folder: Folder, name: str, lock: Lock, session: str, *, durable: bool) -> None:
+    def __init__(
+        self, folder: Folder, name: str, lock: Lock, session: str, layout: Layout, *, durable: bool
+    ) -> None:
         super().__init__(folder, name, lock, durable=durable)
         self._sessions = folder
         self._session = session
+        self._layout = layout
 
     @contextmanager
     def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
         with super().locked(timeout):
-            resume(self._sessions, self._session, self, _archive_of(self._sessions, self))
+            resume(self._sessions, self._session, self, self._spellings)
             yield
+
+    def _spellings(self) -> list[Log]:
+        return other_spellings(self._sessions, self._layout, self._session, self.name)
 
     def __del__(self) -> None:
         self.close()
-
-
-def _archive_of(folder: Folder, log: Log) -> Log:
-    return Log(folder, f"{ARCHIVE}/{log.name}", log.lock, durable=True)
 
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:

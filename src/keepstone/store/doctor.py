@@ -144,8 +144,9 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
 
 def _folder(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
     taken = {name for _, name, _ in logs.files()}
-    locks = {lock_file(name, layout.extension) for name in taken}
-    for entry in list(logs.folder.scan()):
+    entries = list(logs.folder.scan())
+    locks = {lock_file(entry.name, layout.extension) for entry in entries}
+    for entry in entries:
         subject = f"{logs.agent}/{entry.name}"
         session = logs.session_of(entry.name)
         if entry.name.endswith(TEMPORARY):

@@ -11,8 +11,8 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from keepstone.confine import Folder
@@ -20,8 +20,11 @@ from keepstone.errors import KeepstoneError, PurgePendingError
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
 from keepstone.layout import DEFAULT_AGENT, INDEX, Layout
+from keepstone.log import Log
+from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
-from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_archive
+from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.spellings import parts
 
 TIMEOUT = 5.0
 """Seconds to wait for readers that keep purged bytes in the index's journal."""
@@ -41,23 +44,24 @@ class Eraser:
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of entries; return how many of them there were."""
-        log, archive = logs.log(session), logs.archive(session)
-        if not mentioned(logs.folder, log, archive, ids):
+        log, others = logs.log(session), logs.spellings(session)
+        if not mentioned(logs.folder, [log, *others], ids):
             return 0
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
-            there = mentioned(logs.folder, log, archive, ids)
+            there = mentioned(logs.folder, [log, *others], ids)
             if not there:
                 return 0
             made = marks.add(session, there)
-            self._erase(logs, session, there)
-            marks.remove(made)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                self._erase(logs, session, others, there)
+                marks.remove(made)
         self.finish(logs)
         return len(there)
 
-    def _erase(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+    def _erase(self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str]) -> None:
         log = logs.log(session)
         logs.follow(session, log, log.stat())
-        rewritten = erase_entries(logs.folder, log, logs.archive(session), ids)
+        rewritten = erase_entries(logs.folder, log, others, ids)
         try:
             logs.asking(lambda index: index.forget(session, ids))
         except UnavailableError as error:
@@ -92,8 +96,7 @@ class Eraser:
             return None
         with log.locked():
             stat = log.stat()
-            log.clear_away()
-            remove_archive(logs.folder, log, logs.archive(session))
+            remove_others(logs.folder, log, logs.spellings(session))
             log.truncate()
             logs.follow(session, log, log.stat())
             with suppress(UnavailableError):
@@ -115,9 +118,11 @@ class Eraser:
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             count = len(logs.records(session)) if dropped else 0
             made = marks.add(session, None, dropped, log)
-            erase_session(logs.folder, log, logs.archive(session), made[0])
-            self._unindex(logs, session, ())
-            marks.remove(made)
+            others = logs.spellings(session)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                erase_session(logs.folder, log, others, made[0])
+                self._unindex(logs, session, ())
+                marks.remove(made)
         logs.folder.sync()  # The name of the lock file has gone just now.
         logs.forget_log(session)
         return count
@@ -219,6 +224,28 @@ class Eraser:
             _remove_tree(folder)
 
 
+@contextmanager
+def _all_or_pending(
+    folder: Folder, marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
+) -> Iterator[None]:
+    """Withdraw the marks of a purge that fails before it has changed anything.
+
+    What has changed something is finished later, and says so: nothing brings back what it has removed.
+    """
+    files = [part for log in logs for part in parts(folder, log)]
+    before = [file.stat() for file in files]
+    try:
+        yield
+    except KeepstoneError as error:
+        if isinstance(error, PurgePendingError) or [file.stat() for file in files] != before:
+            raise _pending(session) from error
+        try:
+            marks.remove(made)
+        except KeepstoneError:
+            raise _pending(session) from error
+        raise
+
+
 def _put_away(folders: Sequence[Path]) -> None:
     """Rename the folders of one agent. The name of the first tells the other until that is renamed, too.
 
@@ -272,6 +299,6 @@ def _sync(path: Path) -> None:
 
 def _pending(session: str) -> PurgePendingError:
     return PurgePendingError(
-        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old bytes "
-        "of the index: end it, or free space, then open the home again, which finishes the purge"
+        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old "
+        "bytes: end it, or free space, then open the home again, which finishes the purge"
     )

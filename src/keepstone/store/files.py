@@ -139,7 +139,7 @@ class FileStore:
         try:
             told = new and logs.asking(
                 lambda index: index.added(
-                    session, log.name, before, after, folded_of(written, raw, begin), raw[-1]
+                    session, log.name, before, after, folded_of(written, raw, begin), log.tail(after.size)
                 )
             )
             if not told:
@@ -316,13 +316,13 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return []
-            names = logs.with_archives() if session is None else {session}
-            found = {name: [logs.log(name), logs.archive(name)] for name in names}
-            return sorted(
+            found = (
                 (name, entry_id)
-                for name, both in found.items()
-                for entry_id in set().union(*(rewrite.matching(log, text) for log in both))
+                for name, files in logs.all_files(session).items()
+                for file in files
+                for entry_id in rewrite.matching(file, text)
             )
+            return sorted(set(found))
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
         wanted = frozenset(ids)
@@ -383,8 +383,8 @@ class FileStore:
         with self._using(scope.agent) as logs:
             if logs is None or not terms:
                 return []
-            logs.look(FRESH)
             try:
+                logs.reach(scope.sessions, FRESH)
                 found = logs.asking(lambda index: index.ranked(terms, scope, limit))
             except UnavailableError as error:
                 logs.lag(error)

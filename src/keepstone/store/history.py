@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from keepstone.fold import Fold
 from keepstone.line import apply, create, id_of, is_put, is_tombstone, payload_of, read_time, text_of
+from keepstone.log import Log
 from keepstone.model import Record, Version
 from keepstone.rewrite import explicit, only_counts
 from keepstone.scan import Line, Scan
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.snapshot import in_order
 
+T = TypeVar("T")
+
+_TRIES = 5
+"""How often log and archive are read again because the log was rewritten while they were read."""
+
 
 def versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
     """Return an entry's versions, oldest first; counts of access make none."""
+    return _between_rewrites(logs.log(session), lambda: _versions(logs, session, entry_id))
+
+
+def _between_rewrites(log: Log, read: Callable[[], T]) -> T:
+    """Return what ``read`` reads of a log and its archive, as both were between two rewrites.
+
+    A compaction moves lines from the one to the other: between two readings they would be in neither,
+    or in both.
+    """
+    for _ in range(_TRIES):
+        with log.reading() as fd:  # Open all the time, so that no other file gets its inode.
+            result = read()
+            now = log.stat()
+            if (now and now.inode) == (None if fd is None else os.fstat(fd).st_ino):
+                break
+    return result
+
+
+def _versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
     archived = list(_lines(logs, session, entry_id, archive=True))
     lines = _without_archived(archived, list(_lines(logs, session, entry_id, archive=False)))
     current: Record | None = None
@@ -78,6 +105,10 @@ def state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Re
     Where the archive has lines of an entry, those count up to their last, and the
     folded line, which repeats what they came to, only after it.
     """
+    return _between_rewrites(logs.log(session), lambda: _state(logs, session, moment))
+
+
+def _state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Record]:
     fold = Fold()
     last: dict[str, datetime] = {}
     for number, (line, archived) in enumerate(_both(logs, session)):

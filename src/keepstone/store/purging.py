@@ -7,7 +7,7 @@ done by whoever opens the home next.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing, suppress
 
 from keepstone import rewrite
@@ -20,7 +20,7 @@ from keepstone.model import Record
 from keepstone.rewrite import Rewritten
 from keepstone.scan import Scan
 from keepstone.store.dropped import mark_dropped
-from keepstone.store.originals import originals
+from keepstone.store.spellings import holding, parts
 
 
 class PurgeMarks:
@@ -78,8 +78,11 @@ class PurgeMarks:
         self._log.close()
 
 
-def resume(folder: Folder, session: str, log: Log, archive: Log) -> None:
-    """Finish in a session's log and archive what a killed process began. The caller holds the log's lock."""
+def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Sequence[Log]]) -> None:
+    """Finish in the files of a session what a killed process began. The caller holds the log's lock.
+
+    ``spellings`` gives its logs under other names.
+    """
     try:
         folder.stat(PURGE)
     except FileNotFoundError:
@@ -87,29 +90,35 @@ def resume(folder: Folder, session: str, log: Log, archive: Log) -> None:
     with closing(PurgeMarks(folder)) as marks:
         begun = [mark for mark in marks.pending(session) if mark.get("left") != "index"]
         if begun:
+            others = spellings()
             for mark in begun:
                 if "id" not in mark:
-                    erase_session(folder, log, archive, mark)
+                    erase_session(folder, log, others, mark)
             if ids := [str(mark["id"]) for mark in begun if "id" in mark]:
-                erase_entries(folder, log, archive, ids)
+                erase_entries(folder, log, others, ids)
             marks.leave_index(begun)
 
 
-def mentioned(folder: Folder, log: Log, archive: Log, ids: Collection[str]) -> list[str]:
-    """Return those of the ids that a session's log, its archive or an original speaks of, sorted."""
-    there = (rewrite.mentioned(each, ids) for each in (log, archive, *originals(folder, log)))
+def mentioned(folder: Folder, logs: Iterable[Log], ids: Collection[str]) -> list[str]:
+    """Return those of the ids to which any line of logs, archives or originals belongs, sorted."""
+    there = (rewrite.mentioned(part, ids) for log in logs for part in parts(folder, log))
     return sorted(set[str]().union(*there))
 
 
-def erase_entries(folder: Folder, log: Log, archive: Log, ids: Collection[str]) -> Rewritten | None:
-    """Remove the lines of entries from archive and log; None if the log had none. The log's lock is held."""
+def erase_entries(
+    folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str]
+) -> Rewritten | None:
+    """Remove the lines of entries from all files of a session; None if its log had none. The lock is held."""
     log.clear_away()
-    for other in (archive, *originals(folder, log)):
-        rewrite.purge(other, ids)
-    return rewrite.purge(log, ids)
+    # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+    rewritten, *_ = [rewrite.purge(part, ids) for part in parts(folder, log)]
+    for other in spellings:
+        with holding(other):
+            erase_entries(folder, other, (), ids)
+    return rewritten
 
 
-def erase_session(folder: Folder, log: Log, archive: Log, mark: Record) -> None:
+def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Record) -> None:
     """Remove what a session had when its removal was marked. The log's lock is held.
 
     What a program that knows no marks appended since, or wrote to a new log, stays.
@@ -120,19 +129,23 @@ def erase_session(folder: Folder, log: Log, archive: Log, mark: Record) -> None:
         return
     if "dropped" in mark:
         mark_dropped(folder, str(mark["session"]), str(mark["dropped"]))
-    log.clear_away()
-    remove_archive(folder, log, archive)
+    remove_others(folder, log, spellings)
     if isinstance(extent, list) and (stat := log.stat()) and stat.size > extent[0]:
         rewrite.leave_from(log, extent[0])
     else:
         log.remove()
 
 
-def remove_archive(folder: Folder, log: Log, archive: Log) -> None:
-    """Remove a log's archive and its originals, if there are any, synced."""
-    for other in (archive, *originals(folder, log)):
+def remove_others(folder: Folder, log: Log, spellings: Sequence[Log]) -> None:
+    """Remove all files of a session but its log, synced. The log's lock is held."""
+    for other in spellings:
+        with holding(other):
+            remove_others(folder, other, ())
+            other.remove()
+    log.clear_away()
+    for part in parts(folder, log)[1:]:
         with suppress(FileNotFoundError):
-            folder.unlink(other.name)
+            folder.unlink(part.name)
             folder.sync(ARCHIVE)
 
 

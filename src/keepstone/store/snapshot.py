@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,16 +12,17 @@ from datetime import UTC, datetime
 
 from keepstone.fold import Fold
 from keepstone.line import read_time
-from keepstone.log import Log, Stat, checksum, stat_of
+from keepstone.log import Log, Stat, extended, stat_of
 from keepstone.model import Record
 from keepstone.scan import Scan
 
 
 class Snapshot:
-    """The live entries of one log. Not for several threads at once."""
+    """The live entries of one log. Any thread may ask; threads wait for one another."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self._guard = threading.Lock()
         self._begin()
 
     def _begin(self) -> None:
@@ -35,12 +37,13 @@ class Snapshot:
 
     def records(self) -> Sequence[Record]:
         """Return the entries as they are now, by (time, place); the same objects until the log changes."""
-        stat = self._log.stat()
-        if stat is None:
-            self._begin()
-        elif stat != self._stat:
-            self._read()
-        return self._records
+        with self._guard:
+            stat = self._log.stat()
+            if stat is None:
+                self._begin()
+            elif stat != self._stat:
+                self._read()
+            return self._records
 
     def _read(self) -> None:
         with self._log.reading() as fd:
@@ -50,19 +53,21 @@ class Snapshot:
             stat = stat_of(os.fstat(fd))
             if not self._only_grew(fd, stat):
                 self._begin()
-            scan = Scan(fd, self._settled, ts=self._ts, seen=self._seen, unfinished=True)
+            begin = self._settled
+            scan = Scan(fd, begin, ts=self._ts, seen=self._seen, unfinished=True)
             with _no_collector():
                 self._fold.take(scan)
             self._stat, self._ts, self._settled = stat, scan.ts, scan.settled
             self._provisional = bool(scan.rest)
-            self._crc = checksum(fd, self._settled)
+            self._crc = extended(self._crc, fd, begin, self._settled)
         self._records = in_order([folded.record for folded in self._fold.entries.values()])
 
     def _only_grew(self, fd: int, stat: Stat) -> bool:
         old = self._stat
         if old is None or self._provisional or old.inode != stat.inode or stat.size <= old.size:
             return False
-        return checksum(fd, self._settled) == self._crc
+        # All of it is read, which costs less than putting its entries in order again.
+        return extended(0, fd, 0, self._settled) == self._crc
 
 
 @contextmanager

@@ -1,0 +1,201 @@
+"""Reading a log into the index, in transactions that are short however long the log is.
+
+How far a log was read is part of each transaction. A log that is not read to its end has a state
+that no file has, so that nothing is answered as if all of it were known.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import Counter
+from dataclasses import replace
+
+from keepstone.fold import step
+from keepstone.index import building, entries, vectors, words
+from keepstone.index.database import Database
+from keepstone.index.entries import Known, Row
+from keepstone.line import id_of, microseconds, read_time
+from keepstone.log import CHECKED, Log, Stat, checksum, stat_of
+from keepstone.rewrite import only_counts
+from keepstone.scan import Line, Scan
+
+STEP_LINES = 1_000
+STEP_BYTES = 1 << 20
+"""What one transaction takes in at most, so that others wait a small part of a second: one line or batch
+that is longer is taken in whole."""
+
+_LARGEST_COUNT = 1 << 63
+"""What SQLite can hold no longer as a whole number."""
+
+_UNREAD = Stat(-1, 0, 0)
+
+
+def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
+    """Take in the next lines; return how many bytes, None once the log's end is reached."""
+    known = entries.known_of(database, session)
+    if known is not None and known.stat == stat_of(os.fstat(fd)):
+        return None
+    with database.writing():
+        now = log.stat()
+        if now is None or now.inode != os.fstat(fd).st_ino:
+            return 0  # A rewrite put another file in its place: what it purged must not come back.
+        known = entries.known_of(database, session)
+        start = _start(database, session, known, log.name, fd)
+        return 0 if start is None else _take_in(database, session, start, fd)
+
+
+def drop(database: Database, session: str) -> bool:
+    """Take some of a session's rows out of the index, the session itself with the last; tell whether it was.
+
+    The caller holds a write transaction.
+    """
+    known = entries.known_of(database, session)
+    if known is not None:
+        if not _drop_some(database, session, known.sid, for_good=True):
+            return False
+        vectors.forget_kept(database, known.sid)
+        database.execute("DELETE FROM session WHERE sid=?", (known.sid,))
+    return True
+
+
+def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = False) -> bool:
+    """Take some of a session's rows out of the index; tell whether these were the last.
+
+    What was made of their texts is kept for a log that is read again, unless they go ``for_good``.
+    """
+    eids = entries.some_of(database, sid, STEP_LINES)
+    if not for_good:
+        vectors.put_aside(database, eids)
+    entries.drop(database, eids)
+    if len(eids) == STEP_LINES:
+        entries.distrust(database, session)
+        return False
+    database.execute("DELETE FROM seen WHERE sid=?", (sid,))
+    building.erase(database)
+    return True
+
+
+def _start(database: Database, session: str, known: Known | None, file: str, fd: int) -> Known | None:
+    """Return from where to read on: where the index stands if the log only grew, else its start.
+
+    None while rows of what the log was before are left.
+    """
+    if known is None:
+        return Known(0, file, _UNREAD, 0, None, 0, 0, 0)
+    if known.file == file and _only_grew(known, fd):
+        return known
+    if not _drop_some(database, session, known.sid):
+        return None
+    return Known(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
+
+
+def _only_grew(known: Known, fd: int) -> bool:
+    stat = stat_of(os.fstat(fd))
+    before = _begun(known) or known.stat
+    if stat != before and (stat.inode != before.inode or stat.size == before.size):
+        return False
+    return stat.size >= known.offset and checksum(fd, known.offset, known.tail) == known.crc
+
+
+def _take_in(database: Database, session: str, known: Known, fd: int) -> int | None:
+    stat = stat_of(os.fstat(fd))
+    begun = _begun(known) or stat
+    sid = known.sid or entries.save_known(database, session, known)
+    seen = _Seen(database, sid)
+    scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
+    done, taken = _take_lines(database, sid, scan, fd)
+    database.connection.executemany(
+        "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
+        ((sid, digest, count) for digest, count in seen.items()),
+    )
+    vectors.give_back(database, sid, taken)
+    if done:
+        vectors.forget_kept(database, sid)
+    ts = None if scan.ts is None else microseconds(scan.ts)
+    state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
+    entries.save_known(database, session, checksummed(state, fd))
+    words.flush(database)
+    # What was added since this reading of the log began is for the next transaction to judge.
+    return None if done and begun.size == stat.size else scan.settled - known.offset
+
+
+def _take_lines(database: Database, sid: int, scan: Scan, fd: int) -> tuple[bool, list[int]]:
+    """Take in some lines; return whether these were the last, and the rows that have other texts now."""
+    begin, taken = scan.settled, []
+    for number, line in enumerate(scan, 1):
+        eid = _take(database, sid, line, fd) if line.record is not None else None
+        if eid is not None:
+            taken.append(eid)
+        if number == STEP_LINES or scan.settled - begin >= STEP_BYTES:
+            return False, taken
+    return True, taken
+
+
+class _Seen(Counter[str]):
+    """How often lines without an id were seen, by the digest of their bytes; holds what was looked up."""
+
+    def __init__(self, database: Database, sid: int) -> None:
+        super().__init__()
+        self._database = database
+        self._sid = sid
+
+    def __missing__(self, digest: str) -> int:
+        sql = "SELECT count FROM seen WHERE sid=? AND digest=?"
+        found = self._database.row(sql, (self._sid, digest))
+        return int(found[0]) if found else 0
+
+
+def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
+    """Let one line change the row of its entry; return the row if its text may be another now."""
+    entry_id = id_of(line.record or {})
+    if entry_id is None:
+        return None
+    access = line.record.get("access") if line.record and only_counts(line) else None
+    if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
+        entries.count(database, sid, entry_id, access)
+        return None
+    sql = "SELECT eid, '', id, place, at, length, head, access, sum FROM entry WHERE id=? AND sid=?"
+    values = database.row(sql, (entry_id, sid))
+    row = Row(*values) if values else None
+    known = row.folded(os.pread(fd, row.length, row.at)) if row else None
+    folded = step(known, line)
+    if row is None or known is None:
+        if folded is None:
+            return None
+        room = entries.room_in(database, sid)
+        entries.insert(database, sid, [folded], room)
+        vectors.insert(database, [folded], room.eid)
+        return room.eid
+    if folded is not None and folded.at == known.at:
+        entries.patch(database, row.eid, folded)
+    else:
+        entries.change(database, row.eid, folded)
+    if folded is not None and "embedding" in (line.record or {}):
+        vectors.renew(database, row.eid, folded)
+    return row.eid
+
+
+def _begun(known: Known) -> Stat | None:
+    """Return the state that a log had when a reading of it began that is not at its end yet."""
+    stat = known.stat
+    return Stat(~stat.size, stat.mtime, stat.inode) if stat.size < 0 and stat.inode else None
+
+
+def _unfinished(begun: Stat) -> Stat:
+    """Return what stands for the state of a log that is read in part: no file has such a length."""
+    return Stat(~begun.size, begun.mtime, begun.inode)
+
+
+def checksummed(known: Known, fd: int) -> Known:
+    """Return how far a log was read with the checksum of the bytes before that."""
+    tail = min(known.offset, CHECKED)
+    return replace(known, tail=tail, crc=checksum(fd, known.offset, tail))
+
+
+def advanced(known: Known, after: Stat, tail: bytes, ts: str) -> Known:
+    """Return how far a log was read once lines were appended: it ends with ``tail``, its last line's time."""
+    moment = read_time(ts)
+    last = known.ts if moment is None else microseconds(moment)
+    crc = zlib.crc32(tail)
+    return Known(known.sid, known.file, after, after.size, last, len(tail), crc, known.compacted)
