@@ -165,9 +165,7 @@ class Agent:
             >>> agent.link(decision.id, finding.id, "because")
         """
         source, target = self.get(a), self.get(b)
-        link = {"to": target.id, "rel": name_of(rel, "rel")}
-        links = [other for other in source.links if other != link]
-        return self.session(source.session).update(source.id, links=[*links, link])
+        return self.session(source.session).link(source.id, target.id, rel)
 
     def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
         """Return the entries linked with one, in either direction, the nearest first.

@@ -147,12 +147,26 @@ class Session:
         Example:
             >>> session.update(entry.id, pinned=True)
         """
-        record = {"id": entry_id_of(id), "ts": now(self._clock)} | change_of(keys)
-        if "type" in keys and keys.keys() <= {"type", *RESERVED}:
+        (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
+        keeps_body = "type" in keys and keys.keys() <= {"type", *RESERVED}
+
+        def change(entry: Entry) -> Record:
             # A line with a type is a put, and a put without a payload would leave none.
-            record |= self._body(id)
-        (record,) = self._settle([record])
-        return self._store.amend(self.agent, self.id, record)
+            body = _body_of(entry) if keeps_body else {}
+            (record,) = self._guarded([self._later(id) | given | body])
+            return record
+
+        return self._store.modify(self.agent, self.id, id, change)
+
+    def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
+        """Add a link from an entry to another one's id; see ``Agent.link``. Nothing is written twice."""
+        (given,) = self._settle([{"links": [{"to": entry_id_of(target), "rel": name_of(rel, "rel")}]}])
+
+        def change(entry: Entry) -> Record | None:
+            (link,) = given["links"]
+            return None if link in entry.links else self._later(id) | {"links": [*entry.links, link]}
+
+        return self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def delete(self, id: str) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, and its lines stay in the log until purged.
@@ -160,8 +174,12 @@ class Session:
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
         """
-        entry_id_of(id)
-        self._store.amend(self.agent, self.id, {"id": id, "deleted": True, "ts": now(self._clock)})
+        self._store.modify(
+            self.agent,
+            self.id,
+            entry_id_of(id),
+            lambda _: {"id": id, "deleted": True, "ts": now(self._clock)},
+        )
 
     def purge(self, id: str) -> None:  # noqa: A002
         """Remove every byte of an entry, deleted or not: from log, archive and index.
@@ -206,16 +224,20 @@ class Session:
 
     def _settle(self, records: list[Record]) -> list[Record]:
         """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
-        if self._shared.guard is not None:
-            records = self._shared.guard(self.id, records)
+        records = self._guarded(records)
         self._shared.meaning.claim()
         if any(record.get("embedding") for record in records):
             Vectors(self._store, self.agent, self._shared.meaning).settle(records)
         return records
 
-    def _body(self, id: str) -> Record:  # noqa: A002
-        found = self._store.find(self.agent, id, self.id)
-        if not found:
-            raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
-        line = found[0].line
-        return {key: value for key, value in line.items() if key not in ENVELOPE and key not in RESERVED}
+    def _guarded(self, records: list[Record]) -> list[Record]:
+        return records if self._shared.guard is None else self._shared.guard(self.id, records)
+
+    def _later(self, id: str) -> Record:  # noqa: A002
+        """Return the head of a later line of an entry."""
+        return {"id": id, "ts": now(self._clock)}
+
+
+def _body_of(entry: Entry) -> Record:
+    """Return what an entry's line says beside envelope and reserved keys."""
+    return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}

@@ -183,12 +183,8 @@ class SessionMemory:
             [{'to': '01980f0e-…', 'rel': 'because'}]
         """
         here = self._here()
-        if a in here and b in here:
-            link = {"to": b, "rel": name_of(rel, "rel")}
-            links = [*(other for other in _links(here[a]) if other != link), link]
-            changed = self._session.update(a, links=links)
-        else:
-            changed = self._agent.link(a, b, rel)
+        are_here = a in here and b in here
+        changed = self._session.link(a, b, rel) if are_here else self._agent.link(a, b, rel)
         self._counts.write(wait=True)
         return self._as_it_is(changed.line, changed.session)
 

@@ -22,7 +22,7 @@ from keepstone.lock import TIMEOUT
 from keepstone.log import Log, Stat
 from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.store.agent_logs import AgentLogs, entry_of, info_of
-from keepstone.store.base import HNSW_FROM, Candidate, Similar
+from keepstone.store.base import HNSW_FROM, Candidate, Change, Similar
 from keepstone.store.erasing import Eraser
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
@@ -161,17 +161,19 @@ class FileStore:
         logs.asking(lambda index: index.looked_through(session, size))
         return False
 
-    def amend(self, agent: str, session: str, record: Record) -> Entry:
-        written = Written(record, dump(record))
+    def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
-                raise _no_entry(record["id"], session)
+                raise _no_entry(entry_id, session)
             log = logs.log(session)
             with log.locked():
-                found = Known(logs, log, session).get(record["id"])
+                found = Known(logs, log, session).get(entry_id)
                 if found is None:
-                    raise _no_entry(record["id"], session)
-                written = without_old_vector(found, written)
+                    raise _no_entry(entry_id, session)
+                record = change(entry_of(agent, session, found))
+                if record is None:
+                    return entry_of(agent, session, found)
+                written = without_old_vector(found, Written(record, dump(record)))
                 changed = apply(found, written.record)
                 check_size(changed)  # A compaction will have to write all of it as one line.
                 self._append(logs, session, log, log.create(), [written], new=False)
