@@ -305,8 +305,8 @@ class Agent:
 
         Raises:
             TypeError, ValueError: An argument is none of these, or the counter gives no number from 0.
-            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file cannot be
-                read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
+                cannot be read.
 
         Example:
             >>> context = agent.context("How do we sign in?", budget=1000, notes=Notes("."))

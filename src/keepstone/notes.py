@@ -138,8 +138,8 @@ class Notes:
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
-            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file cannot be
-                read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file
+                cannot be read.
         """
         return [self._entry(bullet, kind) for kind in _types(type) for bullet in self._read(kind).found]
 
@@ -220,8 +220,8 @@ class Notes:
 
         Raises:
             ValueError: The budget is negative (TypeError: it is no whole number, or the query no string).
-            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file cannot be
-                read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file
+                cannot be read.
         """
         limit_of(budget, "budget")
         if query is not None and not isinstance(query, str):
@@ -234,8 +234,8 @@ class Notes:
         A file of another agent that says what ``AGENTS.md`` says is left out.
 
         Raises:
-            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file cannot be
-                read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
+                cannot be read.
         """
         own = [self._as_source(kind) for kind in TYPES]
         if not self._with_others:

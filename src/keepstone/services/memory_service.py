@@ -6,6 +6,7 @@ makes the vectors that callers leave out.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 from keepstone.agent import Agent
 from keepstone.arguments import limit_of
 from keepstone.embed import Embedder
+from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.layout import DEFAULT_AGENT
@@ -22,6 +24,8 @@ from keepstone.model import Entry, Record, Scope
 from keepstone.recall.vectors import Vectors
 from keepstone.store.base import HNSW_FROM
 from keepstone.vector import Vector
+
+logger = logging.getLogger("keepstone.memory_service")
 
 TYPE = "memory"
 """The type of the entries that memories are written as."""
@@ -209,7 +213,10 @@ class MemoryService:
         session, item = self._agent.session(session_id), _item(text, summary_text)
         vector = self._vectors.embed(text)
         entry = session.add(TYPE, **item)
-        self._vectors.keep(entry, vector)
+        try:
+            self._vectors.keep(entry, vector)
+        except KeepstoneError as error:  # The memory is stored: after an error callers would store it twice.
+            logger.warning("the vector of memory %s is to be made again: %s", entry.id, error)
         return _memory(entry, vector)
 
     def get_memories_by_session(self, session_id: str, limit: int | None = None) -> list[Memory]:
