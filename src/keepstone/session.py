@@ -159,12 +159,13 @@ class Session:
         return self._store.modify(self.agent, self.id, id, change)
 
     def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
-        """Add a link from an entry to another one's id; see ``Agent.link``. Nothing is written twice."""
+        """Add a link from an entry to another one's id, or make it the last; see ``Agent.link``."""
         (given,) = self._settle([{"links": [{"to": entry_id_of(target), "rel": name_of(rel, "rel")}]}])
 
         def change(entry: Entry) -> Record | None:
             (link,) = given["links"]
-            return None if link in entry.links else self._later(id) | {"links": [*entry.links, link]}
+            links = [*(other for other in entry.links if other != link), link]
+            return None if links == [*entry.links] else self._later(id) | {"links": links}
 
         return self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
@@ -192,13 +193,18 @@ class Session:
         if not self._store.purge(self.agent, self.id, [id]):
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
 
-    def compact(self, archive: Callable[[Record], bool] | None = None) -> int:
+    def compact(self, archive: Callable[[Record], bool] | None = None, *, wait: bool = True) -> int:
         """Fold old versions and deleted entries away into the archive; return the bytes saved.
 
         A long log does this by itself. Live entries for which ``archive`` is true, unless
         they are pinned, move to the archive too: ``entries(archived=True)`` has them.
+        Without ``wait``, 0 at once if a writer is at work.
         """
-        return self._store.compact(self.agent, self.id, archive)
+        return self._store.compact(self.agent, self.id, archive, wait=wait)
+
+    def compacted_size(self) -> int:
+        """Return how many bytes the log had after its last compaction; 0 if that is not known."""
+        return self._store.compacted_size(self.agent, self.id)
 
     def clear(self) -> bool:
         """Remove all entries, archived ones too, and keep the session; False if it is missing."""

@@ -51,7 +51,8 @@ class SessionMemory:
     Being given out by ``query`` or ``get_context`` is an access. Accesses gather in
     memory; they are written, without a sync, by the next ``add``, ``delete``,
     ``link`` or ``compact``, by ``close``, when the interpreter ends, and by a read
-    if a minute went by and no writer is at work: reading never waits.
+    if a minute went by. None of these waits for a writer: counts of a session that is
+    locked then stay in memory until the next time.
 
     Safe to share between threads and processes. Also a context manager, which closes it.
 
@@ -59,8 +60,8 @@ class SessionMemory:
         session_id: Any non-empty string.
         root: The home's folder.
         clock: Tells the time, as an aware datetime; the system's by default.
-        quota: Bytes. An ``add`` that leaves a longer log compacts it, unless the log is not yet
-            twice as long as after its last compaction.
+        quota: Bytes. An ``add``, or a read that writes counts, that leaves a longer log compacts it,
+            unless the log is not yet twice as long as after its last compaction.
 
     Raises:
         InvalidSessionIdError: The session id is empty or too long for a file name.
@@ -87,7 +88,6 @@ class SessionMemory:
         self._agent = self._home.agent(DEFAULT_AGENT)
         self._session = self._agent.session(session_id)
         self.session_id = session_id
-        self._compacted = 0
         self._held: dict[str, tuple[Sequence[Record], list[_Held]]] = {}
         self._counts = AccessCounts(self._agent, self._time())
         weakref.finalize(self, _close, self._counts, self._home)
@@ -109,8 +109,8 @@ class SessionMemory:
             raise TypeError(f"data must be a mapping, not {data.__class__.__name__}: {data!r:.80}")
         base = base_of(name_of(type, "type"))
         added = self._session.add(type, data, priority=base, access=0)
-        self._counts.write(wait=True)
-        self._keep_quota()
+        self._counts.write()
+        self._keep_quota(wait=True)
         return added.id
 
     def query(
@@ -152,7 +152,8 @@ class SessionMemory:
         found = found[:most]
         if as_of is None:
             self._counts.add(_ids_by_session(found))
-            self._counts.write_if_due(now)
+            if self.session_id in self._counts.write_if_due(now):
+                self._keep_quota(wait=False)
         return [_shown(record, priority, access) for priority, access, (_, record, _), _ in found]
 
     def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
@@ -166,7 +167,7 @@ class SessionMemory:
         except EntryNotFoundError:
             return False
         self._counts.forget(self.session_id, memory_id)
-        self._counts.write(wait=True)
+        self._counts.write()
         return True
 
     def link(self, a: str, b: str, rel: str) -> dict[str, Any]:
@@ -185,7 +186,7 @@ class SessionMemory:
         here = self._here()
         are_here = a in here and b in here
         changed = self._session.link(a, b, rel) if are_here else self._agent.link(a, b, rel)
-        self._counts.write(wait=True)
+        self._counts.write()
         return self._as_it_is(changed.line, changed.session)
 
     def related(self, memory_id: str) -> list[dict[str, Any]]:
@@ -215,15 +216,20 @@ class SessionMemory:
         Faded are entries of priority 0.3 or less, unless they are pinned. They are
         no longer found, except with ``as_of``; the archive beside the logs keeps them.
         """
-        self._counts.write(wait=True)
-        now = self._time()
-        saved = self._session.compact(lambda record: is_faded(record, now))
-        info = self._session.info()
-        self._compacted = info.size if info else 0
-        return saved
+        return self._compact(wait=True)
+
+    def _compact(self, *, wait: bool) -> int:
+        self._counts.write()
+        now, pending = self._time(), self._counts.of(self.session_id)
+        return self._session.compact(
+            lambda record: is_faded(record, now, pending.get(record["id"], 0)), wait=wait
+        )
 
     def close(self) -> None:
-        """Write the access counts and give back all open files. Using the memory again opens them anew."""
+        """Write the access counts and give back all open files. Using the memory again opens them again.
+
+        Counts of a session that another writer keeps locked are left in memory: this never waits.
+        """
         _close(self._counts, self._home)
 
     def __enter__(self) -> Self:
@@ -273,13 +279,13 @@ class SessionMemory:
         worth, more = worth_of(record), self._counts.of(session).get(record["id"], 0)
         return _shown(record, worth.at(self._time(), more), worth.accesses + more)
 
-    def _keep_quota(self) -> None:
-        """Compact the log if it is due. The entry just added is safe, whatever comes of that."""
+    def _keep_quota(self, *, wait: bool) -> None:
+        """Compact the log if it is due. What was just written is safe, whatever comes of that."""
         info = self._session.info()
-        if info is None or info.size <= self._quota or info.size < 2 * self._compacted:
+        if info is None or info.size <= self._quota or info.size < 2 * self._session.compacted_size():
             return
         try:
-            self.compact()
+            self.compact() if wait else self._compact(wait=False)
         except KeepstoneError as error:
             logger.warning(
                 "session %r is over its quota and could not be compacted: %s", self.session_id, error
@@ -304,7 +310,7 @@ class _Wanted:
 
 
 def _close(counts: AccessCounts, home: Home) -> None:
-    counts.write(wait=True)
+    counts.write()
     home.close()
 
 

@@ -181,11 +181,17 @@ class Store(Searchable, Protocol):
         Without ``wait``, False at once if a writer is at work, and nothing is counted.
         """
 
-    def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
+    def compact(
+        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
+    ) -> int:
         """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
 
         Live entries for which ``aged`` is true, unless they are pinned, are archived too.
+        Without ``wait``, 0 at once if a writer is at work.
         """
+
+    def compacted_size(self, agent: str, session: str) -> int:
+        """Return the session's size after its last compaction; 0 if there was none, or it is not known."""
 
     def clear(self, agent: str, session: str) -> int | None:
         """Remove all entries, archived ones too; return the session's size before, None if it is missing."""

@@ -120,7 +120,10 @@ def check_time_travel_and_archive(factory: Factory) -> None:
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        same(store.compacted_size(AGENT, "s1"), 0, "not compacted yet")
         store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        info = store.session(AGENT, "s1")
+        same(store.compacted_size(AGENT, "s1"), info.size if info else None, "the size after the compaction")
         then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
         same([entry.text for entry in then], ["one", "two", "three"], "entries as they were")
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "c"], "the live entries")
