@@ -20,6 +20,7 @@ from keepstone.line import ENVELOPE, RESERVED, instant
 from keepstone.model import Entry, Record, SessionInfo
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
+from keepstone.validity import newest_valid
 
 
 class Session:
@@ -104,6 +105,8 @@ class Session:
         types: Iterable[str] | None = None,
         as_of: datetime | str | None = None,
         archived: bool = False,  # noqa: FBT001, FBT002  The design's signature.
+        *,
+        valid_only: bool = False,
     ) -> list[Entry]:
         """Return the session's entries, oldest first. A missing session has none.
 
@@ -112,12 +115,20 @@ class Session:
             types: Only entries of these types.
             as_of: As they were at this time, from log and archive.
             archived: Also entries that were archived for their age; deleted ones never.
+            valid_only: Only entries that hold now, or at ``as_of``: from ``valid_from`` on, before
+                ``valid_to`` and ``expires``.
         """
         moment = None if as_of is None else instant(as_of, "as_of")
-        kinds = names_of(types, "types")
-        return self._store.entries(
-            self.agent, self.id, limit_of(limit), kinds, as_of=moment, archived=bool(archived)
-        )
+        kinds, most = names_of(types, "types"), limit_of(limit)
+
+        def newest(limit: int | None) -> list[Entry]:
+            return self._store.entries(
+                self.agent, self.id, limit, kinds, as_of=moment, archived=bool(archived)
+            )
+
+        if not valid_only:
+            return newest(most)
+        return newest_valid(newest, most, moment or instant(self._clock(), "the clock's time"))
 
     def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
         """Return what ``entries`` does in the shape of log lines, many times faster.

@@ -113,6 +113,8 @@ class MemoryRepository:
     def query_similar_by_embedding(self, embedding: Any, session_id: str, limit: int = 5) -> Memories:
         """Return the session's memories whose vectors have the largest cosine with one, best first.
 
+        Memories that are superseded, expired or not yet valid are left out.
+
         Args:
             embedding: The vector to compare with; its length does not matter.
             session_id: A session; a missing one has no memories.
@@ -129,9 +131,16 @@ class MemoryRepository:
         if most is None:
             raise TypeError("limit must be a whole number, not None: say how many memories to return")
         scope = Scope(self._agent.slug, (session.id,))
-        similar = self._vectors.similar(vector, scope, most, hnsw_from=self._hnsw_from)
-        # An index that was healed in between may have named entries of other sessions.
-        found = [(entry, score) for entry, score in similar if entry.session == session.id]
+        asked = most
+        while True:
+            similar = self._vectors.similar(vector, scope, asked, hnsw_from=self._hnsw_from)
+            # An index that was healed in between may have named entries of other sessions.
+            here = ((entry, score) for entry, score in similar if entry.session == session.id)
+            found = [(entry, score) for entry, score in here if self._agent.holds(entry)]
+            if len(found) >= most or len(similar) < asked:
+                break
+            asked *= 4  # What does not hold makes place for memories further away.
+        found = found[:most]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
         memories = (_memory(entry, vectors.get(entry.id), score) for entry, score in found)
         return Memories(memories, searched=similar.searched)

@@ -24,6 +24,7 @@ from keepstone.layout import DEFAULT_AGENT
 from keepstone.line import instant, payload_of
 from keepstone.model import Record
 from keepstone.services.access_counts import AccessCounts
+from keepstone.validity import is_bounded, is_valid
 
 logger = logging.getLogger("keepstone.session_memory")
 
@@ -34,8 +35,8 @@ _SESSIONS_HELD = 8
 
 _CONTAINERS = frozenset({dict, list})
 
-_Held = tuple[str, Record, Worth]
-"""An entry with its id in front."""
+_Held = tuple[str, Record, Worth, bool]
+"""An entry with its id in front, and whether it says when it holds."""
 _Seen = tuple[float, int, _Held, str]
 """A result: the priority and the access count that it shows, the entry, the id of its session."""
 
@@ -125,6 +126,8 @@ class SessionMemory:
     ) -> list[dict[str, Any]]:
         """Return the entries that pass all filters, the highest priority first, then the oldest.
 
+        Entries that are superseded, expired or not yet valid are left out.
+
         Args:
             type: Only entries of this type.
             topic: Only entries with this text, in any case, in a key or a value of their data.
@@ -154,7 +157,7 @@ class SessionMemory:
             self._counts.add(_ids_by_session(found))
             if self.session_id in self._counts.write_if_due(now):
                 self._keep_quota(wait=False)
-        return [_shown(record, priority, access) for priority, access, (_, record, _), _ in found]
+        return [_shown(record, priority, access) for priority, access, (_, record, _, _), _ in found]
 
     def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
         """Return the session's most important entries, the highest priority first."""
@@ -220,10 +223,8 @@ class SessionMemory:
 
     def _compact(self, *, wait: bool) -> int:
         self._counts.write()
-        now, pending = self._time(), self._counts.of(self.session_id)
-        return self._session.compact(
-            lambda record: is_faded(record, now, pending.get(record["id"], 0)), wait=wait
-        )
+        now, more = self._time(), self._counts.of(self.session_id)
+        return self._session.compact(lambda it: is_faded(it, now, more.get(it["id"], 0)), wait=wait)
 
     def close(self) -> None:
         """Write the access counts and give back all open files. Using the memory again opens them again.
@@ -253,8 +254,10 @@ class SessionMemory:
         """Yield the entries of a session that are wanted, as they are once they are given out."""
         pending: Mapping[str, int] = {} if past else self._counts.of(session)
         for held in self._entries(session, now if past else None):
-            entry_id, record, worth = held
+            entry_id, record, worth, bounded = held
             more = pending.get(entry_id, 0)
+            if bounded and not is_valid(record, now):
+                continue
             if wanted.takes(record, worth, now, more):
                 more += not past
                 yield worth.at(now, more), worth.accesses + more, held, session
@@ -265,7 +268,7 @@ class SessionMemory:
         known, held = self._held.get(session, (None, []))
         if known is records:
             return held
-        held = [(record["id"], record, worth_of(record)) for record in records]
+        held = [(record["id"], record, worth_of(record), is_bounded(record)) for record in records]
         if as_of is None:
             if len(self._held) >= _SESSIONS_HELD:
                 self._held.clear()
@@ -320,7 +323,7 @@ def _age(seen: _Seen) -> datetime:
 
 def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = {}
-    for _, _, (entry_id, _, _), session in found:
+    for _, _, (entry_id, _, _, _), session in found:
         ids.setdefault(session, []).append(entry_id)
     return ids
 
