@@ -1,5 +1,7 @@
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
@@ -379,6 +381,48 @@ def test_a_closed_home_opens_its_files_anew_when_used(home: Home, session: Sessi
     home.close()
     session.add("note", {"content": "two"})
     assert texts(session) == ["one", "two"]
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Do several things at the same time, each in a thread of its own."""
+    start = Barrier(len(works))
+
+    def run(work: Callable[[], object]) -> None:
+        start.wait(30)
+        work()
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        list(threads.map(run, works))
+
+
+def test_links_added_at_the_same_time_are_all_kept(agent: Agent, session: Session) -> None:
+    entry, *others = session.add_many({"type": "note", "text": str(number)} for number in range(61))
+
+    def link(some: Iterable[keepstone.Entry]) -> None:
+        for other in some:
+            agent.link(entry.id, other.id, "cites")
+
+    at_once(*(partial(link, others[part::3]) for part in range(3)))
+    assert {link["to"] for link in agent.get(entry.id).links} == {other.id for other in others}
+
+
+def test_a_link_that_is_there_is_not_written_again(home: Home, agent: Agent, session: Session) -> None:
+    a, b = session.add("note", text="one"), session.add("note", text="two")
+    agent.link(a.id, b.id, "cites")
+    before = log_of(home).read_bytes()
+    assert agent.link(a.id, b.id, "cites").links == ({"to": b.id, "rel": "cites"},)
+    assert log_of(home).read_bytes() == before
+
+
+def test_changing_the_type_never_brings_an_old_payload_back(agent: Agent, session: Session) -> None:
+    entry = session.add("note", {"content": "version 0"})
+    for version in range(1, 41):
+        data = {"content": f"version {version}"}
+        at_once(
+            partial(session.put, {"id": entry.id, "data": data}),
+            partial(session.update, entry.id, type=f"type{version}"),
+        )
+        assert agent.get(entry.id).data == data
 
 
 def test_two_homes_on_one_folder_see_each_others_writes(home: Home, agent: Agent, session: Session) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.errors import AccessDeniedError, IsAFolderError, NotTextError
+from keepstone.errors import AccessDeniedError, IsAFolderError, NotTextError, PathEscapeError
 from keepstone.notes import MemoryEntry, Notes, SaveResult
 
 ADD_MANY = """
@@ -327,3 +327,16 @@ def test_a_folder_named_agents_md_is_refused(notes: Notes, project: Path) -> Non
     for call in (lambda: notes.add("b", "Project"), notes.entries, notes.prompt):
         with pytest.raises(IsAFolderError, match="is a folder"):
             call()
+
+
+def test_a_link_out_of_the_project_reaches_no_prompt(tmp_path: Path) -> None:
+    project, secret = tmp_path / "project", tmp_path / ".netrc"
+    project.mkdir()
+    secret.write_text("password hunter2\n")
+    (project / "AGENTS.md").symlink_to(secret)
+    notes = Notes(project, user_file=tmp_path / "memory.md")
+    for use in (notes.prompt, notes.entries, notes.sources, lambda: notes.add("x", "Project")):
+        with pytest.raises(PathEscapeError) as refused:
+            use()
+        assert "hunter2" not in str(refused.value)
+    assert secret.read_text() == "password hunter2\n"

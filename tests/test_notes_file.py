@@ -4,22 +4,68 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
-from keepstone import notes_file
-from keepstone.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, StoreError
+from keepstone import notes_lock
+from keepstone.confine import Folder
+from keepstone.errors import AccessDeniedError, IsAFolderError, LockTimeoutError, PathEscapeError, StoreError
 from keepstone.notes_file import NotesFile
 
 needs_posix = pytest.mark.skipif(os.name == "nt", reason="modes and signals of POSIX")
 KILLED_BEFORE_REPLACING = """
 import os, pathlib, signal, sys
 from keepstone.notes_file import NotesFile
-pathlib.Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 NotesFile(pathlib.Path(sys.argv[1]), private=False).edit(lambda old: (b"new", None))
 """
+
+
+EDIT_AND_WAIT = """
+import pathlib, sys
+from keepstone.notes_file import NotesFile
+def change(old):
+    print("editing", flush=True)
+    sys.stdin.read()
+    return None, None
+NotesFile(pathlib.Path(sys.argv[1]), private=False).edit(change)
+"""
+FORK_WHILE_EDITING = """
+import os, pathlib, signal, sys
+from keepstone.notes_file import NotesFile
+def change(old):
+    if os.fork() == 0:
+        print("forked", flush=True)
+        sys.stdin.read()
+        os._exit(0)
+    signal.pause()
+NotesFile(pathlib.Path(sys.argv[1]), private=False).edit(change)
+"""
+APPEND = """
+import pathlib, sys
+from keepstone.notes_file import NotesFile
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(40):
+    NotesFile(pathlib.Path(sys.argv[1]), private=False).edit(lambda old: (old + b"x", None))
+"""
+
+
+@contextmanager
+def process(program: str, path: Path, home: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process of another home that has said its first line; it goes on when its input is closed."""
+    command = [sys.executable, "-c", program, str(path)]
+    names = ("HOME", "XDG_STATE_HOME", "LOCALAPPDATA")
+    environment = os.environ | dict.fromkeys(names, str(home))
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as running:
+        assert running.stdout
+        running.stdout.readline()
+        yield running
 
 
 def write(path: Path, data: bytes, *, private: bool = False) -> None:
@@ -119,12 +165,12 @@ def test_a_missing_project_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_refusal_of_the_system_is_access_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(path))
+    def refuse(path: str, *_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
     (tmp_path / "AGENTS.md").touch()
-    with pytest.raises(AccessDeniedError, match=r"AGENTS\.md: check its owner"):
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(AccessDeniedError, match="check its owner"):
         NotesFile(tmp_path / "AGENTS.md", private=False).read()
 
 
@@ -154,7 +200,7 @@ def test_what_an_editor_saved_meanwhile_is_not_lost(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_kept_times_out_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes_file, "TIMEOUT", 0.01)
+    monkeypatch.setattr(notes_lock, "TIMEOUT", 0.01)
     path = tmp_path / "AGENTS.md"
 
     def while_locked(_: bytes) -> tuple[None, None]:
@@ -166,13 +212,120 @@ def test_a_lock_that_is_kept_times_out_unchanged(tmp_path: Path, monkeypatch: py
     assert not path.exists()
 
 
-def test_a_link_and_its_target_have_one_lock(tmp_path: Path, user_folder: Path) -> None:
-    (tmp_path / "link.md").symlink_to(tmp_path / "AGENTS.md")
-    write(tmp_path / "AGENTS.md", b"one")
-    write(tmp_path / "link.md", b"two")
-    locks = list(user_folder.rglob("*.lock"))
-    assert len(locks) == 1
-    FileLock(locks[0], timeout=0).acquire().lock.release()
+@needs_posix
+@pytest.mark.parametrize("name", ["AGENTS.md", "link.md"])
+def test_processes_of_different_homes_share_the_lock_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(notes_lock, "TIMEOUT", 0.01)
+    path = tmp_path / "project" / "AGENTS.md"
+    path.parent.mkdir()
+    (path.parent / "link.md").symlink_to(path)
+    path.write_bytes(b"old")
+    with process(EDIT_AND_WAIT, path.parent / name, tmp_path / "home"):
+        with pytest.raises(LockTimeoutError, match="nothing was written"):
+            write(path, b"new")
+        assert path.read_bytes() == b"old"
+    assert sorted(one.name for one in path.parent.iterdir()) == ["AGENTS.md", "link.md"]
+
+
+@needs_posix
+@pytest.mark.parametrize("names", [("AGENTS.md", "AGENTS.md"), ("AGENTS.md", "other/AGENTS.md")])
+def test_processes_of_different_homes_lose_no_edit(tmp_path: Path, names: tuple[str, str]) -> None:
+    (tmp_path / "other").mkdir()
+    paths = [tmp_path / name for name in names]
+    paths[0].touch()
+    if len({*names}) == 2:
+        paths[1].hardlink_to(paths[0])
+    with ExitStack() as stack:
+        homes = ((path, tmp_path / f"home{number}") for number, path in enumerate(paths))
+        for writer in [stack.enter_context(process(APPEND, *home)) for home in homes]:
+            assert writer.stdin
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+    assert paths[0].read_bytes() == b"x" * 80
+
+
+@needs_posix
+def test_a_file_with_a_second_name_is_locked_for_both_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notes_lock, "TIMEOUT", 0.01)
+    path = tmp_path / "AGENTS.md"
+    path.write_bytes(b"old")
+    path.with_name("other.md").hardlink_to(path)
+    with notes_lock.hold(path), pytest.raises(LockTimeoutError):
+        write(path.with_name("other.md"), b"new")
+    assert path.read_bytes() == b"old"
+
+
+@needs_posix
+def test_a_folder_that_was_replaced_has_another_lock(tmp_path: Path) -> None:
+    path = tmp_path / "project" / "AGENTS.md"
+    path.parent.mkdir()
+    with process(EDIT_AND_WAIT, path, tmp_path / "home"):
+        path.parent.rename(tmp_path / "before")
+        path.parent.mkdir()
+        write(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+@needs_posix
+def test_a_forked_child_keeps_no_lock_of_a_killed_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notes_lock, "TIMEOUT", 0.01)
+    path = tmp_path / "AGENTS.md"
+    path.touch()
+    with process(FORK_WHILE_EDITING, path, tmp_path) as parent:
+        parent.kill()
+        parent.wait()
+        write(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_each_write_has_a_temporary_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced: list[str] = []
+    replace = Folder.replace
+
+    def told(folder: Folder, source: str, target: str) -> None:
+        replaced.append(source)
+        replace(folder, source, target)
+
+    monkeypatch.setattr(Folder, "replace", told)
+    for data in (b"one", b"two"):
+        write(tmp_path / "AGENTS.md", data)
+    assert len({*replaced}) == 2
+
+
+@needs_posix
+@pytest.mark.parametrize(
+    "link", ["../outside.md", "{outside}", "inner/outside.md", "folder/outside.md", ".", "../missing.md"]
+)
+def test_a_link_out_of_the_project_is_neither_read_nor_written(tmp_path: Path, link: str) -> None:
+    outside, project = tmp_path / "outside.md", tmp_path / "project"
+    outside.write_bytes(b"password")
+    (project / "inner").mkdir(parents=True)
+    (project / "inner" / "outside.md").symlink_to(outside)
+    (project / "folder").symlink_to(tmp_path)
+    (project / "AGENTS.md").symlink_to(link.format(outside=outside))
+    file = NotesFile(project / "AGENTS.md", private=False)
+    for use in (file.read, lambda: file.edit(lambda old: (old + b"new", None))):
+        with pytest.raises(PathEscapeError, match="link out of its folder"):
+            use()
+    assert outside.read_bytes() == b"password"
+    assert not (tmp_path / "missing.md").exists()
+
+
+@needs_posix
+def test_the_users_own_file_may_be_a_link_to_anywhere(tmp_path: Path) -> None:
+    path, target = tmp_path / "wave" / "memory.md", tmp_path / "dotfiles" / "memory.md"
+    for folder in (path.parent, target.parent):
+        folder.mkdir()
+    path.symlink_to(target)
+    write(path, b"new", private=True)
+    assert (path.is_symlink(), target.read_bytes()) == (True, b"new")
+    assert NotesFile(path, private=True).read() == b"new"
 
 
 def test_threads_that_edit_one_file_take_turns(tmp_path: Path) -> None:

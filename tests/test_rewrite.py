@@ -9,6 +9,7 @@ from tests.damage import Damaged, batch, entry, lines, patch, tombstone
 
 import keepstone
 from keepstone import rewrite
+from keepstone.errors import StoreError
 from keepstone.line import MAX_LINE, dump
 from keepstone.log import Log
 from keepstone.rewrite import is_due
@@ -300,6 +301,36 @@ def test_adds_to_a_long_session_with_old_versions_compact_it_at_most_twice(
             session.add("note", text=f"{number}" + "x" * 100)
         assert len(session.entries()) == 260
     assert 1 <= len(compactions) <= 4
+
+
+def test_counts_alone_compact_a_long_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compactions: list[int]
+) -> None:
+    monkeypatch.setattr(rewrite, "COMPACT_FROM", 20_000)
+    with keepstone.open(tmp_path, durability="os") as home:
+        session = home.agent("a").session("s1")
+        ids = [entry.id for entry in session.add_many({"text": "x"} for _ in range(50))]
+        for _ in range(50):
+            session.count(dict.fromkeys(ids, 1), wait=False)
+        assert [entry.access for entry in session.entries()] == [50] * 50
+    assert 1 <= len(compactions) <= 20
+
+
+def test_an_add_has_succeeded_even_if_its_log_cannot_be_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(rewrite, "COMPACT_FROM", 1000)
+    monkeypatch.setattr(rewrite, "compact", full)
+    with keepstone.open(tmp_path, durability="os") as home:
+        session = home.agent("a").session("s1")
+        entry = session.add("note", text="x" * 1000)
+        session.update(entry.id, text="y" * 1000)
+        session.update(entry.id, text="z" * 1000)
+        assert [found.text for found in session.entries()] == ["z" * 1000]
+    assert "could not be compacted: the disk is full" in caplog.text
 
 
 def test_a_long_session_with_nothing_to_fold_away_is_not_rewritten_by_adds(

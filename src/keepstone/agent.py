@@ -31,6 +31,7 @@ from keepstone.session import Session
 from keepstone.shared import Shared
 from keepstone.store.base import Files
 from keepstone.tokens import containing
+from keepstone.validity import is_valid, newest_valid
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
@@ -173,9 +174,7 @@ class Agent:
             >>> agent.link(decision.id, finding.id, "because")
         """
         source, target = self.get(a), self.get(b)
-        link = {"to": target.id, "rel": name_of(rel, "rel")}
-        links = [other for other in source.links if other != link]
-        return self.session(source.session).update(source.id, links=[*links, link])
+        return self.session(source.session).link(source.id, target.id, rel)
 
     def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
         """Return the entries linked with one, in either direction, the nearest first.
@@ -235,8 +234,11 @@ class Agent:
         min_priority: float = 0.0,
         vector: Any = None,
         neighbours: int = 0,
+        include_superseded: bool = False,
     ) -> Hits:
         """Return the entries that fit a query best, each with the reasons.
+
+        Only entries that hold count: from ``valid_from`` on, before ``valid_to`` and ``expires``.
 
         Args:
             query: Words or a question; None or ``""`` asks for nothing by words, as with ``vector`` alone.
@@ -252,6 +254,8 @@ class Agent:
             vector: Compare with this vector instead of the query's own: numbers of any length but zero.
             neighbours: Give each hit so many entries before and after it in its session, not counted
                 in the limit.
+            include_superseded: Also entries that do not hold now, or at ``as_of``: superseded, expired
+                and future ones.
 
         Raises:
             TypeError, ValueError: An argument is none of these.
@@ -271,6 +275,7 @@ class Agent:
             share_of(min_priority, "min_priority"),
             count_of(neighbours, "neighbours"),
             None if as_of is None else instant(as_of, "as_of"),
+            bool(include_superseded),
         )
         scope = Scope(
             self.slug,
@@ -282,6 +287,13 @@ class Agent:
             None if until is None else instant(until, "until"),
         )
         return recall(self._store, vectors, question, scope, self._shared.reranker)
+
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether an entry holds now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
+        return is_valid(entry.line, self._now())
+
+    def _now(self) -> datetime:
+        return instant(self._shared.clock(), "the clock's time")
 
     def entry_counts(self) -> dict[str, int]:
         """Return how many entries each session has; sessions without any are left out."""
@@ -329,7 +341,8 @@ class Agent:
 
         Raises:
             TypeError, ValueError: An argument is none of these, or the counter gives no number from 0.
-            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A notes file cannot be read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
+                cannot be read.
 
         Example:
             >>> context = agent.context("How do we sign in?", budget=1000, notes=Notes("."))
@@ -343,8 +356,8 @@ class Agent:
         recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
         newest = [entry for info in self.sessions()[:1] for entry in self._newest(info.id)]
         wanted = Wanted(
-            pinned=self._store.pinned(self.slug),
-            standing=standing(self._store, self.slug, self._shared.clock()),
+            pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
+            standing=standing(self._store, self.slug, self._now()),
             recalled=[hit.entry for hit in recalled],
             newest=newest,
             notes=notes.sources() if notes is not None else (),
@@ -354,7 +367,10 @@ class Agent:
         return build(wanted, tokens, counter)
 
     def _newest(self, session: str) -> list[Entry]:
-        return self._store.entries(self.slug, session, _CONTEXT_NEWEST, None)
+        def newest(limit: int | None) -> list[Entry]:
+            return self._store.entries(self.slug, session, limit, None)
+
+        return newest_valid(newest, _CONTEXT_NEWEST, self._now())
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

@@ -87,9 +87,12 @@ class Worth(NamedTuple):
         return self.base * _left(self.rate, (now - self.made).days) + boost
 
 
-def is_faded(record: Record, now: datetime) -> bool:
-    """Tell whether an entry has faded so far that a compaction may archive it; pinned ones never do."""
-    return record.get("pinned") is not True and worth_of(record).at(now) <= FADED
+def is_faded(record: Record, now: datetime, more: int = 0) -> bool:
+    """Tell whether an entry, with so many accesses more, has faded so far that a compaction may archive it.
+
+    Pinned ones never do.
+    """
+    return record.get("pinned") is not True and worth_of(record).at(now, more) <= FADED
 
 
 class Faded:

@@ -111,6 +111,7 @@ class Notes:
                 leaves open; the type is another one; or the line is negative.
             NotTextError: The file is not UTF-8.
             IsAFolderError: A folder has the file's name.
+            PathEscapeError: ``AGENTS.md`` is a link that leads out of the project's folder.
             AccessDeniedError: The file is read-only, or the system refuses access.
             LockTimeoutError: Another process kept the file locked for 5 seconds.
             StoreError: The disk failed, or the project's folder is missing.
@@ -137,7 +138,8 @@ class Notes:
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
-            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A file cannot be read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file
+                cannot be read.
         """
         return [self._entry(bullet, kind) for kind in _types(type) for bullet in self._read(kind).found]
 
@@ -148,7 +150,8 @@ class Notes:
 
         Raises:
             TypeError: ``entry`` is no ``MemoryEntry``.
-            NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``add``.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
+                ``add``.
         """
         self._check_entry(entry)
 
@@ -168,7 +171,8 @@ class Notes:
         Raises:
             TypeError: ``entry`` is no ``MemoryEntry``, or the text no string.
             ValueError: The text cannot be a note, as for ``add``, or not one in this place.
-            NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``add``.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
+                ``add``.
         """
         content = _checked_text(text)
         self._check_entry(entry)
@@ -197,7 +201,8 @@ class Notes:
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
-            NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``add``.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
+                ``add``.
         """
         return [entry for kind in _types(type) for entry in self._deduplicated(kind)]
 
@@ -215,7 +220,8 @@ class Notes:
 
         Raises:
             ValueError: The budget is negative (TypeError: it is no whole number, or the query no string).
-            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A file cannot be read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file
+                cannot be read.
         """
         limit_of(budget, "budget")
         if query is not None and not isinstance(query, str):
@@ -228,7 +234,8 @@ class Notes:
         A file of another agent that says what ``AGENTS.md`` says is left out.
 
         Raises:
-            NotTextError, IsAFolderError, AccessDeniedError, StoreError: A notes file cannot be read.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
+                cannot be read.
         """
         own = [self._as_source(kind) for kind in TYPES]
         if not self._with_others:
@@ -249,7 +256,7 @@ class Notes:
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
-            IsAFolderError, AccessDeniedError, StoreError: The file cannot be read.
+            IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: The file cannot be read.
         """
         _check_type(type)
         return len(self._files[type].read())
@@ -258,7 +265,7 @@ class Notes:
         """Return what to know of the length of ``AGENTS.md``; empty while known agents read all of it.
 
         Raises:
-            IsAFolderError, AccessDeniedError, StoreError: The file cannot be read.
+            IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: The file cannot be read.
         """
         length = self.size(PROJECT)
         if length <= READ_LIMIT:

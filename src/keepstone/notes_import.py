@@ -35,7 +35,8 @@ def offers(notes: Notes, files: Sequence[OtherFile] | None = None) -> list[Offer
         files: The files to take bullets from.
 
     Raises:
-        NotTextError, IsAFolderError, AccessDeniedError, StoreError: A notes file cannot be read.
+        NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
+                cannot be read.
 
     Example:
         >>> new = [offer for offer in offers(Notes(".")) if offer.duplicate_of is None]

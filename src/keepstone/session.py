@@ -20,6 +20,7 @@ from keepstone.line import ENVELOPE, RESERVED, instant
 from keepstone.model import Entry, Record, SessionInfo
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
+from keepstone.validity import newest_valid
 
 
 class Session:
@@ -107,6 +108,8 @@ class Session:
         types: Iterable[str] | None = None,
         as_of: datetime | str | None = None,
         archived: bool = False,  # noqa: FBT001, FBT002  The design's signature.
+        *,
+        valid_only: bool = False,
     ) -> list[Entry]:
         """Return the session's entries, oldest first. A missing session has none.
 
@@ -115,12 +118,20 @@ class Session:
             types: Only entries of these types.
             as_of: As they were at this time, from log and archive.
             archived: Also entries that were archived for their age; deleted ones never.
+            valid_only: Only entries that hold now, or at ``as_of``: from ``valid_from`` on, before
+                ``valid_to`` and ``expires``.
         """
         moment = None if as_of is None else instant(as_of, "as_of")
-        kinds = names_of(types, "types")
-        return self._store.entries(
-            self.agent, self.id, limit_of(limit), kinds, as_of=moment, archived=bool(archived)
-        )
+        kinds, most = names_of(types, "types"), limit_of(limit)
+
+        def newest(limit: int | None) -> list[Entry]:
+            return self._store.entries(
+                self.agent, self.id, limit, kinds, as_of=moment, archived=bool(archived)
+            )
+
+        if not valid_only:
+            return newest(most)
+        return newest_valid(newest, most, moment or instant(self._clock(), "the clock's time"))
 
     def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
         """Return what ``entries`` does in the shape of log lines, many times faster.
@@ -150,12 +161,27 @@ class Session:
         Example:
             >>> session.update(entry.id, pinned=True)
         """
-        record = {"id": entry_id_of(id), "ts": now(self._clock)} | change_of(keys)
-        if "type" in keys and keys.keys() <= {"type", *RESERVED}:
+        (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
+        keeps_body = "type" in keys and keys.keys() <= {"type", *RESERVED}
+
+        def change(entry: Entry) -> Record:
             # A line with a type is a put, and a put without a payload would leave none.
-            record |= self._body(id)
-        (record,) = self._settle([record])
-        return self._store.amend(self.agent, self.id, record)
+            body = _body_of(entry) if keeps_body else {}
+            (record,) = self._guarded([self._later(id) | given | body])
+            return record
+
+        return self._store.modify(self.agent, self.id, id, change)
+
+    def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
+        """Add a link from an entry to another one's id, or make it the last; see ``Agent.link``."""
+        (given,) = self._settle([{"links": [{"to": entry_id_of(target), "rel": name_of(rel, "rel")}]}])
+
+        def change(entry: Entry) -> Record | None:
+            (link,) = given["links"]
+            links = [*(other for other in entry.links if other != link), link]
+            return None if links == [*entry.links] else self._later(id) | {"links": links}
+
+        return self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def delete(self, id: str) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, and its lines stay in the log until purged.
@@ -163,8 +189,12 @@ class Session:
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
         """
-        entry_id_of(id)
-        self._store.amend(self.agent, self.id, {"id": id, "deleted": True, "ts": now(self._clock)})
+        self._store.modify(
+            self.agent,
+            self.id,
+            entry_id_of(id),
+            lambda _: {"id": id, "deleted": True, "ts": now(self._clock)},
+        )
 
     def purge(self, id: str) -> None:  # noqa: A002
         """Remove every byte of an entry, deleted or not: from log, archive and index.
@@ -177,13 +207,18 @@ class Session:
         if not self._store.purge(self.agent, self.id, [id]):
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
 
-    def compact(self, archive: Callable[[Record], bool] | None = None) -> int:
+    def compact(self, archive: Callable[[Record], bool] | None = None, *, wait: bool = True) -> int:
         """Fold old versions and deleted entries away into the archive; return the bytes saved.
 
         A long log does this by itself. Live entries for which ``archive`` is true, unless
         they are pinned, move to the archive too: ``entries(archived=True)`` has them.
+        Without ``wait``, 0 at once if a writer is at work.
         """
-        return self._store.compact(self.agent, self.id, archive)
+        return self._store.compact(self.agent, self.id, archive, wait=wait)
+
+    def compacted_size(self) -> int:
+        """Return how many bytes the log had after its last compaction; 0 if that is not known."""
+        return self._store.compacted_size(self.agent, self.id)
 
     def clear(self) -> bool:
         """Remove all entries, archived ones too, and keep the session; False if it is missing."""
@@ -209,16 +244,20 @@ class Session:
 
     def _settle(self, records: list[Record]) -> list[Record]:
         """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
-        if self._shared.guard is not None:
-            records = self._shared.guard(self.id, records)
+        records = self._guarded(records)
         self._shared.meaning.claim()
         if any(record.get("embedding") for record in records):
             Vectors(self._store, self.agent, self._shared.meaning).settle(records)
         return records
 
-    def _body(self, id: str) -> Record:  # noqa: A002
-        found = self._store.find(self.agent, id, self.id)
-        if not found:
-            raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
-        line = found[0].line
-        return {key: value for key, value in line.items() if key not in ENVELOPE and key not in RESERVED}
+    def _guarded(self, records: list[Record]) -> list[Record]:
+        return records if self._shared.guard is None else self._shared.guard(self.id, records)
+
+    def _later(self, id: str) -> Record:  # noqa: A002
+        """Return the head of a later line of an entry."""
+        return {"id": id, "ts": now(self._clock)}
+
+
+def _body_of(entry: Entry) -> Record:
+    """Return what an entry's line says beside envelope and reserved keys."""
+    return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}

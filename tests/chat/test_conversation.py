@@ -339,6 +339,33 @@ def test_a_conversation_without_words_leaves_no_session(agent: Agent, talk: Conv
     assert agent.sessions() == []
 
 
+def test_leaving_a_session_without_live_entries_keeps_its_history(agent: Agent, talk: Conversation) -> None:
+    session = agent.session("plans")
+    deleted, archived = session.add("note", text="deleted"), session.add("note", text="archived")
+    session.compact(lambda record: record["id"] == archived.id)
+    session.delete(deleted.id)
+    assert Conversation(agent, talk.notes, talk.model, agent.session("plans")).close()
+    assert [version.text for version in agent.history(deleted.id)] == ["deleted", "deleted"]
+    assert [entry.text for entry in session.entries(archived=True)] == ["archived"]
+
+
+def test_leaving_a_new_session_keeps_what_others_wrote_to_it(agent: Agent, talk: Conversation) -> None:
+    left = Conversation(agent, talk.notes, talk.model)
+    entry = agent.session(left.session.id).add("note", text="acknowledged")
+    agent.session(left.session.id).delete(entry.id)
+    assert left.close()
+    assert agent.history(entry.id)[0].text == "acknowledged"
+
+
+def test_a_new_conversation_makes_its_session_with_the_first_message(
+    agent: Agent, talk: Conversation, say: Said
+) -> None:
+    new = Conversation(agent, talk.notes, talk.model)
+    assert agent.sessions() == []
+    say(new, "Hi")
+    assert [info.id for info in agent.sessions()] == [new.session.id]
+
+
 def test_a_message_that_cannot_be_stored_is_never_asked(
     talk: Conversation, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,66 @@ def test_a_read_that_finds_a_writer_at_work_does_not_wait(
 
     memory.query()
     assert [line["access"] for line in lines_of(root)] == [3, 5]
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long locks were waited for."""
+    slept: list[float] = []
+    monkeypatch.setattr("keepstone.lock.time.sleep", slept.append)
+    return slept
+
+
+def test_a_write_never_waits_for_the_lock_of_another_session(root: Path, slept: list[float]) -> None:
+    for session in ("s", "other"):
+        copy_by_hand(root, DOCUMENTED[1], session=session)
+    with SessionMemory("s", root) as memory:
+        memory.query(sessions="*")
+        with FileLock(root / "sessions" / "other.lock"):
+            added = memory.add("finding", {"issue": "No rate limit"})
+            memory.link(added, "m002", "because")
+            memory.delete(added)
+            memory.compact()
+        assert (slept, len(lines_of(root, "other"))) == ([], 1)
+    assert [line["access"] for line in lines_of(root, "other")] == [3, 4]
+
+
+@pytest.mark.parametrize("ends", [SessionMemory.close, lambda _: gc.collect()])
+def test_closing_a_memory_never_waits_for_a_writer(
+    root: Path, slept: list[float], ends: Callable[[SessionMemory | None], object]
+) -> None:
+    copy_by_hand(root, DOCUMENTED[1])
+    memory: SessionMemory | None = SessionMemory("s", root)
+    assert memory
+    memory.query()
+    with FileLock(root / "sessions" / "s.lock"):
+        if ends is SessionMemory.close:
+            ends(memory)
+        memory = None
+        gc.collect()
+    assert slept == []
+
+
+def test_counts_are_written_after_the_clock_was_set_back(
+    root: Path, memory: SessionMemory, clock: ManualClock
+) -> None:
+    copy_by_hand(root, DOCUMENTED[1])
+    clock.advance(-timedelta(days=365))
+    for _ in range(3):
+        memory.query()
+        clock.advance(30)
+
+    assert [line["access"] for line in lines_of(root)] == [3, 4, 6]
+
+
+def test_a_locked_session_does_not_make_reads_write_others_more_often(root: Path, clock: ManualClock) -> None:
+    for session in ("s", "other"):
+        copy_by_hand(root, DOCUMENTED[1], session=session)
+    with SessionMemory("s", root, clock=clock) as memory, FileLock(root / "sessions" / "other.lock"):
+        clock.advance(61)
+        for _ in range(3):
+            memory.query(sessions="*")
+        assert [line["access"] for line in lines_of(root)] == [3, 4]
 
 
 def test_a_read_answers_where_counts_cannot_be_written(

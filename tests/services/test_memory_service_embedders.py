@@ -12,6 +12,7 @@ from tests.memories import Broken, Letters, files_of, lines_of, texts
 
 import keepstone
 from keepstone import Home, MemoryService
+from keepstone.store.home_space import HomeSpace
 from keepstone.testing import ManualClock
 
 
@@ -50,6 +51,20 @@ def test_an_embedder_that_fails_is_a_clear_error_and_stores_nothing(
     with pytest.raises(error):
         MemoryService(home, embedder=Broken(gives)).create_memory("s1", "x")
     assert not home.root.exists()
+
+
+def test_a_memory_whose_vector_cannot_be_kept_is_created_once(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise keepstone.StoreError("the disk is full")
+
+    service = MemoryService(home, embedder=Letters(4))
+    monkeypatch.setattr(HomeSpace, "set", full)
+    memory = service.create_memory("s1", "once")
+    assert "the disk is full" in caplog.text
+    monkeypatch.undo()
+    assert [found.id for found in service.query_similar_memories(memory.embedding, "s1")] == [memory.id]
 
 
 @pytest.mark.parametrize("embedder", [object(), 5])

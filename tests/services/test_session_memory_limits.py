@@ -122,6 +122,28 @@ def test_a_log_that_stays_long_is_compacted_only_when_it_has_doubled(
     assert all(later >= 2 * earlier for earlier, later in pairwise(sizes))
 
 
+def test_counts_that_reads_write_never_exceed_twice_the_quota(root: Path, clock: ManualClock) -> None:
+    with SessionMemory("s", root, clock=clock, quota=20_000) as memory:
+        added = [memory.add("decision", {"decision": f"number {number}"}) for number in range(50)]
+        sizes = []
+        for _ in range(40):
+            clock.advance(61)
+            memory.query()
+            sizes.append(log_of(root).stat().st_size)
+    assert max(sizes) < 40_000
+    assert {line["id"]: line["access"] for line in lines_of(root)} == dict.fromkeys(added, 40)
+
+
+def test_a_log_over_quota_is_not_compacted_by_each_process(root: Path, clock: ManualClock) -> None:
+    copy_by_hand(root, *(DOCUMENTED[1].replace("m002", f"m{number}") for number in range(100)))
+    inodes = []
+    for number in range(4):
+        with SessionMemory("s", root, clock=clock, quota=5_000) as memory:
+            memory.add("finding", {"issue": str(number)})
+        inodes.append(log_of(root).stat().st_ino)
+    assert inodes == inodes[:1] * 4
+
+
 def test_an_add_has_succeeded_even_if_the_quota_cannot_be_kept(
     root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

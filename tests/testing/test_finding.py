@@ -21,8 +21,8 @@ def of_all_types(store: Any, terms: Any, scope: Any, limit: int) -> Any:
     return store.search(terms, replace(scope, types=None), limit)
 
 
-def changing_nothing(store: Any, agent: str, session: str, record: dict[str, Any]) -> Any:
-    return store.find(agent, record["id"], session)[0]
+def changing_nothing(store: Any, agent: str, session: str, entry_id: str, _: object) -> Any:
+    return store.find(agent, entry_id, session)[0]
 
 
 def of_today(store: Any, *of: Any, **how: Any) -> Any:
@@ -40,7 +40,7 @@ def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
     [
         (finding.check_search, "search", worst_first, "the best one first"),
         (finding.check_search_in_scope, "search", of_all_types, "a search in {'types': ('note',)}"),
-        (finding.check_search_follows_changes, "amend", changing_nothing, "the old words are gone"),
+        (finding.check_search_follows_changes, "modify", changing_nothing, "the old words are gone"),
         (
             finding.check_neighbours,
             "neighbours",

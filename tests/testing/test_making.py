@@ -14,7 +14,7 @@ from keepstone.line import read_time
 from keepstone.model import Record
 from keepstone.store.files import FileStore
 from keepstone.testing import START
-from keepstone.testing.making import ids_of, load, raises, record, same, search, time_at, tombstone
+from keepstone.testing.making import amend, ids_of, load, raises, record, same, search, time_at, tombstone
 
 
 @pytest.mark.parametrize("minute", [0, 1, -1, 100_000])
@@ -44,7 +44,7 @@ def test_what_the_pieces_make_can_be_stored_found_and_deleted(tmp_path: Path) ->
         assert search(store, ["pear"]) == ["a", "b"]
         assert search(store, ["pear"], limit=1) == ["a"]
         assert search(store, ["pear"], since=START + timedelta(minutes=1)) == ["b"]
-        store.amend("default", "s", tombstone("a"))
+        amend(store, "s", tombstone("a"))
         assert ids_of(store.entries("default", "s", None, None)) == ["b"]
 
 

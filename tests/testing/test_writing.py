@@ -25,8 +25,13 @@ def losing_one(store: Any, agent: str, session: str, records: list[Any]) -> Any:
     return store.append(agent, session, [record for record in records if record["id"] != "c7"])
 
 
-def losing_tags(store: Any, agent: str, session: str, record: dict[str, Any]) -> Any:
-    return store.amend(agent, session, record | {"tags": None})
+def losing_tags(store: Any, agent: str, session: str, entry_id: str, change: Any) -> Any:
+    return store.modify(agent, session, entry_id, lambda entry: change(entry) | {"tags": None})
+
+
+def from_the_first_version(store: Any, agent: str, session: str, entry_id: str, change: Any) -> Any:
+    first = store.history(agent, entry_id, session)[:1]
+    return store.modify(agent, session, entry_id, lambda entry: change(*first or [entry]))
 
 
 def oldest_first(store: Any, agent: str, session: str, limit: int | None, types: Any) -> Any:
@@ -57,7 +62,8 @@ def overwriting(store: Any, agent: str) -> Any:
             giving_back_the_given,
             "the entry as it is comes back",
         ),
-        (writing.check_puts_and_patches, "amend", losing_tags, "a put keeps time, type and reserved keys"),
+        (writing.check_modify, "modify", from_the_first_version, "every change of every thread"),
+        (writing.check_puts_and_patches, "modify", losing_tags, "a put keeps time, type and reserved keys"),
         (
             writing.check_put_makes_or_replaces,
             "put",

@@ -102,7 +102,8 @@ def model() -> Iterator[Scripted]:
 def same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing on the screen depend on the machine or the moment: ids, folders, times, what blinks."""
     ids, hits = iter(range(99)), wording.hits
-    monkeypatch.setattr("keepstone.agent.new_id", lambda: f"session-{next(ids)}")
+    for module in ("chat.conversation", "tui.sessions"):
+        monkeypatch.setattr(f"keepstone.{module}.new_id", lambda: f"session-{next(ids)}")
     monkeypatch.setattr("keepstone.arguments.new_id", lambda: f"entry-{next(ids)}")
     monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda _: None)
     monkeypatch.setattr(Input, "_toggle_cursor", lambda _: None)

@@ -287,11 +287,12 @@ def test_two_chats_on_one_home_both_keep_their_turns(chat: Chat, server: ModelSe
     assert len(server.asked) == 2
 
 
-def test_a_session_without_words_is_gone_after_leaving(chat: Chat) -> None:
-    chat.session = chat.agent.new_session()
-
+@pytest.mark.parametrize("keys", [("/new",), ("/sessions", "n")])
+def test_a_new_session_without_words_leaves_none_behind(chat: Chat, keys: tuple[str, ...]) -> None:
     async def steps(terminal: Terminal) -> None:
-        await terminal.press("ctrl+q")
+        for command in keys[:1]:
+            await terminal.enter(command)
+        await terminal.press(*keys[1:], "ctrl+q")
 
     chat.run(steps)
     assert chat.agent.sessions() == []

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from keepstone.agent import Agent
+from keepstone.arguments import new_id
 from keepstone.chat.exchange import ChatModel, Message, ModelError, Prompt, Request, ToolCall, ToolResult
 from keepstone.chat.stopping import Stoppable
 from keepstone.chat.tools import MemoryTools
@@ -79,7 +80,8 @@ class Conversation:
         self.agent = agent
         self.notes = notes
         self.model = model
-        self.session = agent.new_session() if session is None else session
+        # Not made before its first message: so leaving has nothing to remove that others may have written to.
+        self.session = agent.session(new_id()) if session is None else session
         self.sent: Prompt | None = None
         """The system prompt of the last request; None before the first."""
         self._budget = budget
@@ -134,12 +136,9 @@ class Conversation:
         return Prompt(head + context.text[: context.stable], context.text[context.stable :])
 
     def close(self) -> bool:
-        """Give up what is coming; False if nothing was said, and then no empty session stays behind."""
+        """Give up what is coming; False if there is no session, because nothing was said in a new one."""
         self.stop()
-        kept = bool(self.session.entries(limit=1))
-        if not kept:
-            self.session.remove()
-        return kept
+        return self.session.info() is not None
 
     def _answered(self, question: Entry) -> Iterator[Delta]:
         answer = _Answer()

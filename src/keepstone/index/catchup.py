@@ -109,6 +109,8 @@ class Index:
         """Follow a rewrite of a session's log; a compaction leaves one line an entry (``folded``)."""
         if not self._relocate(session, rewritten, log, folded=folded):
             self.reread(session, log)
+            if folded:
+                self._keep_compacted(session, after.size)
 
     def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
         with self._mending() as database, database.writing(), log.reading() as fd:
@@ -125,7 +127,10 @@ class Index:
             return True
 
     def compacted(self, session: str) -> int:
-        """Return how long a session's log was after its last compaction, 0 if that is not known."""
+        """Return how long a session's log was after its last compaction, 0 if that is not known.
+
+        A negative number is how long it was when it was found to have nothing to fold away.
+        """
         with self._mending() as database:
             known = entries.known_of(database, session)
             return known.compacted if known else 0
@@ -136,7 +141,10 @@ class Index:
             return entries.live_bytes(database, session)
 
     def looked_through(self, session: str, size: int) -> None:
-        """Take note that a log of this size has nothing to fold away, as if it had been compacted."""
+        """Take note that a log of this size has nothing to fold away."""
+        self._keep_compacted(session, -size)
+
+    def _keep_compacted(self, session: str, size: int) -> None:
         with self._mending() as database, database.writing():
             known = entries.known_of(database, session)
             if known is not None:

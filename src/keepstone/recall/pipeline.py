@@ -26,6 +26,7 @@ from keepstone.recall.query import named, periods_of, speaker_of, terms_of, with
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.vectors import Vectors
 from keepstone.store.base import Candidate, Searchable, Store
+from keepstone.validity import is_valid
 from keepstone.vector import Vector
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
@@ -56,6 +57,8 @@ class Question:
     neighbours: int = 0
     as_of: datetime | None = None
     """Search the entries as they were then."""
+    include_superseded: bool = False
+    """Whether entries count that do not hold at that time: superseded, expired and future ones."""
 
 
 def recall(
@@ -126,6 +129,8 @@ class _Search:
         self._terms = terms_of(self._text)
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
+        self._refused = False
+        """Whether anything was left out after it was loaded."""
 
     def hits(self) -> list[Hit]:
         """Return the best hits, asked for anew if one was not where it was found."""
@@ -144,13 +149,9 @@ class _Search:
         while True:
             found = self._candidates(most, more)
             hits = list(islice(self._fitting(found, most, patient=patient), most))
-            if len(hits) == most or found.whole or not self._filters:
+            if len(hits) == most or found.whole or not self._refused:
                 return hits
             more *= 4  # What is refused after loading makes place for candidates further down.
-
-    @property
-    def _filters(self) -> bool:
-        return self._scope.where is not None or self._question.min_priority > 0
 
     def _candidates(self, most: int, more: int) -> _Found:
         """Return what the lists find, with the scores that they come to."""
@@ -204,7 +205,11 @@ class _Search:
             if len(entries) < len(block) and not patient:
                 raise _Moved
             for key, score in block:
-                if key in entries and self._allows(entries[key]):
+                if key not in entries:
+                    continue
+                if not self._allows(entries[key]):
+                    self._refused = True
+                else:
                     self._keys[entries[key].session, entries[key].id] = key
                     yield Hit(entries[key], score, self._why(found, key, entries[key]))
 
@@ -215,7 +220,9 @@ class _Search:
         return Why(found.ranks(key), words, parts, found.cosines.get(key), tuple(boosted))
 
     def _allows(self, entry: Entry) -> bool:
-        least = self._question.min_priority
+        least, moment = self._question.min_priority, self._question.as_of or self._question.now
+        if not self._question.include_superseded and not is_valid(entry.line, moment):
+            return False
         if least > 0 and worth_of(entry.line).at(self._question.now) < least:
             return False
         # An index that was healed meanwhile may number its rows anew: what was loaded is looked at once more.

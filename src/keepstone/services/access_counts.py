@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from keepstone.agent import Agent
@@ -20,12 +20,13 @@ _MINUTE = timedelta(minutes=1)
 class AccessCounts:
     """Accesses that are not in the logs yet, as increments by session and id. Any thread may call.
 
+    Writing never waits for a lock: what is not written stays pending.
     After a fork the child begins with none: the parent writes them.
     """
 
     def __init__(self, agent: Agent, now: datetime) -> None:
         self._agent = agent
-        self._written = now
+        self._began = now
         self.reset()
         reset_in_child(self)
 
@@ -33,6 +34,8 @@ class AccessCounts:
         """Begin with none."""
         self._guard = threading.Lock()
         self._pending: dict[str, Counter[str]] = {}
+        self._written: dict[str, datetime] = {}
+        """When reads last wrote the counts of a session."""
 
     def of(self, session: str) -> Mapping[str, int]:
         """Return what is pending for a session: to read only, by id."""
@@ -49,21 +52,27 @@ class AccessCounts:
         with self._guard:
             self._pending.get(session, Counter()).pop(entry_id, None)
 
-    def write_if_due(self, now: datetime) -> None:
-        """Write what is pending if the last time is a minute ago and no writer is at work; never wait."""
-        if now - self._written >= _MINUTE and self.write(wait=False):
-            self._written = now
+    def write_if_due(self, now: datetime) -> list[str]:
+        """Write what is pending for sessions whose last time is not within this minute; return their ids.
 
-    def write(self, *, wait: bool) -> bool:
-        """Write what is pending; False if a lock was not free. What could not be written stays pending."""
+        A clock that was set back ends the minute, too.
+        """
+        written = self.write(lambda session: not self._is_fresh(session, now))
+        self._written |= dict.fromkeys(written, now)
+        return written
+
+    def _is_fresh(self, session: str, now: datetime) -> bool:
+        return timedelta() <= now - self._written.get(session, self._began) < _MINUTE
+
+    def write(self, wanted: Callable[[str], bool] = lambda _: True) -> list[str]:
+        """Write what is pending for the sessions that are wanted; return the ids of those not locked."""
         with self._guard:
-            taken, self._pending = self._pending, {}
-        busy = [name for name, counts in taken.items() if not self._write(name, counts, wait=wait)]
-        return not busy
+            taken = {session: self._pending.pop(session) for session in [*self._pending] if wanted(session)}
+        return [session for session, counts in taken.items() if self._write(session, counts)]
 
-    def _write(self, session: str, counts: Counter[str], *, wait: bool) -> bool:
+    def _write(self, session: str, counts: Counter[str]) -> bool:
         try:
-            if self._agent.session(session).count(counts, wait=wait):
+            if self._agent.session(session).count(counts, wait=False):
                 return True
             was_free = False
         except KeepstoneError as error:

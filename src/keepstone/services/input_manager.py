@@ -67,7 +67,8 @@ class InputManager:
         Raises:
             RuntimeError: The selector is not open.
             ValueError: The choice is another one (TypeError: it is no string), or the note cannot be written.
-            NotTextError, IsAFolderError, AccessDeniedError, LockTimeoutError, StoreError: As ``Notes.add``.
+            NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
+                ``Notes.add``.
         """
         if not isinstance(choice, str):
             raise TypeError(f"choice must be 'project' or 'user', not {choice!r:.80}")

@@ -6,6 +6,7 @@ makes the vectors that callers leave out.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 from keepstone.agent import Agent
 from keepstone.arguments import limit_of
 from keepstone.embed import Embedder
+from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.layout import DEFAULT_AGENT
@@ -22,6 +24,8 @@ from keepstone.model import Entry, Record, Scope
 from keepstone.recall.vectors import Vectors
 from keepstone.store.base import HNSW_FROM
 from keepstone.vector import Vector
+
+logger = logging.getLogger("keepstone.memory_service")
 
 TYPE = "memory"
 """The type of the entries that memories are written as."""
@@ -109,6 +113,8 @@ class MemoryRepository:
     def query_similar_by_embedding(self, embedding: Any, session_id: str, limit: int = 5) -> Memories:
         """Return the session's memories whose vectors have the largest cosine with one, best first.
 
+        Memories that are superseded, expired or not yet valid are left out.
+
         Args:
             embedding: The vector to compare with; its length does not matter.
             session_id: A session; a missing one has no memories.
@@ -125,9 +131,16 @@ class MemoryRepository:
         if most is None:
             raise TypeError("limit must be a whole number, not None: say how many memories to return")
         scope = Scope(self._agent.slug, (session.id,))
-        similar = self._vectors.similar(vector, scope, most, hnsw_from=self._hnsw_from)
-        # An index that was healed in between may have named entries of other sessions.
-        found = [(entry, score) for entry, score in similar if entry.session == session.id]
+        asked = most
+        while True:
+            similar = self._vectors.similar(vector, scope, asked, hnsw_from=self._hnsw_from)
+            # An index that was healed in between may have named entries of other sessions.
+            here = ((entry, score) for entry, score in similar if entry.session == session.id)
+            found = [(entry, score) for entry, score in here if self._agent.holds(entry)]
+            if len(found) >= most or len(similar) < asked:
+                break
+            asked *= 4  # What does not hold makes place for memories further away.
+        found = found[:most]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
         memories = (_memory(entry, vectors.get(entry.id), score) for entry, score in found)
         return Memories(memories, searched=similar.searched)
@@ -209,7 +222,10 @@ class MemoryService:
         session, item = self._agent.session(session_id), _item(text, summary_text)
         vector = self._vectors.embed(text)
         entry = session.add(TYPE, **item)
-        self._vectors.keep(entry, vector)
+        try:
+            self._vectors.keep(entry, vector)
+        except KeepstoneError as error:  # The memory is stored: after an error callers would store it twice.
+            logger.warning("the vector of memory %s is to be made again: %s", entry.id, error)
         return _memory(entry, vector)
 
     def get_memories_by_session(self, session_id: str, limit: int | None = None) -> list[Memory]:

@@ -24,6 +24,7 @@ from keepstone.layout import DEFAULT_AGENT
 from keepstone.line import instant, payload_of
 from keepstone.model import Record
 from keepstone.services.access_counts import AccessCounts
+from keepstone.validity import is_bounded, is_valid
 
 logger = logging.getLogger("keepstone.session_memory")
 
@@ -34,8 +35,8 @@ _SESSIONS_HELD = 8
 
 _CONTAINERS = frozenset({dict, list})
 
-_Held = tuple[str, Record, Worth]
-"""An entry with its id in front."""
+_Held = tuple[str, Record, Worth, bool]
+"""An entry with its id in front, and whether it says when it holds."""
 _Seen = tuple[float, int, _Held, str]
 """A result: the priority and the access count that it shows, the entry, the id of its session."""
 
@@ -51,7 +52,8 @@ class SessionMemory:
     Being given out by ``query`` or ``get_context`` is an access. Accesses gather in
     memory; they are written, without a sync, by the next ``add``, ``delete``,
     ``link`` or ``compact``, by ``close``, when the interpreter ends, and by a read
-    if a minute went by and no writer is at work: reading never waits.
+    if a minute went by. None of these waits for a writer: counts of a session that is
+    locked then stay in memory until the next time.
 
     Safe to share between threads and processes. Also a context manager, which closes it.
 
@@ -59,8 +61,8 @@ class SessionMemory:
         session_id: Any non-empty string.
         root: The home's folder.
         clock: Tells the time, as an aware datetime; the system's by default.
-        quota: Bytes. An ``add`` that leaves a longer log compacts it, unless the log is not yet
-            twice as long as after its last compaction.
+        quota: Bytes. An ``add``, or a read that writes counts, that leaves a longer log compacts it,
+            unless the log is not yet twice as long as after its last compaction.
 
     Raises:
         InvalidSessionIdError: The session id is empty or too long for a file name.
@@ -87,7 +89,6 @@ class SessionMemory:
         self._agent = self._home.agent(DEFAULT_AGENT)
         self._session = self._agent.session(session_id)
         self.session_id = session_id
-        self._compacted = 0
         self._held: dict[str, tuple[Sequence[Record], list[_Held]]] = {}
         self._counts = AccessCounts(self._agent, self._time())
         weakref.finalize(self, _close, self._counts, self._home)
@@ -109,8 +110,8 @@ class SessionMemory:
             raise TypeError(f"data must be a mapping, not {data.__class__.__name__}: {data!r:.80}")
         base = base_of(name_of(type, "type"))
         added = self._session.add(type, data, priority=base, access=0)
-        self._counts.write(wait=True)
-        self._keep_quota()
+        self._counts.write()
+        self._keep_quota(wait=True)
         return added.id
 
     def query(
@@ -124,6 +125,8 @@ class SessionMemory:
         as_of: datetime | str | None = None,
     ) -> list[dict[str, Any]]:
         """Return the entries that pass all filters, the highest priority first, then the oldest.
+
+        Entries that are superseded, expired or not yet valid are left out.
 
         Args:
             type: Only entries of this type.
@@ -152,8 +155,9 @@ class SessionMemory:
         found = found[:most]
         if as_of is None:
             self._counts.add(_ids_by_session(found))
-            self._counts.write_if_due(now)
-        return [_shown(record, priority, access) for priority, access, (_, record, _), _ in found]
+            if self.session_id in self._counts.write_if_due(now):
+                self._keep_quota(wait=False)
+        return [_shown(record, priority, access) for priority, access, (_, record, _, _), _ in found]
 
     def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
         """Return the session's most important entries, the highest priority first."""
@@ -166,7 +170,7 @@ class SessionMemory:
         except EntryNotFoundError:
             return False
         self._counts.forget(self.session_id, memory_id)
-        self._counts.write(wait=True)
+        self._counts.write()
         return True
 
     def link(self, a: str, b: str, rel: str) -> dict[str, Any]:
@@ -183,13 +187,9 @@ class SessionMemory:
             [{'to': '01980f0e-…', 'rel': 'because'}]
         """
         here = self._here()
-        if a in here and b in here:
-            link = {"to": b, "rel": name_of(rel, "rel")}
-            links = [*(other for other in _links(here[a]) if other != link), link]
-            changed = self._session.update(a, links=links)
-        else:
-            changed = self._agent.link(a, b, rel)
-        self._counts.write(wait=True)
+        are_here = a in here and b in here
+        changed = self._session.link(a, b, rel) if are_here else self._agent.link(a, b, rel)
+        self._counts.write()
         return self._as_it_is(changed.line, changed.session)
 
     def related(self, memory_id: str) -> list[dict[str, Any]]:
@@ -219,15 +219,18 @@ class SessionMemory:
         Faded are entries of priority 0.3 or less, unless they are pinned. They are
         no longer found, except with ``as_of``; the archive beside the logs keeps them.
         """
-        self._counts.write(wait=True)
-        now = self._time()
-        saved = self._session.compact(lambda record: is_faded(record, now))
-        info = self._session.info()
-        self._compacted = info.size if info else 0
-        return saved
+        return self._compact(wait=True)
+
+    def _compact(self, *, wait: bool) -> int:
+        self._counts.write()
+        now, more = self._time(), self._counts.of(self.session_id)
+        return self._session.compact(lambda it: is_faded(it, now, more.get(it["id"], 0)), wait=wait)
 
     def close(self) -> None:
-        """Write the access counts and give back all open files. Using the memory again opens them anew."""
+        """Write the access counts and give back all open files. Using the memory again opens them again.
+
+        Counts of a session that another writer keeps locked are left in memory: this never waits.
+        """
         _close(self._counts, self._home)
 
     def __enter__(self) -> Self:
@@ -251,8 +254,10 @@ class SessionMemory:
         """Yield the entries of a session that are wanted, as they are once they are given out."""
         pending: Mapping[str, int] = {} if past else self._counts.of(session)
         for held in self._entries(session, now if past else None):
-            entry_id, record, worth = held
+            entry_id, record, worth, bounded = held
             more = pending.get(entry_id, 0)
+            if bounded and not is_valid(record, now):
+                continue
             if wanted.takes(record, worth, now, more):
                 more += not past
                 yield worth.at(now, more), worth.accesses + more, held, session
@@ -263,7 +268,7 @@ class SessionMemory:
         known, held = self._held.get(session, (None, []))
         if known is records:
             return held
-        held = [(record["id"], record, worth_of(record)) for record in records]
+        held = [(record["id"], record, worth_of(record), is_bounded(record)) for record in records]
         if as_of is None:
             if len(self._held) >= _SESSIONS_HELD:
                 self._held.clear()
@@ -277,13 +282,13 @@ class SessionMemory:
         worth, more = worth_of(record), self._counts.of(session).get(record["id"], 0)
         return _shown(record, worth.at(self._time(), more), worth.accesses + more)
 
-    def _keep_quota(self) -> None:
-        """Compact the log if it is due. The entry just added is safe, whatever comes of that."""
+    def _keep_quota(self, *, wait: bool) -> None:
+        """Compact the log if it is due. What was just written is safe, whatever comes of that."""
         info = self._session.info()
-        if info is None or info.size <= self._quota or info.size < 2 * self._compacted:
+        if info is None or info.size <= self._quota or info.size < 2 * self._session.compacted_size():
             return
         try:
-            self.compact()
+            self.compact() if wait else self._compact(wait=False)
         except KeepstoneError as error:
             logger.warning(
                 "session %r is over its quota and could not be compacted: %s", self.session_id, error
@@ -308,7 +313,7 @@ class _Wanted:
 
 
 def _close(counts: AccessCounts, home: Home) -> None:
-    counts.write(wait=True)
+    counts.write()
     home.close()
 
 
@@ -318,7 +323,7 @@ def _age(seen: _Seen) -> datetime:
 
 def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = {}
-    for _, _, (entry_id, _, _), session in found:
+    for _, _, (entry_id, _, _, _), session in found:
         ids.setdefault(session, []).append(entry_id)
     return ids
 

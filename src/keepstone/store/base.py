@@ -29,6 +29,9 @@ class Candidate:
     """BM25 or cosine, higher is better; comparable within one list."""
 
 
+Change = Callable[[Entry], Record | None]
+"""Takes an entry as it is and returns the line to write, a put or a patch; None to write nothing."""
+
 HNSW_FROM = 50_000
 """From so many vectors on a whole session, or a whole agent, is searched by a graph."""
 
@@ -154,8 +157,15 @@ class Store(Searchable, Protocol):
         Where that changes the text, a vector given with the old one goes too, unless the put brings another.
         """
 
-    def amend(self, agent: str, session: str, record: Record) -> Entry:
-        """Write a put or patch for one live entry and return it; EntryNotFoundError if there is none."""
+    def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+        """Change one live entry by what it says at that moment, and return it as it is then.
+
+        Reading, ``change`` and writing are one atomic step: no other writer comes between. ``change``
+        must not use the store. What it raises ends the call, and nothing is written.
+
+        Raises:
+            EntryNotFoundError: The session has no live entry with this id.
+        """
 
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of these entries, deleted ones included; return how many there were.
@@ -171,11 +181,17 @@ class Store(Searchable, Protocol):
         Without ``wait``, False at once if a writer is at work, and nothing is counted.
         """
 
-    def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
+    def compact(
+        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
+    ) -> int:
         """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
 
         Live entries for which ``aged`` is true, unless they are pinned, are archived too.
+        Without ``wait``, 0 at once if a writer is at work.
         """
+
+    def compacted_size(self, agent: str, session: str) -> int:
+        """Return the session's size after its last compaction; 0 if there was none, or it is not known."""
 
     def clear(self, agent: str, session: str) -> int | None:
         """Remove all entries, archived ones too; return the session's size before, None if it is missing."""

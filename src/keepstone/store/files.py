@@ -5,6 +5,7 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import deepcopy
@@ -13,7 +14,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from keepstone import rewrite
-from keepstone.errors import AgentNotFoundError, EntryNotFoundError, LockTimeoutError, StoreError
+from keepstone.errors import (
+    AgentNotFoundError,
+    EntryNotFoundError,
+    KeepstoneError,
+    LockTimeoutError,
+    StoreError,
+)
 from keepstone.files import AgentFiles
 from keepstone.index import Index, Row, UnavailableError
 from keepstone.layout import Layout
@@ -22,7 +29,7 @@ from keepstone.lock import TIMEOUT
 from keepstone.log import Log, Stat
 from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.store.agent_logs import AgentLogs, entry_of, info_of
-from keepstone.store.base import HNSW_FROM, Candidate, Similar
+from keepstone.store.base import HNSW_FROM, Candidate, Change, Similar
 from keepstone.store.erasing import Eraser
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
@@ -41,6 +48,8 @@ from keepstone.store.writing import (
 from keepstone.vector import Space, Vector
 
 T = TypeVar("T")
+
+logger = logging.getLogger("keepstone.store")
 
 FRESH = 0.5
 """Seconds within which a search sees what a foreign program appended: half of what is promised."""
@@ -144,34 +153,48 @@ class FileStore:
             )
             if not told:
                 logs.asking(lambda index: index.catch_up(session, log))
-            if after.size > rewrite.COMPACT_FROM and self._is_worth_it(logs, session, after.size):
+        except UnavailableError as error:
+            logs.lag(error)
+        else:
+            self._compact_if_due(logs, session, log, after)
+
+    def _compact_if_due(self, logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
+        """Compact a log after a write when it is time. The write has succeeded, whatever comes of this."""
+        if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat):
+            return
+        try:
+            if self._is_worth_it(logs, session, stat.size):
                 self._compact(logs, session, log)
         except UnavailableError as error:
             logs.lag(error)
+        except KeepstoneError as error:
+            logger.warning("session %r of agent %s could not be compacted: %s", session, logs.agent, error)
 
     def _is_worth_it(self, logs: AgentLogs, session: str, size: int) -> bool:
         """Tell whether a log is due for compaction and has something to fold away.
 
         A log of live entries only would be rewritten for nothing, while other writers wait.
         """
-        if not rewrite.is_due(size, logs.asking(lambda index: index.compacted(session))):
+        if not rewrite.is_due(size, abs(logs.asking(lambda index: index.compacted(session)))):
             return False
         if logs.asking(lambda index: index.live_bytes(session)) <= size * rewrite.WORTH_FOLDING:
             return True
         logs.asking(lambda index: index.looked_through(session, size))
         return False
 
-    def amend(self, agent: str, session: str, record: Record) -> Entry:
-        written = Written(record, dump(record))
+    def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
-                raise _no_entry(record["id"], session)
+                raise _no_entry(entry_id, session)
             log = logs.log(session)
             with log.locked():
-                found = Known(logs, log, session).get(record["id"])
+                found = Known(logs, log, session).get(entry_id)
                 if found is None:
-                    raise _no_entry(record["id"], session)
-                written = without_old_vector(found, written)
+                    raise _no_entry(entry_id, session)
+                record = change(entry_of(agent, session, found))
+                if record is None:
+                    return entry_of(agent, session, found)
+                written = without_old_vector(found, Written(record, dump(record)))
                 changed = apply(found, written.record)
                 check_size(changed)  # A compaction will have to write all of it as one line.
                 self._append(logs, session, log, log.create(), [written], new=False)
@@ -186,21 +209,34 @@ class FileStore:
                 with log.locked(TIMEOUT if wait else 0):
                     lines = counted(logs.records(session), increments)
                     if lines:
-                        log.append(lines, sync=False)
+                        _, after = log.append(lines, sync=False)
+                        self._compact_if_due(logs, session, log, after)
             except LockTimeoutError:
                 if wait:
                     raise
                 return False
         return True
 
-    def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
+    def compact(
+        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
+    ) -> int:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
                 return 0
             log = logs.log(session)
-            with log.locked():
-                logs.follow(session, log, log.stat())
-                return self._compact(logs, session, log, aged)
+            try:
+                with log.locked(TIMEOUT if wait else 0):
+                    logs.follow(session, log, log.stat())
+                    return self._compact(logs, session, log, aged)
+            except LockTimeoutError:
+                if wait:
+                    raise
+                return 0
+
+    def compacted_size(self, agent: str, session: str) -> int:
+        with self._using(agent) as logs, suppress(UnavailableError):
+            return max(0, logs.asking(lambda index: index.compacted(session))) if logs else 0
+        return 0
 
     def _compact(
         self, logs: AgentLogs, session: str, log: Log, aged: Callable[[Record], bool] | None = None

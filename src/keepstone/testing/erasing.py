@@ -7,6 +7,7 @@ from keepstone.testing.making import (
     AGENT,
     OTHER,
     Factory,
+    amend,
     ids_of,
     raises,
     record,
@@ -23,7 +24,7 @@ def check_purge(factory: Factory) -> None:
         store.append(
             AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abcd")]
         )
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", tombstone("a"))
         store.compact(AGENT, "s1")
         same(store.purge(AGENT, "s1", ["a", "b", "none"]), 2, "as many as there were")
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["c", "d"], "the others stay")
@@ -33,7 +34,7 @@ def check_purge(factory: Factory) -> None:
         same(search(store, ["cwalnut"]), ["c"], "the others are found")
         raises(
             EntryNotFoundError,
-            lambda: store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "access": 1}),
+            lambda: amend(store, "s1", {"id": "b", "ts": time_at(9), "access": 1}),
         )
 
 
@@ -42,7 +43,7 @@ def check_clear_and_remove(factory: Factory) -> None:
     with factory() as store:
         for session in ("s1", "s2"):
             store.append(AGENT, session, [record("a", "walnut"), record("b", "two")])
-            store.amend(AGENT, session, tombstone("a"))
+            amend(store, session, tombstone("a"))
             store.compact(AGENT, session)
         sizes = {info.id: info.size for info in store.sessions(AGENT)}
         same((store.clear(AGENT, "s1"), store.remove(AGENT, "s2")), (sizes["s1"], True), "what they answer")
@@ -61,7 +62,7 @@ def check_isolation(factory: Factory) -> None:
         for agent in (AGENT, OTHER):
             store.append(agent, "s1", [record("a", f"walnut of {agent}"), record("b", "two")])
             store.files(agent).write("note.md", agent)
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", tombstone("a"))
         store.purge(AGENT, "s1", ["b"])
         store.clear(AGENT, "s1")
         store.files(AGENT).delete("note.md")

@@ -12,6 +12,7 @@ from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,
     Factory,
+    amend,
     ids_of,
     load,
     raises,
@@ -57,7 +58,7 @@ def check_search_follows_changes(factory: Factory) -> None:
     """A replaced text is no longer found, and the entries around it are."""
     with factory() as store:
         store.append(AGENT, "s1", [record(name, f"{name}walnut", minute=at) for at, name in enumerate("abc")])
-        store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "data": {"content": "pecan"}})
+        amend(store, "s1", {"id": "b", "ts": time_at(9), "data": {"content": "pecan"}})
         same(search(store, ["bwalnut"]), [], "the old words are gone")
         same((search(store, ["pecan"]), search(store, ["awalnut"])), (["b"], ["a"]), "the rest is found")
 
@@ -98,7 +99,7 @@ def check_pinned_and_standing(factory: Factory) -> None:
             store.append(AGENT, f"s{at % 2}", [made])
         same(ids_of(store.pinned(AGENT)), ["b", "a"], "what is pinned")
         same(ids_of(store.standing(AGENT, 2)), ["c", "a"], "the newest preferences and decisions")
-        store.amend(AGENT, "s0", tombstone("a"))
+        amend(store, "s0", tombstone("a"))
         same(ids_of(store.standing(AGENT, 2)), ["d", "c"], "one that was deleted stands no more")
 
 
@@ -106,8 +107,8 @@ def check_history(factory: Factory) -> None:
     """Every version of an entry is kept, deletions too, also by a compaction."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
-        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        amend(store, "s1", tombstone("a"))
         for _ in range(2):
             versions = store.history(AGENT, "a", None)
             expected = [("one", False), ("changed", False), ("changed", True)]
@@ -121,8 +122,11 @@ def check_time_travel_and_archive(factory: Factory) -> None:
     """Entries can be read as they were, also after a compaction, and archived ones on request."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
-        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
+        same(store.compacted_size(AGENT, "s1"), 0, "not compacted yet")
         store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        info = store.session(AGENT, "s1")
+        same(store.compacted_size(AGENT, "s1"), info.size if info else None, "the size after the compaction")
         then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
         same([entry.text for entry in then], ["one", "two", "three"], "entries as they were")
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "c"], "the live entries")
@@ -140,8 +144,8 @@ def check_search_in_the_past(factory: Factory) -> None:
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
         store.append(AGENT, "s2", [record("c", "walnut"), record("d", "walnut", minute=5)])
-        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "hazel"}})
-        store.amend(AGENT, "s2", tombstone("c"))
+        amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "hazel"}})
+        amend(store, "s2", tombstone("c"))
         for sessions, expected in ((None, ["a", "c"]), (["s1"], ["a"]), ([], [])):
             past = store.past(AGENT, sessions, START + timedelta(minutes=1))
             keys = [found.key for found in past.search(["walnut"], Scope(AGENT), 9)]
@@ -156,8 +160,8 @@ def check_matching_and_pinned(factory: Factory) -> None:
         store.append(AGENT, "s1", [record("a", "xWALNUTx"), record("b", "pecan"), record("c", "walnut")])
         store.append(AGENT, "s2", [record("d", "pecan", tags=["walnut"], pinned=True)])
         store.append(AGENT, "s2", [record("e", "pecan", minute=-1, pinned=True)])
-        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "pecan"}})
-        store.amend(AGENT, "s1", tombstone("c"))
+        amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "pecan"}})
+        amend(store, "s1", tombstone("c"))
         for _ in range(2):
             found = [("s1", "a"), ("s1", "c"), ("s2", "d")]
             same(store.matching(AGENT, "walnut", None), found, "changed, deleted and live entries")
@@ -187,7 +191,7 @@ def check_backup(factory: Factory) -> None:
     """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
     with factory() as store, TemporaryDirectory() as name:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", tombstone("a"))
         store.files(AGENT).write("note.md", "x")
         told: list[tuple[int, int]] = []
         folder = Path(name, "copy")

@@ -40,6 +40,11 @@ def record(
     return head | {"data": {"content": content} if data is None else data} | keys
 
 
+def amend(store: Store, session: str, record: Record) -> Entry:
+    """Write a put or patch for the live entry with the record's id."""
+    return store.modify(AGENT, session, record["id"], lambda _: record)
+
+
 def tombstone(entry_id: str) -> Record:
     """Return the patch that deletes an entry."""
     return {"id": entry_id, "deleted": True, "ts": time_at(8)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keepstone.model import Record, Scope
 from keepstone.store.base import Store
-from keepstone.testing.making import AGENT, Factory, load, record, same, time_at, tombstone
+from keepstone.testing.making import AGENT, Factory, amend, load, record, same, time_at, tombstone
 from keepstone.vector import Space, encode, unit
 
 _SPACE = "given:2"
@@ -48,9 +48,9 @@ def check_vectors_follow_changes(factory: Factory) -> None:
     """A vector answers for the text it was given with, as long as that is there, also after a rebuild."""
     with factory() as store:
         store.append(AGENT, "s1", [_record(name, [1, at]) for at, name in enumerate("abcd")])
-        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(9), "data": {"content": "changed"}})
-        store.amend(AGENT, "s1", {"id": "b", "ts": time_at(9), "pinned": True})
-        store.amend(AGENT, "s1", tombstone("c"))
+        amend(store, "s1", {"id": "a", "ts": time_at(9), "data": {"content": "changed"}})
+        amend(store, "s1", {"id": "b", "ts": time_at(9), "pinned": True})
+        amend(store, "s1", tombstone("c"))
         store.purge(AGENT, "s1", ["d"])
         store.append(AGENT, "s1", [record("c", "c")])
         for _ in range(2):
@@ -70,7 +70,7 @@ def check_made_vectors(factory: Factory) -> None:
         same(load(store, AGENT, pending), ["a", "b", "c"], "those with text and no vector")
         late = [(entry, unit([0, 1])) for entry in store.load(AGENT, pending).values()]
         store.purge(AGENT, "s1", ["b"])
-        store.amend(AGENT, "s1", {"id": "c", "ts": time_at(9), "data": {"content": "changed"}})
+        amend(store, "s1", {"id": "c", "ts": time_at(9), "data": {"content": "changed"}})
         store.keep_vectors(AGENT, _SPACE, late)
         same(sorted(store.vectors(AGENT, "s1", _SPACE, list("abce"))), ["a", "e"], "kept, or given")
         same(load(store, AGENT, store.pending(_SPACE, scope)), ["c"], "still to be made")
@@ -101,7 +101,7 @@ def check_drop_and_counts(factory: Factory) -> None:
         store.append(AGENT, "s1", [_record(name, [1, 0]) for name in "abc"])
         store.append(AGENT, "s2", [record("d", "other")])
         store.create(AGENT, "s3")
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", tombstone("a"))
         same(store.entry_counts(AGENT), {"s1": 2, "s2": 1}, "live entries of sessions that have any")
         same(store.drop(AGENT, "s1", time_at(5)), 2, "as many as there were")
         same(store.drop(AGENT, "none", time_at(5)), 0, "none of a missing session")

@@ -11,8 +11,20 @@ from keepstone.errors import (
     InvalidAgentIdError,
     InvalidSessionIdError,
 )
+from keepstone.model import Entry, Record
 from keepstone.store.base import Store
-from keepstone.testing.making import AGENT, Factory, ids_of, raises, record, same, search, time_at, tombstone
+from keepstone.testing.making import (
+    AGENT,
+    Factory,
+    amend,
+    ids_of,
+    raises,
+    record,
+    same,
+    search,
+    time_at,
+    tombstone,
+)
 
 
 def check_append_and_entries(factory: Factory) -> None:
@@ -50,7 +62,7 @@ def check_append_of_a_known_id(factory: Factory) -> None:
         store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
         again = store.append(AGENT, "s1", [record("a", "one", minute=9)])
         same(again[0].as_dict(), record("a", "one"), "the entry as it is comes back")
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", tombstone("a"))
         store.append(AGENT, "s1", [record("a", "anew", minute=9)])
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "a"], "a deleted id makes a new entry")
 
@@ -59,17 +71,17 @@ def check_puts_and_patches(factory: Factory) -> None:
     """A put replaces the payload and keeps place and time; a patch sets reserved keys, None removes one."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one", tags=["x"]), record("b", "two")])
-        put = store.amend(AGENT, "s1", {"id": "a", "ts": time_at(5), "data": {"content": "changed"}})
+        put = amend(store, "s1", {"id": "a", "ts": time_at(5), "data": {"content": "changed"}})
         expected = record("a", "changed", tags=["x"])
         same(put.as_dict(), expected, "a put keeps time, type and reserved keys")
-        store.amend(AGENT, "s1", {"id": "a", "ts": time_at(6), "pinned": True, "tags": None})
+        amend(store, "s1", {"id": "a", "ts": time_at(6), "pinned": True, "tags": None})
         expected = record("a", "changed", pinned=True)
         found = store.entries(AGENT, "s1", None, None)
         same([entry.as_dict() for entry in found], [expected, record("b", "two")], "a patch sets and removes")
         same(store.find(AGENT, "a", None), found[:1], "find sees puts and patches")
         raises(
             EntryNotFoundError,
-            lambda: store.amend(AGENT, "s1", {"id": "none", "ts": time_at(7), "pinned": True}),
+            lambda: amend(store, "s1", {"id": "none", "ts": time_at(7), "pinned": True}),
         )
 
 
@@ -84,17 +96,48 @@ def check_put_makes_or_replaces(factory: Factory) -> None:
         )
 
 
+def check_modify(factory: Factory) -> None:
+    """A change is made of the entry as it is: of changes at the same time none undoes another."""
+    together = threading.Barrier(4)
+
+    def work(store: Store, name: str) -> None:
+        together.wait(30)
+        for at in range(10):
+            store.modify(AGENT, "s1", "a", lambda entry, at=at: _tagged(entry, f"{name}{at}"))  # type: ignore[misc]
+
+    def fail(_: Entry) -> Record:
+        raise ZeroDivisionError
+
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "one", tags=["first"])])
+        same(store.modify(AGENT, "s1", "a", lambda _: None).tags, ("first",), "None changes nothing")
+        raises(ZeroDivisionError, lambda: store.modify(AGENT, "s1", "a", fail))
+        raises(EntryNotFoundError, lambda: store.modify(AGENT, "s1", "none", fail))
+        same(len(store.history(AGENT, "a", None)), 1, "nothing was written")
+        threads = [threading.Thread(target=work, args=(store, name)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        expected = {"first", *(f"{name}{at}" for name in "abcd" for at in range(10))}
+        same(set(store.find(AGENT, "a", "s1")[0].tags), expected, "every change of every thread")
+
+
+def _tagged(entry: Entry, tag: str) -> Record:
+    return {"id": entry.id, "ts": time_at(1), "tags": [*entry.tags, tag]}
+
+
 def check_delete(factory: Factory) -> None:
     """A deleted entry is not given out, not found, and not brought back by a patch."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut"), record("b", "two")])
-        store.amend(AGENT, "s1", tombstone("a"))
+        amend(store, "s1", tombstone("a"))
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "entries without the deleted one")
         same(store.find(AGENT, "a", None), [], "find without the deleted one")
         same(search(store, ["walnut"]), [], "search without the deleted one")
         raises(
             EntryNotFoundError,
-            lambda: store.amend(AGENT, "s1", {"id": "a", "ts": time_at(3), "deleted": False}),
+            lambda: amend(store, "s1", {"id": "a", "ts": time_at(3), "deleted": False}),
         )
 
 

@@ -283,7 +283,7 @@ class ChatApp(App[str]):
         self.run_worker(self.action_leave())
 
     def _continue(self, agent: Agent, session: Session | None) -> bool:
-        """Go on with another agent or session; the one before leaves nothing if nothing was said."""
+        """Go on with another agent or session."""
         if session is None or session.id != self.conversation.session.id:
             self.conversation.close()
         self.begin(Conversation(agent, self._notes, self._choice.model, session))

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from keepstone.agent import Agent
+from keepstone.arguments import new_id
 from keepstone.session import Session
 from keepstone.shown import counted, one_line
 from keepstone.tui import wording
@@ -59,7 +60,7 @@ class Sessions(Listing[str, Session | None]):
 
     def action_new(self) -> None:
         """Begin a new session."""
-        self.attempt(lambda: self._leave_for(self._agent.new_session()))
+        self._leave_for(self._new())
 
     def action_clear(self) -> None:
         """Empty the highlighted session, after a question."""
@@ -83,6 +84,10 @@ class Sessions(Listing[str, Session | None]):
         words = question.format(one_line(session.id), count)
         when_sure(self.app, words, yes, lambda: self.attempt(lambda: self.reload(act(session))))
 
+    def _new(self) -> Session:
+        """Return a new session, which its first message makes."""
+        return self._agent.session(new_id())
+
     def _leave_for(self, session: Session) -> None:
         self.dismiss(session)
 
@@ -95,5 +100,5 @@ class Sessions(Listing[str, Session | None]):
     def _delete(self, session: Session) -> str:
         session.remove()
         if session.id == self._current.id:
-            self._changed = self._current = self._agent.new_session()
+            self._changed = self._current = self._new()
         return f"Deleted {session.id}."
