@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import traceback
 from collections.abc import Callable
 
 from keepstone.errors import KeepstoneError
@@ -18,12 +19,13 @@ _ENDING_SECONDS = 10.0
 class Background:
     """Calls ``work`` with each agent that it is told of, again and again as long as that returns True.
 
-    What ``work`` raises of ours ends the work on that agent until it is told of it again.
+    What ``work`` raises ends the work on that agent until it is told of it again.
     After a fork the child begins with nothing to do.
     """
 
     def __init__(self, work: Callable[[str], bool]) -> None:
         self._work = work
+        self._reported: set[tuple[str, int]] = set()
         self.reset()
         reset_in_child(self)
 
@@ -68,3 +70,17 @@ class Background:
                     pass
             except KeepstoneError as error:
                 logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
+            except Exception as error:  # noqa: BLE001  One agent's failure must not end the work on others.
+                self._report(agent, error)
+
+    def _report(self, agent: str, error: Exception) -> None:
+        """Log an unexpected error, with its traceback the first time that it is raised at its place.
+
+        The error's text is left out: it may quote an entry.
+        """
+        frames = traceback.extract_tb(error.__traceback__)
+        place = (frames[-1].filename, frames[-1].lineno or 0)
+        logger.error("work on agent %s failed: %s", agent, type(error).__name__)
+        if place not in self._reported:
+            self._reported.add(place)
+            logger.error("traceback of %s:\n%s", type(error).__name__, "".join(traceback.format_list(frames)))
