@@ -214,6 +214,7 @@ def test_a_model_may_be_named_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> 
         ("http://host/v1", "names no model: add"),
         ("http:///v1?model=m", "an embedder's address is"),
         ("http://user:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
+        ("http://:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
         ("http://host/v1?model=m&key=secret", "a key goes into KEEPSTONE_EMBED_KEY"),
         ("http://host/v1?model=m&dim=0", "dim must be a positive whole number"),
         ("http://host/v1?model=m&dim=-3", "dim must be a positive whole number"),
