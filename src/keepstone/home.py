@@ -43,7 +43,8 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
             static, else none); or ``"none"``, a name such as ``"minilm"``, ``"static"``,
             ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``,
             ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from texts
-            to vectors. Nothing is loaded before the first recall.
+            to vectors (a lambda, bound method or partial needs an attribute ``id``). Nothing is loaded
+            before the first recall.
         durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves
             that to the system, which is faster and loses the last writes when the power fails.
         reranker: Scores the best hits of each recall anew: a function of the query and the list of their
