@@ -18,6 +18,7 @@ from keepstone.vector import Space
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
+    from keepstone.embed.maker import Maker
 
 AUTO, NONE = "auto", "none"
 UNWANTED = "no embedder was wanted"
@@ -99,6 +100,9 @@ class Meaning:
             wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
         self._store = store
         self.turns = Turns()
+        self.refused: dict[tuple[str, int], None] = {}
+        """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
+        self._maker: Maker | None = None
         self.wake = wake
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
         self._named: Choice | None = None
@@ -124,6 +128,15 @@ class Meaning:
         if self._chosen is None or self._chosen[0] != recorded:
             self._chosen = (recorded, best() if recorded is None else _recorded(recorded))
         return self._chosen[1]
+
+    def maker(self, embedder: Embedder) -> Maker:
+        """Return what makes vectors with an embedder, and remembers how that went."""
+        from keepstone.embed.maker import Maker
+
+        if self._maker is None or self._maker.embedder is not embedder:
+            self._maker = Maker(embedder)
+            self.refused = {}
+        return self._maker
 
     def space(self) -> Space | None:
         """Return the space that is settled: the named embedder's, or the recorded one; else None.
