@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-import traceback
 from collections.abc import Callable
 
 from keepstone.errors import KeepstoneError
 from keepstone.forking import reset_in_child
+from keepstone.shown import frames_of
 
 logger = logging.getLogger("keepstone.background")
 
@@ -25,7 +25,7 @@ class Background:
 
     def __init__(self, work: Callable[[str], bool]) -> None:
         self._work = work
-        self._reported: set[tuple[str, int]] = set()
+        self._reported: set[str] = set()
         self.reset()
         reset_in_child(self)
 
@@ -78,9 +78,8 @@ class Background:
 
         The error's text is left out: it may quote an entry.
         """
-        frames = traceback.extract_tb(error.__traceback__)
-        place = (frames[-1].filename, frames[-1].lineno or 0)
-        logger.error("work on agent %s failed: %s", agent, type(error).__name__)
-        if place not in self._reported:
-            self._reported.add(place)
-            logger.error("traceback of %s:\n%s", type(error).__name__, "".join(traceback.format_list(frames)))
+        frames = frames_of(error)
+        known = frames in self._reported
+        self._reported.add(frames)
+        where = "" if known else f" at\n{frames}"
+        logger.error("work on agent %s failed: %s%s", agent, type(error).__name__, where)

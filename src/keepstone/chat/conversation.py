@@ -21,6 +21,7 @@ from keepstone.errors import KeepstoneError, SecretError
 from keepstone.model import Entry
 from keepstone.notes import Notes
 from keepstone.session import Session
+from keepstone.shown import frames_of
 
 logger = logging.getLogger("keepstone.chat")
 
@@ -127,6 +128,11 @@ class Conversation:
         if self._pieces is not None:
             self._pieces.stop()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the answer that was coming last was given up."""
+        return self._stopped
+
     def turns(self, limit: int = _TURNS) -> list[Entry]:
         """Return the last turns of the session, oldest first, whatever other messages are among them."""
         most = limit
@@ -208,7 +214,7 @@ class Conversation:
             raise
         except Exception as error:
             # A model is other people's code; its error may hold a key, so only its type is told.
-            logger.error("the model raised %s", type(error).__name__)  # noqa: TRY400
+            logger.error("the model raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
             raise ModelError(
                 f"{self.model.name} failed ({type(error).__name__}). Your message is kept: /retry asks again."
             ) from error

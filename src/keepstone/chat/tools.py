@@ -12,6 +12,7 @@ from keepstone.agent import Agent
 from keepstone.errors import AccessDeniedError, KeepstoneError
 from keepstone.notes import PROJECT, USER, Notes, SaveResult
 from keepstone.session import Session
+from keepstone.shown import frames_of
 
 logger = logging.getLogger("keepstone.chat")
 
@@ -122,7 +123,7 @@ class MemoryTools:
         except (KeepstoneError, ValueError, TypeError) as error:
             return _refused(f"{type(error).__name__}: {error}"[:_LONGEST])
         except Exception as error:  # noqa: BLE001  An embedder or reranker may raise anything.
-            logger.error("the tool %s raised %s", name, type(error).__name__)  # noqa: TRY400  It may quote an entry.
+            logger.error("a tool raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
             return _refused(f"the tool failed ({type(error).__name__}); answer without it")
         return _json({"ok": True, **answer})
 

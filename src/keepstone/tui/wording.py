@@ -7,7 +7,7 @@ from keepstone.chat.exchange import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionInfo
-from keepstone.notes import MemoryEntry, SaveResult
+from keepstone.notes import PROJECT, MemoryEntry, SaveResult
 from keepstone.shown import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -47,6 +47,16 @@ def saved(result: SaveResult) -> str:
         return f"Not saved, it is there already: {where} says “{one_line(clipped(entry.content, _SHORT))}”"
     also = f". The {twin.type} notes say the same: {_place(twin)}" if twin else ""
     return f"Saved as a {entry.type} note: {where}{also}"
+
+
+SAVE_IT = ("Yes, save it", "No, do not save it")
+"""The answers to ``proposed``."""
+
+
+def proposed(text: str, kind: str) -> str:
+    """Return the question whether a note of the model's is saved, with its whole text."""
+    whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
+    return f"The model wants to save a note for {whose}. Every later request follows it:\n\n{harmless(text)}"
 
 
 def note(entry: MemoryEntry) -> str:
