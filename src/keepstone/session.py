@@ -217,6 +217,7 @@ class Session:
         if self._shared.guard is not None:
             records = self._shared.guard(self.id, records)
         self._shared.meaning.claim()
+        self._shared.meaning.owe(self.agent)
         if any(record.get("embedding") for record in records):
             Vectors(self._store, self.agent, self._shared.meaning).settle(records)
         return records

@@ -103,6 +103,7 @@ class Meaning:
         self.refused: dict[tuple[str, int], None] = {}
         """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
         self._maker: Maker | None = None
+        self._owed: dict[str, None] = {}
         self.wake = wake
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
         self._named: Choice | None = None
@@ -155,6 +156,22 @@ class Meaning:
             embedder = self.choice().embedder
             return None if embedder is None else Space(recorded.id, embedder.dim)
         return recorded
+
+    def owe(self, agent: str) -> None:
+        """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
+        self._owed[agent] = None
+
+    def owed(self) -> list[str]:
+        """Return the agents that a server is to make vectors for before the home closes, each once."""
+        agents, self._owed = list(self._owed), {}
+        return agents if agents and self._may_be_remote() and self.choice().remote else []
+
+    def _may_be_remote(self) -> bool:
+        """Tell whether the embedder can be one that asks a server, without loading any."""
+        if self._named is not None:
+            return self._named.remote
+        recorded = self._store.home_space()
+        return recorded is not None and recorded.id.startswith(("openai:", "http://", "https://"))
 
     def claim(self) -> None:
         """Record the named embedder, when the home is first written to. It is not asked anything."""

@@ -260,7 +260,31 @@ class Vectors:
 
     def wake(self) -> None:
         """Let the background make what is missing: vectors, or files that make comparing them quicker."""
+        self._meaning.owe(self._agent)
         self._meaning.wake(self._agent)
+
+    def catch_up(self, seconds: float) -> None:
+        """Let a server make the vectors of the newest entries that have none: of up to 64, in some seconds.
+
+        Raises:
+            KeepstoneError: The server failed or took too long, or the index cannot be used now.
+        """
+        from keepstone.embed.patience import ask_within
+
+        until = time.monotonic() + seconds
+        server = self._meaning.choice().embedder
+        keys = [] if server is None else self._store.pending(server.id, Scope(self._agent))[-AT_ONCE:]
+        if server is None or not keys:
+            return
+        ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
+        with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+            if not mine or self.embedder() is not server:
+                return
+            maker = self._meaning.maker(server)
+            entries = self._store.load(self._agent, keys).values()
+            texts = [entry.text for entry in entries]
+            made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
+            self._keep(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
 
     def pending(self, scope: Scope) -> list[int]:
         """Return the keys of the entries in scope whose vectors are still to be made, the oldest first."""

@@ -87,6 +87,9 @@ def hits(found: Hits) -> str:
     how = "by words only" if found.lexical_only else f"by words and by meaning ({found.embedder})"
     reason = f": {one_line(found.reason)}" if found.reason else ""
     end = [f"Searched {how}{reason}, in {found.took_ms:.1f} ms."]
+    end += (
+        [f"{counted(found.pending, 'entry')} without a vector yet, found by words."] if found.pending else []
+    )
     end += ["The index is behind the logs, hits may be missing: keepstone doctor"] if found.stale else []
     return "\n\n".join([*(shown or ["Nothing found."]), *end])
 
