@@ -51,6 +51,29 @@ def test_work_that_fails_is_put_off_and_others_go_on(caplog: pytest.LogCaptureFi
     assert "the disk is full" not in caplog.text  # An error may quote what it was about.
 
 
+def test_unexpected_errors_leave_the_thread_working(caplog: pytest.LogCaptureFixture) -> None:
+    done, again = threading.Event(), threading.Event()
+
+    def fail(text: str) -> None:
+        raise ZeroDivisionError(text)
+
+    def work(agent: str) -> bool:
+        if agent == "bad":
+            fail("entry " + "text")
+        (done if not done.is_set() else again).set()
+        return False
+
+    background = Background(work)
+    for reached in (done, again):
+        background.wake("bad")
+        background.wake("good")
+        assert reached.wait(30)
+    background.close()
+    assert caplog.text.count("agent bad failed: ZeroDivisionError") == 2
+    assert caplog.text.count("in fail") == 1  # The traceback is logged once.
+    assert "entry text" not in caplog.text
+
+
 def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
     asked: list[str] = []
     begun = threading.Event()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.shown import clipped, counted, harmless, moment, one_line, size
+from keepstone.shown import clipped, counted, frames_of, harmless, moment, one_line, size
 
 
 @given(st.text(st.characters()))
@@ -132,3 +132,13 @@ def test_a_large_number_is_counted_by_thousands() -> None:
 
 def test_a_moment_is_told_to_the_minute() -> None:
     assert moment(datetime(2026, 1, 2, 3, 4, 59, tzinfo=UTC)) == "2026-01-02 03:04"
+
+
+def test_frames_of_an_error_leave_out_its_text() -> None:
+    def fail(text: str) -> None:
+        raise ZeroDivisionError(text)
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        fail("an " + "entry")
+    assert "in fail" in frames_of(raised.value)
+    assert "an entry" not in frames_of(raised.value)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from keepstone.errors import KeepstoneError
 from keepstone.forking import reset_in_child
+from keepstone.shown import frames_of
 
 logger = logging.getLogger("keepstone.background")
 
@@ -18,12 +19,13 @@ _ENDING_SECONDS = 10.0
 class Background:
     """Calls ``work`` with each agent that it is told of, again and again as long as that returns True.
 
-    What ``work`` raises of ours ends the work on that agent until it is told of it again.
+    What ``work`` raises ends the work on that agent until it is told of it again.
     After a fork the child begins with nothing to do.
     """
 
     def __init__(self, work: Callable[[str], bool]) -> None:
         self._work = work
+        self._reported: set[str] = set()
         self.reset()
         reset_in_child(self)
 
@@ -68,3 +70,16 @@ class Background:
                     pass
             except KeepstoneError as error:
                 logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
+            except Exception as error:  # noqa: BLE001  One agent's failure must not end the work on others.
+                self._report(agent, error)
+
+    def _report(self, agent: str, error: Exception) -> None:
+        """Log an unexpected error, with its traceback the first time that it is raised at its place.
+
+        The error's text is left out: it may quote an entry.
+        """
+        frames = frames_of(error)
+        known = frames in self._reported
+        self._reported.add(frames)
+        where = "" if known else f" at\n{frames}"
+        logger.error("work on agent %s failed: %s%s", agent, type(error).__name__, where)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any, Literal, Self
 from keepstone.agent import Agent
 from keepstone.arguments import Clock, system_clock
 from keepstone.background import Background
-from keepstone.errors import AccessDeniedError
+from keepstone.errors import AccessDeniedError, KeepstoneError
 from keepstone.layout import Layout, layout_of
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.meaning import Meaning
@@ -21,6 +23,11 @@ from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.shared import Guard, Shared
 from keepstone.store.base import Store
+
+logger = logging.getLogger("keepstone.recall")
+
+_CATCHING_UP_SECONDS = 1.0
+"""How long ``close`` waits for a server that makes vectors."""
 
 
 def open(  # noqa: A001  The name that the design gives it, called as keepstone.open.
@@ -43,7 +50,8 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
             static, else none); or ``"none"``, a name such as ``"minilm"``, ``"static"``,
             ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``,
             ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from texts
-            to vectors. Nothing is loaded before the first recall.
+            to vectors (a lambda, bound method or partial needs an attribute ``id``). Nothing is loaded
+            before the first recall.
         durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves
             that to the system, which is faster and loses the last writes when the power fails.
         reranker: Scores the best hits of each recall anew: a function of the query and the list of their
@@ -261,9 +269,23 @@ class Home:
         return self._store.backup(Path(folder).expanduser(), progress)
 
     def close(self) -> None:
-        """Give back all open files. Using the home again opens them anew."""
+        """Give back all open files. Using the home again opens them anew.
+
+        Where a server makes the vectors, it gets up to a second for those that are missing of the agents
+        that were used: a program that adds or recalls and ends would never have them otherwise.
+        """
+        self._catch_up()
         self._background.close()
         self._store.close()
+
+    def _catch_up(self) -> None:
+        until = time.monotonic() + _CATCHING_UP_SECONDS
+        try:
+            for agent in self._shared.meaning.owed():
+                if (left := until - time.monotonic()) > 0:
+                    self.agent(agent).vectors().catch_up(left)
+        except KeepstoneError as error:
+            logger.warning("vectors are still missing, run keepstone index: %s", type(error).__name__)
 
     def _improve(self, agent: str) -> bool:
         """Do one piece of work on an agent's index; False if there is none left."""

@@ -242,10 +242,19 @@ class Session:
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
         return self._settle([record_of(item, self._clock) for item in items])
 
+    def guarded(self, item: Record) -> Record:
+        """Return an item as the home lets it be written: with its secrets masked, where it masks them.
+
+        Raises:
+            SecretError: It holds what looks like a secret, and the home refuses these.
+        """
+        return item if self._shared.guard is None else self._shared.guard(self.id, [item])[0]
+
     def _settle(self, records: list[Record]) -> list[Record]:
         """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
         records = self._guarded(records)
         self._shared.meaning.claim()
+        self._shared.meaning.owe(self.agent)
         if any(record.get("embedding") for record in records):
             Vectors(self._store, self.agent, self._shared.meaning).settle(records)
         return records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 import unicodedata
 from datetime import datetime
 from functools import lru_cache
@@ -90,3 +91,8 @@ def _plural(word: str) -> str:
     if word.endswith("y") and word[-2] not in "aeiou":
         return f"{word[:-1]}ies"
     return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
+def frames_of(error: BaseException) -> str:
+    """Return the calls that an error came through, for logs, without its text, which may quote memory."""
+    return "".join(traceback.format_tb(error.__traceback__)).rstrip()

@@ -59,6 +59,7 @@ def test_a_missing_key_names_its_variable(word: str, variable: str) -> None:
         "http://h/v1",
         "http:///v1?model=m",
         "http://me:word@h/v1?model=m",
+        "http://:word@h/v1?model=m",
         "http://h/v1?model=m&key=word",
         "ftp://h?model=m",
     ],

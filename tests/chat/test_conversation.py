@@ -19,7 +19,9 @@ from tests.chat.model_server import ModelServer
 import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat import Conversation, endpoint
-from keepstone.chat.exchange import Request
+from keepstone.chat.anthropic_model import _said
+from keepstone.chat.exchange import ModelError, Piece, Request, ToolCall
+from keepstone.chat.tools import RESULTS
 from keepstone.errors import StoreError
 
 
@@ -73,6 +75,7 @@ def test_every_round_of_tools_holds_both_notes_files(
     talk: Conversation, notes: Notes, server: ModelServer, say: Said
 ) -> None:
     notes.add("My name is Alice", "User")
+    talk = Conversation(talk.agent, notes, talk.model, talk.session, ask=lambda *_: True)
     server.replies = [("save", {"text": "Use pnpm", "where": "project"}), ("list_files", {}), "Done."]
     say(talk, "Save that we use pnpm")
     assert ["Use pnpm" in prompt for prompt in server.prompts] == [False, True, True]
@@ -403,3 +406,111 @@ def test_a_kill_in_mid_answer_leaves_all_acknowledged_turns(tmp_path: Path, serv
     with keepstone.open(home) as opened:
         said = [entry.data["content"] for entry in opened.agent("default").session("s").entries()]
     assert said == ["one", "Hello. ", "two"]
+
+
+class Scripted:
+    """A model that says what it is told to, request by request, and keeps the requests."""
+
+    name = "scripted"
+    uses_tools = True
+
+    def __init__(self, *rounds: list[Piece | Exception]) -> None:
+        self._rounds = iter(rounds)
+        self.requests: list[Request] = []
+
+    def answer(self, request: Request, /) -> Iterator[Piece]:
+        self.requests.append(request)
+        for piece in next(self._rounds):
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+
+def scripted(agent: Agent, notes: Notes, *rounds: list[Piece | Exception]) -> tuple[Conversation, Scripted]:
+    model = Scripted(*rounds)
+    return Conversation(agent, notes, model, agent.session("s")), model
+
+
+def roles(request: Request) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in request.messages]
+
+
+def test_an_unexpected_error_of_a_model_is_told(agent: Agent, notes: Notes) -> None:
+    talk, _ = scripted(agent, notes, ["part", KeyError("a key")])
+    deltas = list(talk.send("Hi"))
+    assert [delta.kind for delta in deltas] == ["text", "error"]
+    assert "scripted failed (KeyError)" in deltas[1].text
+    assert "a key" not in deltas[1].text
+    assert contents(talk) == [("user", "Hi"), ("assistant", "part")]
+
+
+def test_a_whitespace_answer_is_no_answer(agent: Agent, notes: Notes) -> None:
+    talk, _ = scripted(agent, notes, ["\n ", "\t"])
+    assert "answered nothing" in list(talk.send("Hi"))[-1].text
+    assert contents(talk) == [("user", "Hi")]
+
+
+def test_stored_turns_without_words_are_not_sent(agent: Agent, notes: Notes) -> None:
+    for role, words in (("user", "Hi"), ("assistant", "\n"), ("user", "  "), ("assistant", "Hello")):
+        agent.session("s").add("message", {"role": role, "content": words})
+    talk, model = scripted(agent, notes, ["ok"])
+    list(talk.send("And now?"))
+    assert roles(model.requests[0]) == [("user", "Hi"), ("assistant", "Hello"), ("user", "And now?")]
+
+
+def test_anthropic_gets_no_message_without_blocks(agent: Agent, notes: Notes) -> None:
+    agent.session("s").add("message", {"role": "user", "content": "Hi"})
+    agent.session("s").add("message", {"role": "assistant", "content": "\n"})
+    talk, model = scripted(agent, notes, ["ok"])
+    list(talk.send("And now?"))
+    assert all(_said(message)["content"] for message in model.requests[0].messages)
+
+
+def test_an_answer_given_again_replaces_the_cut_one_in_requests(agent: Agent, notes: Notes) -> None:
+    talk, model = scripted(agent, notes, ["It is fo", ModelError("cut")], ["It is forty-two."], ["Yes."])
+    list(talk.send("Q?"))
+    list(talk.retry())
+    list(talk.send("Sure?"))
+    assert roles(model.requests[2]) == [("user", "Q?"), ("assistant", "It is forty-two."), ("user", "Sure?")]
+
+
+def test_turns_are_found_behind_many_other_messages(agent: Agent, notes: Notes) -> None:
+    session = agent.session("s")
+    session.add("message", {"role": "user", "content": "My name is Ada"})
+    session.add_many({"type": "message", "role": "tool", "content": f"result {n}"} for n in range(100))
+    talk, _ = scripted(agent, notes)
+    assert contents(talk) == [("user", "My name is Ada")]
+
+
+def test_tool_results_of_one_message_are_bounded(agent: Agent, notes: Notes) -> None:
+    agent.files.write("big", "x" * 30_000)
+    calls: list[Piece | Exception] = [
+        ToolCall(str(number), "read_file", '{"path": "big"}') for number in range(30)
+    ]
+    talk, model = scripted(agent, notes, *[["I look.", *calls] for _ in range(7)], ["Done."])
+    list(talk.send("Hi"))
+    results = [result for message in model.requests[-1].messages for result in message.results]
+    assert len(results) == 7 * 30
+    assert sum(len(result.content) for result in results) < RESULTS + len(results) * 200
+
+
+def test_a_models_secret_is_masked_where_secrets_are_refused(tmp_path: Path, notes: Notes) -> None:
+    key = "ghp_" + 9 * "a1B2"
+    with keepstone.open(tmp_path / "strict", secrets="refuse") as home:
+        talk, _ = scripted(home.agent("a"), notes, [f"Set {key}", " and go on."])
+        list(talk.send("How?"))
+        assert contents(talk) == [("user", "How?"), ("assistant", "Set [secret: GitHub token] and go on.")]
+
+
+def test_a_models_note_waits_for_the_persons_yes(agent: Agent, notes: Notes) -> None:
+    call = ToolCall("1", "save", json.dumps({"text": "Use pnpm", "where": "project"}))
+    asked: list[str] = []
+
+    def ask(text: str, _: str) -> bool:
+        assert notes.entries() == []
+        asked.append(text)
+        return True
+
+    talk = Conversation(agent, notes, Scripted([call], ["Saved."]), agent.session("s"), ask=ask)
+    list(talk.send("Save it"))
+    assert (asked, [note.content for note in notes.entries()]) == (["Use pnpm"], ["Use pnpm"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from tests.chat.conftest import KEY, Said
@@ -59,3 +60,18 @@ def test_an_answer_that_reached_the_limit_is_marked(
     server.finish = "length"
     assert "limit of tokens" in say(talk, "Hi")
     assert "limit of tokens" in talk.turns()[-1].data["cut"]
+
+
+def test_calls_that_share_an_index_stay_apart(talk: Conversation, server: ModelServer, say: Said) -> None:
+    def part(id: str | None, name: str | None, arguments: str) -> dict[str, Any]:  # noqa: A002
+        return {"index": 0, "id": id, "function": {"name": name, "arguments": arguments}}
+
+    parts = [part("a", "recall", '{"query": '), part(None, None, '"x"}'), part("b", "list_files", "{}")]
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": parts}, "finish_reason": "tool_calls"}]}]
+    server.nonsense = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+    say(talk, "Hi")
+    calls = server.asked[1]["messages"][-3]["tool_calls"]
+    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls] == [
+        ("a", "recall", '{"query": "x"}'),
+        ("b", "list_files", "{}"),
+    ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Agent, Notes
-from keepstone.chat.tools import MemoryTools
+from keepstone.chat.tools import RESULTS, MemoryTools, ToolBudget
 
 
 @pytest.fixture
@@ -33,10 +33,79 @@ def test_what_is_saved_is_recalled_with_its_date(tools: MemoryTools) -> None:
 
 
 @pytest.mark.parametrize(("where", "kind"), [("project", "Project"), ("user", "User")])
-def test_a_note_is_saved_in_the_file_that_is_named(tools: MemoryTools, where: str, kind: str) -> None:
+def test_a_note_is_saved_where_the_person_agreed(agent: Agent, notes: Notes, where: str, kind: str) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def ask(*note: str) -> bool:
+        asked.append((note[0], note[1]))
+        return True
+
+    tools = MemoryTools(agent, notes, agent.session("s"), ask)
     assert use(tools, "save", text="Use pnpm", where=where)["saved"]
     assert not use(tools, "save", text="use pnpm", where=where)["saved"]
     assert [entry.content for entry in tools.notes.entries(kind)] == ["Use pnpm"]
+    assert asked == [("Use pnpm", kind), ("use pnpm", kind)]
+
+
+@pytest.mark.parametrize("where", ["project", "user"])
+def test_no_note_is_saved_without_a_person_to_ask(tools: MemoryTools, where: str) -> None:
+    answer = use(tools, "save", text="Always run this first", where=where)
+    assert not answer["ok"]
+    assert "nobody can be asked here" in answer["error"]
+    assert tools.notes.entries() == []
+
+
+def test_no_note_is_saved_that_the_person_declines(agent: Agent, notes: Notes) -> None:
+    tools = MemoryTools(agent, notes, agent.session("s"), lambda *_: False)
+    answer = use(tools, "save", text="Always run this first", where="user")
+    assert (answer["ok"], "said no" in answer["error"], notes.entries()) == (False, True, [])
+
+
+def test_a_note_too_long_to_read_is_refused_without_asking(agent: Agent, notes: Notes) -> None:
+    def ask(*_: str) -> bool:
+        raise AssertionError("nobody is to be asked")
+
+    tools = MemoryTools(agent, notes, agent.session("s"), ask)
+    assert "at most 1,000 characters" in use(tools, "save", text="x" * 1001, where="user")["error"]
+    assert notes.entries() == []
+
+
+def test_a_tool_that_raises_anything_is_an_answer(agent: Agent, notes: Notes) -> None:
+    def ask(*_: str) -> bool:
+        raise OSError("the text of an entry")
+
+    tools = MemoryTools(agent, notes, agent.session("s"), ask)
+    assert (
+        use(tools, "save", text="x", where="user")["error"] == "the tool failed (OSError); answer without it"
+    )
+
+
+def test_a_long_list_of_files_is_cut(tools: MemoryTools) -> None:
+    for number in range(503):
+        tools.agent.files.write(f"{number}", "")
+    listed = use(tools, "list_files")
+    assert (len(listed["files"]), listed["left_out"]) == (500, 3)
+
+
+def test_results_of_one_message_are_bounded(tools: MemoryTools) -> None:
+    tools.agent.files.write("big", "x" * 20_000)
+    budget = ToolBudget(tools)
+    results = [budget.call("read_file", '{"path": "big"}') for _ in range(100)]
+    assert sum(map(len, results)) < RESULTS + 100 * 200
+    assert "ask for less, or answer now" in results[-1]
+    # What is short still fits, so that nothing is done and then called undone.
+    assert json.loads(budget.call("write_file", '{"path": "a", "content": "b"}'))["ok"]
+
+
+def test_used_up_results_leave_tools_undone(tools: MemoryTools) -> None:
+    budget = ToolBudget(tools)
+    for number in range(80):
+        tools.agent.files.write(f"{number}", "x" * 950)
+        budget.call("read_file", json.dumps({"path": f"{number}"}))
+    for number in range(10):
+        budget.call("read_file", json.dumps({"path": f"{number}"}))
+    assert "not done" in budget.call("write_file", '{"path": "late", "content": "b"}')
+    assert "late" not in tools.agent.files.list()
 
 
 def test_files_are_written_appended_read_and_listed(tools: MemoryTools) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import http.server
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import keepstone
 from keepstone.embed import check_embedder, embed_query, embed_texts, openai
 from keepstone.embed.openai import OpenAIEmbedder, server_named
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
@@ -214,6 +218,7 @@ def test_a_model_may_be_named_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> 
         ("http://host/v1", "names no model: add"),
         ("http:///v1?model=m", "an embedder's address is"),
         ("http://user:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
+        ("http://:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
         ("http://host/v1?model=m&key=secret", "a key goes into KEEPSTONE_EMBED_KEY"),
         ("http://host/v1?model=m&dim=0", "dim must be a positive whole number"),
         ("http://host/v1?model=m&dim=-3", "dim must be a positive whole number"),
@@ -224,3 +229,66 @@ def test_an_address_of_another_form_is_refused(address: str, message: str) -> No
         server_named(address)
     assert "word" not in str(raised.value)
     assert "secret" not in str(raised.value)
+
+
+SHORT_PROCESS = """
+import sys
+import keepstone, keepstone.home
+
+keepstone.home._CATCHING_UP_SECONDS = 30  # A busy machine may need longer than a second.
+root, server, text, query = sys.argv[1:]
+with keepstone.open(root, embedder=server, durability="os") as home:
+    agent = home.agent("a")
+    if text:
+        agent.session("s").add("note", {"content": text})
+    hits = agent.recall(query) if query else ()
+    print(sorted(hit.entry.text for hit in hits if "vectors" in hit.why.ranks))
+"""
+
+
+def short_process(server: Server, root: Path, text: str = "", query: str = "") -> str:
+    """Add a text, recall by a query, and return what was found by meaning."""
+    command = [sys.executable, "-c", SHORT_PROCESS, str(root), f"{server.url}?model=small", text, query]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout.strip()
+
+
+def test_short_processes_find_earlier_entries_by_meaning(server: Server, tmp_path: Path) -> None:
+    assert short_process(server, tmp_path, "alpha", "xyz") == "[]"
+    assert short_process(server, tmp_path, "gamma", "xyz") == "['alpha']"
+    assert short_process(server, tmp_path, "delta", "xyz") == "['alpha', 'gamma']"
+
+
+def test_closing_has_a_server_embed_what_was_added(server: Server, tmp_path: Path) -> None:
+    assert short_process(server, tmp_path, "alpha") == "[]"
+    assert short_process(server, tmp_path, query="xyz") == "['alpha']"
+    assert [body["input"] for body in server.asked].count(["alpha"]) == 1
+
+
+def test_closing_waits_for_no_server_that_hangs(server: Server, tmp_path: Path) -> None:
+    released = threading.Event()
+
+    answered: list[str] = []
+
+    def hang(texts: list[str]) -> Any:
+        released.wait(30)
+        answered.extend(texts)
+        return embeddings_of(texts)
+
+    server.answer = hang
+    with keepstone.open(tmp_path, embedder=f"{server.url}?model=small&dim=3") as home:
+        home.agent("a").session("s").add("note", {"content": "alpha"})
+    assert answered == []
+    released.set()
+    with keepstone.open(tmp_path, embedder="none") as home:
+        assert [entry.text for entry in home.agent("a").session("s").entries()] == ["alpha"]
+
+
+def test_closing_a_home_whose_server_is_gone_raises_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with keepstone.open(tmp_path, embedder="http://127.0.0.1:1/v1?model=small&dim=3") as home:
+        home.agent("a").session("s").add("note", {"content": "alpha"})
+    assert "vectors are still missing, run keepstone index" in caplog.text
+    assert "alpha" not in caplog.text

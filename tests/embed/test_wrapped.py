@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from keepstone.embed import check_embedder, embed_query, embed_texts
+from keepstone.embed.choose import embedder_of
 from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
 from keepstone.vector import Space
@@ -57,6 +59,22 @@ def test_an_object_that_can_be_called_is_named_by_its_class() -> None:
     assert wrapped_function(Model()).id.endswith("<locals>.Model")
 
 
+@pytest.mark.parametrize(
+    "function",
+    [Chain().embed_documents, partial(lengths), lambda texts: [*lengths(texts)]],
+    ids=["method", "partial", "lambda"],
+)
+def test_bound_method_lambda_and_partial_need_an_id(function: Any) -> None:
+    with pytest.raises(ValueError, match=r'needs an id.*embed\.id = "my-model-1"'):
+        embedder_of(function)
+
+
+def test_lambda_and_partial_with_an_id_are_embedders() -> None:
+    for function in (partial(lengths), lambda texts: [*lengths(texts)]):
+        function.id = "lengths-2"  # type: ignore[attr-defined]
+        assert check_embedder(wrapped_function(function)) == Space("lengths-2", 2)
+
+
 def test_embeddings_of_langchain_keep_texts_and_queries_apart() -> None:
     embedder = wrapped_langchain(Chain(model="small"))
     assert check_embedder(embedder) == Space("langchain:Chain:small", 2)
@@ -75,8 +93,11 @@ def test_no_texts_are_not_asked_about() -> None:
 
 @pytest.mark.parametrize("gives", [[5], [[[1.0]]], [[]]])
 def test_what_gives_no_vector_has_no_dimension(gives: Any) -> None:
+    def odd(_: list[str]) -> Any:
+        return gives
+
     with pytest.raises(InvalidEmbeddingError, match="gave the shape"):
-        check_embedder(wrapped_function(lambda _: gives))
+        check_embedder(wrapped_function(odd))
 
 
 def test_a_function_that_raises_is_no_embedder_now() -> None:
@@ -88,8 +109,11 @@ def test_a_function_that_raises_is_no_embedder_now() -> None:
 
 
 def test_a_vector_too_few_is_refused() -> None:
+    def first_only(texts: list[str]) -> Any:
+        return lengths(texts[:1])
+
     with pytest.raises(EmbeddingDimMismatchError, match=r"gave the shape \(1, 2\)"):
-        embed_texts(wrapped_function(lambda texts: lengths(texts[:1])), ["a", "b"])
+        embed_texts(wrapped_function(first_only), ["a", "b"])
 
 
 def test_an_embedder_that_failed_is_asked_again() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -154,6 +156,19 @@ def test_a_save_after_the_current_session_was_deleted_begins_another(adapter: Me
 
     [info] = adapter.list()
     assert info.id != first
+
+
+def test_first_saves_of_threads_share_one_session(adapter: MemoryAdapter) -> None:
+    together = threading.Barrier(8)
+
+    def save(number: int) -> None:
+        together.wait()
+        adapter.save({"number": number})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(save, range(8)))
+    [session] = adapter.list()
+    assert len(adapter.load(session.id)) == 8
 
 
 @pytest.mark.requirement("log.agents.switch-isolates")

@@ -161,3 +161,31 @@ def test_an_agent_with_given_vectors_may_get_an_embedder_later(home: Home) -> No
     service = MemoryService(home, embedder=Letters())
     [found] = service.query_similar_memories([1, 1, 0, 0], "s1")
     assert found.score == pytest.approx(1)
+
+
+KEY = "ghp_" + 9 * "a1B2"
+
+
+def test_masked_secrets_never_reach_the_embedder(tmp_path: Path) -> None:
+    embedder = Letters()
+    with keepstone.open(tmp_path, embedder=embedder, secrets="mask") as home:
+        memory = MemoryService(home).create_memory("s1", f"push with {KEY}")
+    assert embedder.asked == [memory.text] == ["push with [secret: GitHub token]"]
+
+
+def test_refused_secrets_never_reach_the_embedder(tmp_path: Path) -> None:
+    embedder = Letters()
+    with keepstone.open(tmp_path, embedder=embedder, secrets="refuse") as home:
+        with pytest.raises(keepstone.SecretError, match="GitHub token"):
+            MemoryService(home).create_memory("s1", f"push with {KEY}")
+        assert (embedder.asked, MemoryService(home).get_all_sessions()) == ([], [])
+
+
+def test_opening_with_a_bound_method_asks_for_an_id(tmp_path: Path) -> None:
+    class Model:
+        def encode(self, texts: list[str]) -> Any:
+            return [[1.0, 2.0] for _ in texts]
+
+    with pytest.raises(ValueError, match=r"Model\.encode' needs an id"):
+        keepstone.open(tmp_path, embedder=Model().encode)
+    assert list(tmp_path.iterdir()) == []

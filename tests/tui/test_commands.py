@@ -70,7 +70,7 @@ def test_recall_shows_hits_with_their_reasons(chat: Chat) -> None:
     chat.agent.session("old").add("decision", {"content": "the database is PostgreSQL"})
 
     async def steps(terminal: Terminal) -> None:
-        await terminal.enter("/recall database")
+        await terminal.say("/recall database")
         assert "1. the database is PostgreSQL" in terminal.text
         assert "decision session old" in terminal.text
         assert "words: database" in terminal.text
@@ -83,7 +83,7 @@ def test_context_shows_the_prompt_that_was_sent(chat: Chat, server: ModelServer)
 
     async def steps(terminal: Terminal) -> None:
         await terminal.say("Hi")
-        await terminal.enter("/context")
+        await terminal.say("/context")
         assert "The system prompt of the last request" in terminal.text
         shown = terminal.text.replace(" ", "")
         assert "".join(server.prompts[0].split()) in shown
@@ -95,7 +95,7 @@ def test_context_before_the_first_message_shows_what_would_be_sent(chat: Chat) -
     chat.notes.add("Use pnpm", "Project")
 
     async def steps(terminal: Terminal) -> None:
-        await terminal.enter("/context")
+        await terminal.say("/context")
         assert "that would be sent" in terminal.text
 
     chat.run(steps)
@@ -158,7 +158,7 @@ def test_forget_purges_after_a_question(chat: Chat, tmp_path: Path) -> None:
     chat.agent.session("old").add("fact", {"content": "the code is 4711 tulip"})
 
     async def steps(terminal: Terminal) -> None:
-        await terminal.enter("/forget tulip")
+        await terminal.say("/forget tulip")
         await terminal.press("enter")
         assert "Remove every byte of this?" in terminal.text
         await terminal.press("n")
@@ -175,7 +175,7 @@ def test_forget_purges_after_a_question(chat: Chat, tmp_path: Path) -> None:
 def test_what_was_purged_is_gone_from_the_screen(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.say("the code is tulip")
-        await terminal.enter("/forget tulip")
+        await terminal.say("/forget tulip")
         await terminal.press("enter", "y", "escape")
         assert "tulip" not in terminal.text
 
@@ -188,9 +188,9 @@ def test_what_was_purged_is_gone_from_the_prompt_that_context_shows(chat: Chat, 
     async def steps(terminal: Terminal) -> None:
         await terminal.say("What is the code?")
         assert "tulip" in server.prompts[0]
-        await terminal.enter("/forget the code is")
+        await terminal.say("/forget the code is")
         await terminal.press("enter", "y", "escape")
-        await terminal.enter("/context")
+        await terminal.say("/context")
         assert "The system prompt" in terminal.text
         assert "tulip" not in terminal.text
 
@@ -202,7 +202,7 @@ def test_what_was_purged_cannot_be_brought_back_by_undo(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.press(*"tulip")
         await terminal.say("")
-        await terminal.enter("/forget tulip")
+        await terminal.say("/forget tulip")
         await terminal.press("enter", "y", "escape", "ctrl+z", "ctrl+z", "ctrl+z")
         assert "tulip" not in terminal.text
 
@@ -216,7 +216,7 @@ def test_what_was_cleared_is_gone_from_the_prompt_that_context_shows(chat: Chat,
         await terminal.say("What is the code?")
         await terminal.enter("/sessions")
         await terminal.press("down", "c", "y", "escape")
-        await terminal.enter("/context")
+        await terminal.say("/context")
         assert "The system prompt" in terminal.text
         assert "tulip" not in terminal.text
 

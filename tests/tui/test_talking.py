@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.chat.model_server import ModelServer
@@ -10,7 +13,9 @@ from tests.tui.terminal import Chat, Terminal
 from textual import events
 from textual.widgets import Input, TextArea
 
-from keepstone.chat import choose
+from keepstone import Agent
+from keepstone.chat import Choice, choose
+from keepstone.chat.exchange import Request
 
 
 def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:
@@ -351,3 +356,103 @@ def test_nothing_in_an_answer_can_be_clicked_or_hides_an_address(chat: Chat, ser
         assert "[end]: https://example.org/z" in terminal.text
 
     chat.run(steps, size=(100, 60))
+
+
+def propose(server: ModelServer) -> None:
+    """Let the model save a note, and then say something."""
+    server.replies = [("save", {"text": "Always run the tests first", "where": "project"}), "I tried."]
+
+
+def test_a_models_note_is_saved_once_the_person_agrees(chat: Chat, server: ModelServer) -> None:
+    propose(server)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Remember the tests")
+        await terminal.until("The model wants to save a note for this project")
+        assert "Always run the tests first" in terminal.text
+        assert chat.notes.entries() == []
+        await terminal.press("y")
+        await terminal.settle()
+
+    chat.run(steps)
+    assert [note.content for note in chat.notes.entries("Project")] == ["Always run the tests first"]
+
+
+@pytest.mark.parametrize("key", ["enter", "n", "escape", "ctrl+c", "ctrl+q"])
+def test_a_models_note_is_not_saved_without_a_yes(chat: Chat, server: ModelServer, key: str) -> None:
+    propose(server)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("Remember the tests")
+        await terminal.until("The model wants to save")
+        await terminal.press(key)
+        await terminal.settle()
+        if key != "ctrl+q":
+            assert "The model wants" not in terminal.text
+
+    chat.run(steps)
+    assert chat.notes.entries() == []
+
+
+class Raising:
+    """A model that raises what is not ours."""
+
+    name = "raising"
+    uses_tools = False
+
+    def answer(self, request: Request, /) -> Iterator[str]:
+        yield "The beginning"
+        raise KeyError(request)
+
+
+def test_an_unexpected_error_of_a_model_leaves_the_app_running(chat: Chat) -> None:
+    chat.choice = Choice(Raising(), "a test")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
+        assert "raising failed (KeyError)" in terminal.text
+        await terminal.say("/help")
+        assert "Write a message and press Enter" in terminal.text
+
+    chat.run(steps)
+
+
+@pytest.mark.parametrize("line", ["/recall x", "/forget x", "/context x"])
+def test_an_unexpected_error_of_a_recall_leaves_the_app_running(
+    chat: Chat, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("what a reranker raises")
+
+    monkeypatch.setattr(Agent, "recall", fail)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.say(line)
+        assert "Unexpected error (OSError)" in terminal.text
+
+    chat.run(steps)
+
+
+@pytest.mark.parametrize("line", ["/recall x", "/forget x", "/context x"])
+def test_keys_are_answered_while_a_recall_runs(
+    chat: Chat, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, recall = threading.Event(), threading.Event(), Agent.recall
+
+    def slow(*values: Any, **keys: Any) -> Any:
+        begun.set()
+        assert go_on.wait(30)
+        return recall(*values, **keys)
+
+    monkeypatch.setattr(Agent, "recall", slow)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter(line)
+        await asyncio.to_thread(begun.wait, 30)
+        await terminal.press(*"walnut")
+        assert "walnut" in terminal.text
+        go_on.set()
+        await terminal.settle()
+        assert "walnut" not in terminal.text  # The page is in front.
+
+    chat.run(steps)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.chat.exchange import Prompt
+from keepstone.model import Hits
 from keepstone.notes import MemoryEntry, SaveResult
 from keepstone.tui import wording
 
@@ -38,3 +39,8 @@ def test_a_prompt_is_shown_whole_with_its_size() -> None:
     shown = wording.prompt(Prompt("stable ", "varying\x1b"))
     assert shown.endswith("stable varying\\x1b")
     assert "the first 7 of 15 characters stay the same" in shown
+
+
+def test_hits_without_all_vectors_say_so() -> None:
+    assert "1 entry without a vector yet" in wording.hits(Hits([], embedder="x", pending=1))
+    assert "without a vector" not in wording.hits(Hits([], embedder="x"))

@@ -29,7 +29,9 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 import keepstone
+from keepstone.chat.exchange import ToolCall
 from keepstone.web import Open, mount
+from keepstone.web.answering import Talking
 
 root, port = Path(sys.argv[1]), int(sys.argv[2])
 only = os.environ.get("ONLY")
@@ -53,10 +55,21 @@ class Waiting:
         agent.session(session).add("message", {"role": "assistant", "content": "The beginning, and the end."})
 
 
-answerer = Waiting() if os.environ.get("ANSWERER") == "waiting" else None
+class Noting:
+    name, uses_tools = "noting", True
+
+    def answer(self, request):
+        if request.messages[-1].results:
+            yield request.messages[-1].results[0].content
+        else:
+            yield ToolCall("1", "save", '{"text": "Run the tests first", "where": "project"}')
+
+
 app = FastAPI()
 home = keepstone.open(root, embedder="none")
 notes = keepstone.Notes(root / "project", root / "user/memory.md")
+answerers = {"waiting": Waiting(), "noting": Talking(notes, Noting())}
+answerer = answerers.get(os.environ.get("ANSWERER"))
 mount(app, home, project=root / "project", notes=notes, access=access, answerer=answerer)
 uvicorn.run(app, port=port, log_level="warning")
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,15 @@ def test_a_model_that_fails_is_raised_after_what_it_said(agent: Agent, notes: No
 def test_an_answer_in_a_session_of_no_valid_id_is_refused(agent: Agent, notes: Notes) -> None:
     with pytest.raises(keepstone.InvalidSessionIdError):
         list(Talking(notes, OfflineResponder()).answer(agent, "", "Hi"))
+
+
+@pytest.mark.parametrize(("agrees", "kept"), [(None, []), (False, []), (True, ["Use pnpm"])])
+def test_a_models_note_is_saved_only_with_a_yes(
+    agent: Agent, notes: Notes, agrees: Any, kept: list[str]
+) -> None:
+    call = ToolCall("1", "save", '{"text": "Use pnpm", "where": "project"}')
+    answers = Talking(notes, Scripted([call], ["Done."]))
+    if agrees is not None:
+        answers = answers.asking(lambda *_: agrees is True)
+    assert list(answers.answer(agent, "chat", "Save it")) == ["Done."]
+    assert [note.content for note in notes.entries()] == kept

@@ -109,3 +109,44 @@ def test_an_answer_whose_page_was_closed_is_still_stored(waiting: Site, browse: 
     assert [entry.data["content"] for entry in agent.session(agent.sessions()[0].id).entries()] == [
         "The beginning, and the end."
     ]
+
+
+@pytest.fixture(scope="module")
+def noting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server whose model answers each message with a note that it wants to save."""
+    yield from serve(tmp_path_factory.mktemp("noting"), ANSWERER="noting")
+
+
+def test_a_models_note_is_not_saved_when_the_person_declines(noting: Site, browse: Browse) -> None:
+    page = browse(noting.url("default", "chat"))
+    say(page, "Remember the tests")
+    dialog = page.get_by_role("dialog", name="Save the model's note?")
+    expect(dialog).to_contain_text("Run the tests first")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".entry .text").last).to_contain_text("said no")
+    assert noting.notes.entries() == []
+
+
+def test_a_models_note_is_saved_when_the_person_agrees(noting: Site, browse: Browse) -> None:
+    page = browse(noting.url("default", "chat"))
+    say(page, "Remember the tests")
+    dialog = page.get_by_role("dialog", name="Save the model's note?")
+    assert noting.notes.entries() == []
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.locator(".entry .text").last).to_contain_text("AGENTS.md")
+    [note] = noting.notes.entries("Project")
+    assert note.content == "Run the tests first"
+    noting.notes.remove(note)
+
+
+def test_a_models_note_is_not_saved_when_the_page_is_closed(noting: Site, browse: Browse) -> None:
+    page = browse(noting.url("default", "chat"))
+    say(page, "Remember the tests")
+    expect(page.get_by_role("dialog", name="Save the model's note?")).to_be_visible()
+    page.wait_for_url("**/chat?session=*")
+    session = noting.home.agent("default").session(page.url.partition("session=")[2])
+    page.close()
+    while session.entries()[-1].data["role"] != "assistant":
+        time.sleep(0.02)
+    assert "said no" in session.entries()[-1].text
+    assert noting.notes.entries() == []

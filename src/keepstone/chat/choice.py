@@ -99,7 +99,7 @@ def _needed(key: str | None, variable: str) -> str:
 def _server(address: str, variables: Mapping[str, str]) -> Endpoint:
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
-    if not parts.hostname or parts.username or parts.fragment or wanted.keys() != {"model"}:
+    if not parts.hostname or "@" in parts.netloc or parts.fragment or wanted.keys() != {"model"}:
         raise ValueError(
             f"a model's address is http://HOST:PORT/v1?model=NAME; a key goes into {KEY_VARIABLE}"
         )

@@ -6,19 +6,25 @@ for delta in Conversation(agent, Notes("."), model).send("Which package manager 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Literal
 
 from keepstone.agent import Agent
 from keepstone.arguments import new_id
 from keepstone.chat.exchange import ChatModel, Message, ModelError, Prompt, Request, ToolCall, ToolResult
 from keepstone.chat.stopping import Stoppable
-from keepstone.chat.tools import MemoryTools
+from keepstone.chat.tools import Ask, MemoryTools, ToolBudget
 from keepstone.context import estimate_tokens
+from keepstone.errors import KeepstoneError, SecretError
 from keepstone.model import Entry
 from keepstone.notes import Notes
 from keepstone.session import Session
+from keepstone.shown import frames_of
+
+logger = logging.getLogger("keepstone.chat")
 
 MESSAGE = "message"
 """The type of the entries that turns are stored as."""
@@ -66,6 +72,8 @@ class Conversation:
         model: What answers.
         session: Where turns are stored, and whose turns are gone on with; a new one if not given.
         budget: The most tokens of memory in a system prompt, as ``estimate_tokens`` counts them.
+        ask: Asks the person whether a note that the model proposes is saved; without it no note of a
+            model's is. It is called in the thread that takes the answer.
     """
 
     def __init__(
@@ -76,6 +84,7 @@ class Conversation:
         session: Session | None = None,
         *,
         budget: int = BUDGET,
+        ask: Ask | None = None,
     ) -> None:
         self.agent = agent
         self.notes = notes
@@ -85,6 +94,7 @@ class Conversation:
         self.sent: Prompt | None = None
         """The system prompt of the last request; None before the first."""
         self._budget = budget
+        self._ask = ask
         self._pieces: Stoppable[str | ToolCall] | None = None
         self._stopped = False
 
@@ -120,10 +130,20 @@ class Conversation:
         if self._pieces is not None:
             self._pieces.stop()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the answer that was coming last was given up."""
+        return self._stopped
+
     def turns(self, limit: int = _TURNS) -> list[Entry]:
-        """Return the last turns of the session, oldest first."""
-        found = self.session.entries(limit=limit, types=[MESSAGE])
-        return [entry for entry in found if entry.data.get("role") in ("user", "assistant")]
+        """Return the last turns of the session, oldest first, whatever other messages are among them."""
+        most = limit
+        while True:
+            found = self.session.entries(limit=most, types=[MESSAGE])
+            turns = [entry for entry in found if entry.data.get("role") in ("user", "assistant")]
+            if len(turns) >= limit or len(found) < most:
+                return turns[max(0, len(turns) - limit) :]
+            most *= 4
 
     def preview(self, question: str | None = None, sent: Iterable[Entry] = ()) -> Prompt:
         """Return the system prompt that would go with a question, or with none in particular.
@@ -153,7 +173,8 @@ class Conversation:
 
     def _rounds(self, question: Entry, answer: _Answer) -> Iterator[Delta]:
         """Ask, use the tools that the model wants, ask again, until it wants none."""
-        tools = MemoryTools(self.agent, self.notes, self.session)
+        tools = MemoryTools(self.agent, self.notes, self.session, self._ask)
+        results = ToolBudget(tools)
         turns = self._with_earlier(question)
         messages = _alternating(turns)
         for _ in range(_ROUNDS):
@@ -161,7 +182,7 @@ class Conversation:
             self.sent = self._prompt(turns)
             begin, calls = len(answer.text), list[ToolCall]()
             yield from self._streamed(Request(self.sent, (*messages,), tools), answer, calls)
-            if not calls and not answer.text and not self._stopped:
+            if not calls and not answer.text.strip() and not self._stopped:
                 raise ModelError(
                     f"{self.model.name} answered nothing. Your message is kept: /retry asks again."
                 )
@@ -169,8 +190,8 @@ class Conversation:
                 answer.cut = "stopped" if self._stopped else ""
                 return
             messages += [Message("assistant", _whole(answer.text[begin:]), calls=(*calls,))]
-            results = [ToolResult(call.id, tools.call(call.name, call.arguments)) for call in calls]
-            messages += [Message("user", "", results=(*results,))]
+            answered = [ToolResult(call.id, results.call(call.name, call.arguments)) for call in calls]
+            messages += [Message("user", "", results=(*answered,))]
         raise ModelError(
             f"{self.model.name} asked for tools {_ROUNDS} times without an answer; /retry asks again"
         )
@@ -188,16 +209,30 @@ class Conversation:
                     calls.append(piece)
                     answer.tools.append(piece.name)
                     yield Delta("tool", f"{piece.name} {piece.arguments}")
+        except KeepstoneError:
+            raise
+        except Exception as error:
+            # A model is other people's code; its error may hold a key, so only its type is told.
+            logger.error("the model raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
+            raise ModelError(
+                f"{self.model.name} failed ({type(error).__name__}). Your message is kept: /retry asks again."
+            ) from error
         finally:
             self._pieces.stop()
 
     def _store(self, answer: _Answer) -> None:
-        if not answer.text:
+        if not answer.text.strip():
             return
         data: dict[str, Any] = {"role": "assistant", "content": _whole(answer.text), "model": self.model.name}
         data |= {"tools": answer.tools} if answer.tools else {}
         data |= {"cut": answer.cut} if answer.cut else {}
-        self.session.add(MESSAGE, data)
+        try:
+            self.session.add(MESSAGE, data)
+        except SecretError:
+            from keepstone.secrets import mask  # Loaded only where a home refuses secrets.
+
+            # The person cannot change what a model said, so it is kept without its secrets.
+            self.session.add(MESSAGE, mask(data))
 
     def _prompt(self, turns: list[Entry]) -> Prompt:
         question = turns[-1]
@@ -210,12 +245,18 @@ class Conversation:
         places = [place for place, turn in enumerate(turns) if turn.id == question.id]
         left = _HISTORY
         chosen = [question]
-        for turn in reversed(turns[: places[0]] if places else []):
+        for turn in reversed(_without_retried(turns[: places[0]] if places else [])):
             left -= estimate_tokens(turn.text)
             if left < 0:
                 break
             chosen.insert(0, turn)
         return chosen
+
+
+def _without_retried(turns: list[Entry]) -> list[Entry]:
+    """Return turns without the answers that were cut off and then given again."""
+    again = [turn.data["role"] == "assistant" for turn in turns[1:]]
+    return [turn for turn, other in zip_longest(turns, again) if not (other and turn.data.get("cut"))]
 
 
 def words_of_turn(turn: Entry) -> str:
@@ -235,8 +276,10 @@ def _alternating(turns: list[Entry]) -> list[Message]:
     for turn in turns:
         role: Literal["user", "assistant"] = "user" if turn.data["role"] == "user" else "assistant"
         words = words_of_turn(turn)
+        if not words.strip():
+            continue  # Servers refuse messages without words, and every later request with one.
         if messages and messages[-1].role == role:
             messages[-1] = Message(role, f"{messages[-1].text}\n\n{words}")
-        elif words and (messages or role == "user"):
+        elif messages or role == "user":
             messages.append(Message(role, words))
     return messages

@@ -34,7 +34,7 @@ class OpenAIModel:
         from openai import OpenAIError
 
         failures: tuple[type[Exception], ...] = (OpenAIError, *broken_off())
-        calls: dict[int, dict[str, str]] = {}
+        calls: _Calls = {}
         try:
             finish = yield from _text_of(self._stream(request), calls)
         except failures as error:
@@ -74,7 +74,11 @@ class OpenAIModel:
         return self._client
 
 
-def _text_of(chunks: Iterator[Any], calls: dict[int, dict[str, str]]) -> Generator[str, None, str | None]:
+_Calls = dict[tuple[int, int], dict[str, str]]
+"""Tool calls by their index, and by their number within it: some servers give all calls one index."""
+
+
+def _text_of(chunks: Iterator[Any], calls: _Calls) -> Generator[str, None, str | None]:
     """Yield the text of a stream, put tool calls together in ``calls``, and return why it ended."""
     finish: str | None = None
     for chunk in chunks:
@@ -82,9 +86,17 @@ def _text_of(chunks: Iterator[Any], calls: dict[int, dict[str, str]]) -> Generat
             if choice.delta.content:
                 yield choice.delta.content
             for part in choice.delta.tool_calls or ():
-                _join(calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""}), part)
+                _join(_call_of(calls, part), part)
             finish = choice.finish_reason or finish
     return finish
+
+
+def _call_of(calls: _Calls, part: Any) -> dict[str, str]:
+    """Return the call that a part belongs to: the last one of its index, unless it has another id."""
+    same = [key for key in calls if key[0] == part.index]
+    if same and part.id in (None, "", calls[same[-1]]["id"]):
+        return calls[same[-1]]
+    return calls.setdefault((part.index, len(same)), {"id": "", "name": "", "arguments": ""})
 
 
 def _join(call: dict[str, str], part: Any) -> None:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from keepstone.agent import Agent
-from keepstone.errors import KeepstoneError
-from keepstone.notes import PROJECT, USER, Notes
+from keepstone.errors import AccessDeniedError, KeepstoneError
+from keepstone.notes import PROJECT, USER, Notes, SaveResult
 from keepstone.session import Session
+from keepstone.shown import frames_of
+
+logger = logging.getLogger("keepstone.chat")
 
 _HITS = 8
 """Entries that a recall of the model's returns."""
 _LONGEST = 20_000
 """Characters of a text that go back to the model, about 5,000 tokens."""
+_LONGEST_NOTE = 1000
+"""Characters of a note: a person has to read it before it is saved."""
+_SHORT = 1000
+"""Characters of a result that always fits, such as that of something written."""
+RESULTS = 80_000
+"""Characters of tool results that go back to the model for one message, about 20,000 tokens."""
+Ask = Callable[[str, str], bool]
+"""Asks a person whether a text is saved as a note of a type, ``"Project"`` or ``"User"``."""
+_FILES = 500
+"""Names of files in a list."""
 _TYPES = ("fact", "decision", "preference", "finding")
 _PLACES = ("memory", "project", "user")
 
@@ -50,7 +64,8 @@ _TOOLS = {
             "type": _one_of("What kind of thing it is; fact if not given.", _TYPES),
             "where": _one_of(
                 "memory (yours, the default), project (AGENTS.md, for all who work on this project) or user "
-                "(the user's notes for all projects). Use the last two only when the user asks for it.",
+                "(the user's notes for all projects). Use the last two only when the user asks for it; "
+                "the user confirms each note.",
                 _PLACES,
             ),
         },
@@ -70,16 +85,24 @@ _TOOLS = {
 class MemoryTools:
     """The tools of one conversation: they touch the memory of its agent only, and both notes files.
 
+    Args:
+        agent: Whose memory it is.
+        notes: The notes of the project and its user.
+        session: Where entries are saved.
+        ask: Asks the person before a note is saved: notes are instructions for every later request.
+            Without it none is.
+
     Example:
         >>> tools = MemoryTools(agent, Notes("."), agent.session("s1"))
         >>> tools.call("save", '{"text": "We use pnpm", "type": "decision"}')
         '{"ok": true, "id": "…"}'
     """
 
-    def __init__(self, agent: Agent, notes: Notes, session: Session) -> None:
+    def __init__(self, agent: Agent, notes: Notes, session: Session, ask: Ask | None = None) -> None:
         self.agent = agent
         self.notes = notes
         self._session = session
+        self._ask = ask
 
     @property
     def definitions(self) -> list[dict[str, Any]]:
@@ -98,7 +121,10 @@ class MemoryTools:
         try:
             answer = self._run(name, arguments)
         except (KeepstoneError, ValueError, TypeError) as error:
-            return _json({"ok": False, "error": f"{type(error).__name__}: {error}"[:_LONGEST]})
+            return _refused(f"{type(error).__name__}: {error}"[:_LONGEST])
+        except Exception as error:  # noqa: BLE001  An embedder or reranker may raise anything.
+            logger.error("a tool raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
+            return _refused(f"the tool failed ({type(error).__name__}); answer without it")
         return _json({"ok": True, **answer})
 
     def _run(self, name: str, arguments: str) -> dict[str, Any]:
@@ -128,11 +154,24 @@ class MemoryTools:
             raise ValueError("what is to be remembered must have text")
         if where == _PLACES[0]:
             return {"id": self._session.add(type, {"content": text}).id}
-        result = self.notes.add(text, PROJECT if where == _PLACES[1] else USER)
+        result = self._save_note(text, PROJECT if where == _PLACES[1] else USER)
         return {"saved": result.saved, "file": result.entry.source, "line": result.entry.line}
 
+    def _save_note(self, text: str, kind: str) -> SaveResult:
+        if len(text) > _LONGEST_NOTE:
+            raise ValueError(f"a note has at most {_LONGEST_NOTE:,} characters, not {len(text):,}")
+        if self._ask is None:
+            raise AccessDeniedError(
+                "not saved: the user has to confirm a note, and nobody can be asked here; use where=memory"
+            )
+        if not self._ask(text, kind):
+            raise AccessDeniedError("not saved: the user was asked and said no")
+        return self.notes.add(text, kind)
+
     def _list_files(self) -> dict[str, Any]:
-        return {"files": self.agent.files.list()}
+        files = self.agent.files.list()
+        shown = files[:_FILES]
+        return {"files": shown} | ({"left_out": len(files) - len(shown)} if len(files) > len(shown) else {})
 
     def _read_file(self, path: str) -> dict[str, Any]:
         return {"content": _cut(self.agent.files.read(path), _LONGEST)}
@@ -142,6 +181,34 @@ class MemoryTools:
 
     def _append_file(self, path: str, content: str) -> dict[str, Any]:
         return {"bytes": self.agent.files.append(path, content)}
+
+
+class ToolBudget:
+    """Uses tools for one message of the person, and bounds what their results come to.
+
+    A model may ask for many tools at once, several times, and all results go with each further request.
+    """
+
+    def __init__(self, tools: MemoryTools) -> None:
+        self._tools = tools
+        self._left = RESULTS
+
+    def call(self, name: str, arguments: str) -> str:
+        """Use a tool and return its result; what does not fit is an error that says so."""
+        if self._left <= 0:
+            return _refused("not done: the tool results for this message are used up; answer now")
+        result = self._tools.call(name, arguments)
+        if len(result) > max(self._left, _SHORT):
+            return _refused(
+                f"the result has {len(result):,} characters, {self._left:,} are left for this message: "
+                "ask for less, or answer now"
+            )
+        self._left -= len(result)
+        return result
+
+
+def _refused(error: str) -> str:
+    return _json({"ok": False, "error": error})
 
 
 def _definition(name: str, tool: _Tool) -> dict[str, Any]:

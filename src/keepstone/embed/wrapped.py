@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 from keepstone.embed.base import finite
@@ -80,13 +82,30 @@ def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
     Its attributes ``id`` and ``dim`` count, if it has them. Otherwise the id is its name, so
     a function whose vectors change has to change its name, or to have an ``id``.
 
+    Raises:
+        ValueError: It is a lambda, a bound method or a partial without an ``id``: its name does not tell
+            which model's vectors it makes.
+
     Example:
-        >>> wrapped_function(lambda texts: [[len(text), 1] for text in texts]).dim
+        >>> def lengths(texts):
+        ...     return [[len(text), 1] for text in texts]
+        >>> wrapped_function(lengths).dim
         2
     """
-    kind = function if hasattr(function, "__qualname__") else type(function)
-    name = getattr(function, "id", None) or f"function:{kind.__module__}.{kind.__qualname__}"
+    name = getattr(function, "id", None) or _name_of(function)
     return Wrapped(name, function, lambda text: function([text])[0], getattr(function, "dim", None))
+
+
+def _name_of(function: Callable[[list[str]], Any]) -> str:
+    kind = function if hasattr(function, "__qualname__") else type(function)
+    is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)
+    if is_bound or isinstance(function, partial) or kind.__qualname__.endswith("<lambda>"):
+        raise ValueError(
+            f"the embedder {kind.__qualname__!r:.80} needs an id: its name does not tell which model it is. "
+            'Pass a function with an attribute such as embed.id = "my-model-1", or an object with id, dim, '
+            "embed_documents(texts) and embed_query(text)"
+        )
+    return f"function:{kind.__module__}.{kind.__qualname__}"
 
 
 def wrapped_langchain(embeddings: Any) -> Wrapped:

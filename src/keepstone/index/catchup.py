@@ -110,7 +110,7 @@ class Index:
         if not self._relocate(session, rewritten, log, folded=folded):
             self.reread(session, log)
             if folded:
-                self._keep_compacted(session, after.size)
+                self._keep_compacted(session, rewritten.stat.size)
 
     def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
         with self._mending() as database, database.writing(), log.reading() as fd:

@@ -87,7 +87,8 @@ class Dense:
             if self._vectors.is_remote:
                 self.pending = len(self._vectors.pending(self._scope))
             else:
-                self.pending = self._vectors.fill_quickly(self._scope, first, SECONDS)
+                self.pending, refused = self._vectors.fill_quickly(self._scope, first, SECONDS)
+                self.reason = refused or self.reason
         except _FAILURES as error:
             # What has a vector can be compared all the same.
             self.reason = str(error)

@@ -18,6 +18,7 @@ from keepstone.vector import Space
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
+    from keepstone.embed.maker import Maker
 
 AUTO, NONE = "auto", "none"
 UNWANTED = "no embedder was wanted"
@@ -99,6 +100,10 @@ class Meaning:
             wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
         self._store = store
         self.turns = Turns()
+        self.refused: dict[tuple[str, int], None] = {}
+        """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
+        self._maker: Maker | None = None
+        self._owed: dict[str, None] = {}
         self.wake = wake
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
         self._named: Choice | None = None
@@ -125,6 +130,15 @@ class Meaning:
             self._chosen = (recorded, best() if recorded is None else _recorded(recorded))
         return self._chosen[1]
 
+    def maker(self, embedder: Embedder) -> Maker:
+        """Return what makes vectors with an embedder, and remembers how that went."""
+        from keepstone.embed.maker import Maker
+
+        if self._maker is None or self._maker.embedder is not embedder:
+            self._maker = Maker(embedder)
+            self.refused = {}
+        return self._maker
+
     def space(self) -> Space | None:
         """Return the space that is settled: the named embedder's, or the recorded one; else None.
 
@@ -142,6 +156,22 @@ class Meaning:
             embedder = self.choice().embedder
             return None if embedder is None else Space(recorded.id, embedder.dim)
         return recorded
+
+    def owe(self, agent: str) -> None:
+        """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
+        self._owed[agent] = None
+
+    def owed(self) -> list[str]:
+        """Return the agents that a server is to make vectors for before the home closes, each once."""
+        agents, self._owed = list(self._owed), {}
+        return agents if agents and self._may_be_remote() and self.choice().remote else []
+
+    def _may_be_remote(self) -> bool:
+        """Tell whether the embedder can be one that asks a server, without loading any."""
+        if self._named is not None:
+            return self._named.remote
+        recorded = self._store.home_space()
+        return recorded is not None and recorded.id.startswith(("openai:", "http://", "https://"))
 
     def claim(self) -> None:
         """Record the named embedder, when the home is first written to. It is not asked anything."""

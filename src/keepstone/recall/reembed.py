@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keepstone.embed import check_embedder, embed_texts
-from keepstone.embed.base import Embedder
+from keepstone.embed import Embedder, check_embedder
+from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Scope
 from keepstone.recall.meaning import AUTO, Choice, best, chosen
 from keepstone.recall.vectors import AT_ONCE
+from keepstone.shown import counted
 from keepstone.store.base import Store
+
+logger = logging.getLogger("keepstone.recall")
 
 Progress = Callable[[int, int], None]
 """Told how many vectors were made, and how many there are to make."""
@@ -52,20 +56,27 @@ def _wanted(choice: Choice) -> Embedder:
     return choice.embedder
 
 
-def _keep(store: Store, embedder: Embedder, agent: str, keys: Sequence[int]) -> int:
+def _keep(store: Store, maker: Maker, agent: str, keys: Sequence[int]) -> int:
     entries = list(store.load(agent, keys).values())
-    vectors = embed_texts(embedder, [entry.text for entry in entries]) if entries else ()
-    return store.keep_vectors(agent, embedder.id, list(zip(entries, vectors, strict=True)))
+    vectors = maker.make([entry.text for entry in entries], must=True)
+    made = [(entry, vectors[entry.text]) for entry in entries if entry.text in vectors]
+    if len(made) < len(entries):
+        refused = counted(len(entries) - len(made), "text")
+        logger.warning("the embedder refused %s, found by words only", refused)
+    kept = store.keep_vectors(agent, maker.embedder.id, made)
+    maker.stored([entry.text for entry, _ in made])
+    return kept
 
 
 def _embed(store: Store, embedder: Embedder, agents: list[str], progress: Progress | None) -> int:
     pending = [(agent, store.pending(embedder.id, Scope(agent))) for agent in agents]
+    maker = Maker(embedder)
     total, done, made = sum(len(keys) for _, keys in pending), 0, 0
     for agent, keys in pending:
         for begin in range(0, len(keys), AT_ONCE):
             some = keys[begin : begin + AT_ONCE]
             try:
-                made += _keep(store, embedder, agent, some)
+                made += _keep(store, maker, agent, some)
             except StoreError:
                 if agent in store.agents():
                     raise

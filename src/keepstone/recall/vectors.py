@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
@@ -14,6 +15,7 @@ from keepstone.vector import Space, Vector, check_dim, encode, given_space, sett
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
+    from keepstone.embed.maker import Maker
 
 AT_ONCE = 64
 """Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
@@ -175,9 +177,7 @@ class Vectors:
             EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
             SpaceMismatchError: The agent's vectors are of another embedder.
         """
-        from keepstone.embed import embed_texts
-
-        return unit(embed_texts(self._asked(), [text])[0])
+        return unit(self._meaning.maker(self._asked()).make_one(text))
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a text to search with; errors as for ``embed``."""
@@ -196,14 +196,19 @@ class Vectors:
 
     def keep(self, entry: Entry, vector: Vector) -> None:
         """Keep the vector that the embedder made of an entry's text."""
-        self._keep([(entry, vector)])
+        embedder = self.embedder()
+        if embedder is not None:
+            self._keep(self._meaning.maker(embedder), [(entry, vector)])
 
-    def _keep(self, made: Sequence[tuple[Entry, Vector]]) -> int:
+    def _keep(self, maker: Maker, made: Sequence[tuple[Entry, Vector]]) -> int:
         space = self.space()
         if space is None:
             return 0
         self._record(space)
-        return self._store.keep_vectors(self._agent, space.id, made)
+        kept = self._store.keep_vectors(self._agent, space.id, made)
+        if kept == len(made):
+            maker.stored([entry.text for entry, _ in made])
+        return kept
 
     def _record(self, space: Space | None) -> None:
         if space is not None and not space.is_given:
@@ -240,7 +245,7 @@ class Vectors:
         return self._store.vectors(self._agent, session, space.id, [entry.id for entry in entries])
 
     def fill(self, scope: Scope) -> None:
-        """Make the vectors of all entries in scope that have none.
+        """Make the vectors of all entries in scope that have none, but for texts that the embedder refuses.
 
         Raises:
             StoreError: The store cannot tell now which entries have none.
@@ -249,36 +254,64 @@ class Vectors:
         embedder = self.embedder()
         if embedder is not None and self.pending(scope):
             with self._meaning.turns.soon():
-                for keys in _slices(self.pending(scope), AT_ONCE):
-                    self._make(embedder, keys)
+                for keys in _slices(self._refused_last(self.pending(scope)), AT_ONCE):
+                    if not self._make(embedder, keys, must=True).any:
+                        break  # Nothing could be stored, or these texts are refused.
 
     def wake(self) -> None:
         """Let the background make what is missing: vectors, or files that make comparing them quicker."""
+        self._meaning.owe(self._agent)
         self._meaning.wake(self._agent)
+
+    def catch_up(self, seconds: float) -> None:
+        """Let a server make the vectors of the newest entries that have none: of up to 64, in some seconds.
+
+        Raises:
+            KeepstoneError: The server failed or took too long, or the index cannot be used now.
+        """
+        from keepstone.embed.patience import ask_within
+
+        until = time.monotonic() + seconds
+        server = self._meaning.choice().embedder
+        keys = [] if server is None else self._store.pending(server.id, Scope(self._agent))[-AT_ONCE:]
+        if server is None or not keys:
+            return
+        ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
+        with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+            if not mine or self.embedder() is not server:
+                return
+            maker = self._meaning.maker(server)
+            entries = self._store.load(self._agent, keys).values()
+            texts = [entry.text for entry in entries]
+            made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
+            self._keep(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
 
     def pending(self, scope: Scope) -> list[int]:
         """Return the keys of the entries in scope whose vectors are still to be made, the oldest first."""
         embedder = self.embedder()
         return [] if embedder is None else self._store.pending(embedder.id, scope)
 
-    def fill_quickly(self, scope: Scope, first: Iterable[int], seconds: float) -> int:
+    def fill_quickly(self, scope: Scope, first: Iterable[int], seconds: float) -> tuple[int, str]:
         """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
 
-        ``first`` are the keys of those that matter most; then come the newest. Returns how many
-        entries are left without. Errors are those of ``fill``.
+        ``first`` are the keys of those that matter most; then come the newest. Returns how many entries
+        are left without, and why the embedder refuses some of these. Errors are those of ``fill``.
         """
         embedder = self.embedder()
         if embedder is None or not self._store.pending(embedder.id, scope):
-            return 0
+            return 0, ""
+        refused = ""
         with self._meaning.turns.soon(_PATIENCE) as mine:
             pending = self._store.pending(embedder.id, scope)
             began, left = time.monotonic(), len(pending)
-            for keys in _slices(_urgent_first(pending, first)[:AT_ONCE], FEW) if mine else ():
-                kept = self._make(embedder, keys)
-                left -= kept
-                if not kept or time.monotonic() - began >= seconds:
+            chosen = self._refused_last(_urgent_first(pending, first))[:AT_ONCE]
+            for keys in _slices(chosen, FEW) if mine else ():
+                made = self._make(embedder, keys)
+                left -= made.kept
+                refused = made.reason or refused
+                if not made.any or time.monotonic() - began >= seconds:
                     break
-        return left
+        return left, refused
 
     def fill_some(self, scope: Scope) -> bool:
         """Make a few vectors, the oldest first, unless somebody waits for others; False if there is no more.
@@ -291,16 +324,41 @@ class Vectors:
         with self._meaning.turns.later() as mine:
             if not mine:
                 return True
-            pending = self._store.pending(embedder.id, scope)
-            kept = self._make(embedder, pending[:FEW]) if pending else 0
-            return 0 < kept < len(pending)
+            pending = self._refused_last(self._store.pending(embedder.id, scope))
+            made = self._make(embedder, pending[:FEW])
+            return made.any and made.kept < len(pending)
 
-    def _make(self, embedder: Embedder, keys: Sequence[int]) -> int:
-        from keepstone.embed import embed_texts
+    def _refused_last(self, keys: Sequence[int]) -> list[int]:
+        refused = self._meaning.refused
+        return sorted(keys, key=lambda key: (self._agent, key) in refused) if refused else list(keys)
 
-        entries = list(self._store.load(self._agent, keys).values())
-        made = embed_texts(embedder, [entry.text for entry in entries]) if entries else ()
-        return self._keep(list(zip(entries, made, strict=True))) if entries else 0
+    def _make(self, embedder: Embedder, keys: Sequence[int], *, must: bool = False) -> _Made:
+        maker = self._meaning.maker(embedder)
+        entries = self._store.load(self._agent, keys) if keys else {}
+        known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
+        vectors = maker.make([entry.text for entry in entries.values()], must=must)
+        made = [(entry, vectors[entry.text]) for entry in entries.values() if entry.text in vectors]
+        refused = {key: entry.text for key, entry in entries.items() if entry.text not in vectors}
+        self._meaning.refused |= dict.fromkeys((self._agent, key) for key in refused)
+        reason = next((maker.why_refused(text) for text in refused.values()), "")
+        return _Made(self._keep(maker, made) if made else 0, len(set(refused.values()) - known), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What came of asking for the vectors of some entries."""
+
+    kept: int
+    """Vectors that were stored."""
+    refused: int
+    """Texts that the embedder was asked about, and refused."""
+    reason: str
+    """Why it refuses the first of those that it does, now or before."""
+
+    @property
+    def any(self) -> bool:
+        """Whether asking for more may help."""
+        return bool(self.kept or self.refused)
 
 
 def _slices(keys: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from keepstone.arguments import new_id
 from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.line import RESERVED, instant
@@ -50,7 +51,8 @@ class MemoryAdapter:
         self._debugger = debugger
         self._home = root if isinstance(root, Home) else open_home(root)
         self._agent = self._home.agent(agent)
-        self._session_id: str | None = None
+        self._current: dict[Literal["session"], str] = {}
+        """The session that ``save`` uses. ``setdefault`` lets the first of several threads decide it."""
 
     def for_agent(self, slug: str) -> MemoryAdapter:
         """Return an adapter for another agent of the same home, with no session begun."""
@@ -58,8 +60,9 @@ class MemoryAdapter:
 
     def new_session(self) -> str:
         """Begin a session with an empty log, make it the one that ``save`` uses, and return its id."""
-        self._session_id = self._agent.new_session().id
-        return self._session_id
+        session_id = self._agent.new_session().id
+        self._current["session"] = session_id
+        return session_id
 
     def save(self, event: Mapping[str, Any], session_id: str | None = None) -> dict[str, Any]:
         """Append an event to a session's log and return it as ``load`` will.
@@ -74,7 +77,7 @@ class MemoryAdapter:
         if not isinstance(event, Mapping):
             raise TypeError(f"an event must be a mapping, not {type(event).__name__}: {event!r:.80}")
         if session_id is None:
-            session_id = self._session_id or self.new_session()
+            session_id = self._current.get("session") or self._current.setdefault("session", new_id())
         item = _wrapped(event) if _needs_wrapping(event) else event
         return _event(self._agent.session(session_id).put(item).as_dict())
 
@@ -106,8 +109,8 @@ class MemoryAdapter:
 
     def delete(self, session_id: str) -> bool:
         """Remove a session and every byte of it; False if it is missing."""
-        if session_id == self._session_id:
-            self._session_id = None
+        if session_id == self._current.get("session"):
+            self._current.pop("session", None)
         return self._agent.session(session_id).remove()
 
     def _report(self, event: dict[str, Any]) -> None:

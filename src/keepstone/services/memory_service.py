@@ -219,8 +219,10 @@ class MemoryService:
         """
         if embedding is not None:
             return self._repository.create_memory(session_id, text, embedding, summary_text)
-        session, item = self._agent.session(session_id), _item(text, summary_text)
-        vector = self._vectors.embed(text)
+        session = self._agent.session(session_id)
+        # A remote embedder must not get what the home does not keep.
+        item = session.guarded(_item(text, summary_text))
+        vector = self._vectors.embed(item["text"])
         entry = session.add(TYPE, **item)
         try:
             self._vectors.keep(entry, vector)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import ClassVar, TypeVar
 
 from textual import work
 from textual.actions import SkipAction
@@ -20,20 +24,26 @@ from keepstone.home import Home
 from keepstone.notes import PROJECT, Notes, SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
-from keepstone.shown import one_line
+from keepstone.shown import frames_of, one_line
 from keepstone.tui import wording
 from keepstone.tui.agents import Agents
 from keepstone.tui.commands import COMMANDS, command_of, help_text
 from keepstone.tui.composer import Composer
 from keepstone.tui.forgetting import Forgetting
 from keepstone.tui.memory import Memory
-from keepstone.tui.page import Page
+from keepstone.tui.page import Confirm, Page
 from keepstone.tui.selector import Selector
 from keepstone.tui.sessions import Sessions
 from keepstone.tui.transcript import Answer, Said, Transcript, answer_of
 
+logger = logging.getLogger("keepstone.chat")
+
+T = TypeVar("T")
+
 _KEYS = "Enter send · # note · /help · Ctrl+Q leave"
 _KEYS_MEANWHILE = "An answer is coming … · Esc stop · Ctrl+Q leave"
+_LOOK = 0.1
+"""Seconds between two looks whether an answer was given up while the person is asked."""
 DARK, LIGHT = "textual-dark", "textual-light"
 
 
@@ -64,7 +74,7 @@ class ChatApp(App[str]):
     ) -> None:
         super().__init__()
         self.theme = DARK
-        self.conversation = Conversation(agent, notes, choice.model, session)
+        self.conversation = Conversation(agent, notes, choice.model, session, ask=self._may_save)
         self._home = home
         self._notes = notes
         self._choice = choice
@@ -111,9 +121,43 @@ class ChatApp(App[str]):
         """Do something; what memory has against it is said, and then it counts as not done."""
         try:
             return act()
-        except (KeepstoneError, ValueError) as error:
-            self._say("error", str(error))
+        except Exception as error:  # noqa: BLE001  See ``_tell``.
+            self._tell(error)
             return False
+
+    def _tell(self, error: Exception) -> None:
+        """Say what went wrong. The app goes on: an embedder or a reranker may raise anything."""
+        if isinstance(error, KeepstoneError | ValueError):
+            self._say("error", str(error))
+            return
+        logger.error("the chat went on after %s at\n%s", type(error).__name__, frames_of(error))
+        self._say("error", f"Unexpected error ({type(error).__name__}). What was said is kept.")
+
+    def _aside(self, call: Callable[[], T], show: Callable[[T], object]) -> None:
+        """Call memory in a thread, so that the screen goes on, then show what it returned."""
+
+        async def called() -> None:
+            try:
+                show(await asyncio.to_thread(call))
+            except Exception as error:  # noqa: BLE001  See ``_tell``.
+                self._tell(error)
+
+        self.run_worker(called())
+
+    def _may_save(self, text: str, kind: str) -> bool:
+        """Ask the person whether a note of the model's is saved; the thread of its answer calls this."""
+        question = Confirm(wording.proposed(text, kind), *wording.SAVE_IT)
+        answers = SimpleQueue[bool | None]()
+        self.call_from_thread(self.push_screen, question, answers.put)
+        while not self.conversation.stopped:
+            with suppress(Empty):
+                return bool(answers.get(timeout=_LOOK))
+        self.call_from_thread(self._close, question)  # type: ignore[arg-type]  # It may be a coroutine.
+        return False
+
+    async def _close(self, question: Confirm) -> None:
+        if question.is_current:
+            await question.dismiss(result=False)
 
     def _take(self, text: str) -> bool:
         """Do what a line says; False if it stays where it was written."""
@@ -174,8 +218,8 @@ class ChatApp(App[str]):
         try:
             for delta in deltas:
                 self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
-        except KeepstoneError as error:
-            self.call_from_thread(self._say, "error", str(error))
+        except Exception as error:  # noqa: BLE001  See ``_tell``.
+            self.call_from_thread(self._tell, error)
         finally:
             self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
 
@@ -241,12 +285,15 @@ class ChatApp(App[str]):
         self._continue(self.conversation.agent, None)
 
     def _do_recall(self, question: str) -> None:
-        hits = self.conversation.agent.recall(_needed(question, "/recall which database did we choose?"))
-        self.push_screen(Page(f"Recall: {one_line(question)}", wording.hits(hits)))
+        _needed(question, "/recall which database did we choose?")
+        agent, title = self.conversation.agent, f"Recall: {one_line(question)}"
+        self._aside(
+            lambda: agent.recall(question), lambda hits: self.push_screen(Page(title, wording.hits(hits)))
+        )
 
     def _do_forget(self, question: str) -> None:
         page = Forgetting(self.conversation.agent, _needed(question, "/forget my old address"))
-        self.push_screen(page, self._forgotten)
+        self._aside(page.search, lambda _: self.push_screen(page, self._forgotten))
 
     def _forgotten(self, purged: bool | None) -> None:  # noqa: FBT001  The page gives it.
         """Let nothing that was purged stay on the screen, nor in what /context shows."""
@@ -268,7 +315,11 @@ class ChatApp(App[str]):
     def _do_context(self, question: str) -> None:
         sent = None if question else self.conversation.sent
         title = "The system prompt of the last request" if sent else "The system prompt that would be sent"
-        self.push_screen(Page(title, wording.prompt(sent or self.conversation.preview(question or None))))
+        talk = self.conversation
+        self._aside(
+            lambda: sent or talk.preview(question or None),
+            lambda prompt: self.push_screen(Page(title, wording.prompt(prompt))),
+        )
 
     def _do_retry(self, _: str) -> None:
         self._answering = self._show_answer(self.conversation.retry())
@@ -286,7 +337,7 @@ class ChatApp(App[str]):
         """Go on with another agent or session."""
         if session is None or session.id != self.conversation.session.id:
             self.conversation.close()
-        self.begin(Conversation(agent, self._notes, self._choice.model, session))
+        self.begin(Conversation(agent, self._notes, self._choice.model, session, ask=self._may_save))
         self._say("notice", f"{agent.slug}, session {self.conversation.session.id}")
         return True
 

@@ -29,12 +29,18 @@ class Forgetting(Listing[Entry, bool]):
         super().__init__()
         self._agent = agent
         self._question = question
+        self._found: list[Entry] | None = None
         self._purged = False
 
+    def search(self) -> list[Entry]:
+        """Find the entries that fit the question, the best first, and keep them for the list."""
+        self._found = [hit.entry for hit in self._agent.recall(self._question, limit=_HITS)]
+        return self._found
+
     def rows(self) -> Iterable[tuple[Entry, str]]:
-        """Return the entries that fit the question, the best first."""
-        for hit in self._agent.recall(self._question, limit=_HITS):
-            yield hit.entry, wording.entry(hit.entry)
+        """Return the entries that were found and are not purged."""
+        found = self.search() if self._found is None else self._found
+        return [(entry, wording.entry(entry)) for entry in found]
 
     def on_option_list_option_selected(self) -> None:
         """Purge the highlighted entry, after a question."""
@@ -52,10 +58,11 @@ class Forgetting(Listing[Entry, bool]):
         self.dismiss(self._purged)
 
     def _purge(self, entry: Entry) -> None:
+        said = "Purged: no byte of it is left. Answers that repeat it are entries of their own."
         try:
             self._agent.purge(entry.id, entry.session)
+            self._purged = True
         except EntryNotFoundError:
-            self.reload("It was gone already.")
-            return
-        self._purged = True
-        self.reload("Purged: no byte of it is left. Answers that repeat it are entries of their own.")
+            said = "It was gone already."
+        self._found = [other for other in self._found or () if other is not entry]
+        self.reload(said)

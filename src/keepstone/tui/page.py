@@ -42,16 +42,17 @@ class Confirm(ModalScreen[bool]):
         Binding("n,escape", "answer(False)", "No"),
     ]
 
-    def __init__(self, question: str, yes: str) -> None:
+    def __init__(self, question: str, yes: str, no: str = "No, keep it") -> None:
         super().__init__()
         self._question = question
         self._yes = yes
+        self._no = no
 
     def compose(self) -> ComposeResult:
         """Put the question together."""
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
-            yield OptionList(Option("No, keep it", "no"), Option(Content(self._yes), "yes"))
+            yield OptionList(Option(Content(self._no), "no"), Option(Content(self._yes), "yes"))
             yield Static(Content("↑↓ choose · Enter · y yes · n or Esc no"), classes="keys")
 
     def on_mount(self) -> None:

@@ -7,7 +7,7 @@ from keepstone.chat.exchange import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionInfo
-from keepstone.notes import MemoryEntry, SaveResult
+from keepstone.notes import PROJECT, MemoryEntry, SaveResult
 from keepstone.shown import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -49,6 +49,16 @@ def saved(result: SaveResult) -> str:
     return f"Saved as a {entry.type} note: {where}{also}"
 
 
+SAVE_IT = ("Yes, save it", "No, do not save it")
+"""The answers to ``proposed``."""
+
+
+def proposed(text: str, kind: str) -> str:
+    """Return the question whether a note of the model's is saved, with its whole text."""
+    whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
+    return f"The model wants to save a note for {whose}. Every later request follows it:\n\n{harmless(text)}"
+
+
 def note(entry: MemoryEntry) -> str:
     """Return a note as a row of a list: what it says, and where it stands."""
     return f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {_place(entry)}"
@@ -77,6 +87,9 @@ def hits(found: Hits) -> str:
     how = "by words only" if found.lexical_only else f"by words and by meaning ({found.embedder})"
     reason = f": {one_line(found.reason)}" if found.reason else ""
     end = [f"Searched {how}{reason}, in {found.took_ms:.1f} ms."]
+    end += (
+        [f"{counted(found.pending, 'entry')} without a vector yet, found by words."] if found.pending else []
+    )
     end += ["The index is behind the logs, hits may be missing: keepstone doctor"] if found.stale else []
     return "\n\n".join([*(shown or ["Nothing found."]), *end])
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from keepstone.agent import Agent
 from keepstone.chat import ChatModel, Conversation, ModelError
+from keepstone.chat.tools import Ask
 from keepstone.notes import Notes
 
 
@@ -22,15 +23,26 @@ class Answerer(Protocol):
 
 
 class Talking:
-    """Answers with a model, and with what memory and notes hold."""
+    """Answers with a model, and with what memory and notes hold.
 
-    def __init__(self, notes: Notes, model: ChatModel) -> None:
+    Args:
+        notes: The notes of the project and its user.
+        model: What answers.
+        ask: Asks the person whether a note of the model's is saved; without it none is.
+    """
+
+    def __init__(self, notes: Notes, model: ChatModel, ask: Ask | None = None) -> None:
         self._notes = notes
         self._model = model
+        self._ask = ask
+
+    def asking(self, ask: Ask) -> Talking:
+        """Return one that asks a person before it saves a note of the model's."""
+        return Talking(self._notes, self._model, ask)
 
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
         """Store a message, yield the answer piece by piece, and store it; ModelError if the model fails."""
-        conversation = Conversation(agent, self._notes, self._model, agent.session(session))
+        conversation = Conversation(agent, self._notes, self._model, agent.session(session), ask=self._ask)
         for delta in conversation.send(message):
             if delta.kind == "error":
                 raise ModelError(delta.text)

@@ -6,16 +6,19 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from datetime import UTC, datetime
 
 from nicegui import ui
 
 from keepstone.model import Entry
+from keepstone.notes import PROJECT
 from keepstone.session import Session
+from keepstone.web.answering import Answerer, Talking
 from keepstone.web.components import EntryList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, link
+from keepstone.web.parts import EXPECTED, aside, box, button, confirmed, empty, failure, link
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place
 from keepstone.web.views import View, entry_views
@@ -101,13 +104,35 @@ class Chat:
         self.button.props.update(disabled=True)
         try:
             session = await self._begun()
-            await self._stream(self.place.site.answerer.answer(self.place.agent, session.id, text))
+            await self._stream(self._answerer().answer(self.place.agent, session.id, text))
             await self._settle()
         except EXPECTED as error:
             with self.trouble:
                 failure(str(error))
             self.input.value = text
             await self._settle()
+
+    def _answerer(self) -> Answerer:
+        """Return who answers here, so that notes of a model are saved only if the person agrees."""
+        answerer, loop = self.place.site.answerer, asyncio.get_running_loop()
+
+        def ask(text: str, kind: str) -> bool:
+            asked = asyncio.run_coroutine_threadsafe(self._may_save(text, kind), loop)
+            try:
+                return asked.result()
+            except futures.CancelledError:  # The page was closed.
+                return False
+
+        return answerer.asking(ask) if isinstance(answerer, Talking) else answerer
+
+    async def _may_save(self, text: str, kind: str) -> bool:
+        if self.list.client.is_deleted:
+            return False
+        whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
+        with self.trouble:
+            return await confirmed(
+                "Save the model's note?", f"For {whose}. Every later request follows it: {text}", "Save"
+            )
 
     async def _settle(self) -> None:
         self.coming = None
