@@ -24,6 +24,11 @@ class Server:
     token: str
 
     @property
+    def log(self) -> str:
+        """What the operator's terminal showed beside the first lines."""
+        return (self.home.parent / "stderr").read_text("utf-8")
+
+    @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
@@ -58,7 +63,12 @@ def serving(folder: Path, *start: str) -> Iterator[Server]:
     command = [sys.executable, *(start or ("-m", "keepstone")), "serve", "--home", str(home), "--port", "0"]
     command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "KEEPSTONE_EMBEDDER": "none"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with (
+        (folder / "stderr").open("wb") as stderr,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment
+        ) as process,
+    ):
         assert process.stdout is not None
         found = re.search(r":(\d+)/v1", process.stdout.readline())
         assert found is not None
