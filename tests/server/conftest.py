@@ -53,6 +53,16 @@ main()
 """
 """The command with a server that waits for half a second where another waits for ten."""
 
+CROWDED = """
+import sys
+from keepstone.server import running
+running._CONNECTIONS, running._STRANGERS = 20, 10
+from keepstone.cli import main
+sys.argv[0] = "keepstone"
+main()
+"""
+"""The command with a server that takes 20 connections where another takes 1,000."""
+
 
 @contextmanager
 def serving(folder: Path, *start: str) -> Iterator[Server]:
@@ -102,4 +112,11 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
 def impatient(tmp_path: Path) -> Iterator[Server]:
     """A server that does not wait for long."""
     with serving(tmp_path, "-c", IMPATIENT) as server:
+        yield server
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[Server]:
+    """A server for few connections."""
+    with serving(tmp_path, "-c", CROWDED) as server:
         yield server
