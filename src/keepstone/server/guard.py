@@ -144,8 +144,7 @@ def _with_headers(scope: Scope, send: Send) -> Send:
             if headers.get("content-type", "").startswith("text/html"):
                 headers.setdefault("Content-Security-Policy", PAGE_POLICY)
             if scope["path"].startswith(API):
-                # no-transform: a proxy that compresses an answer weakens its ETag, which no write matches.
-                headers.setdefault("Cache-Control", "no-store, no-transform")
+                headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
     return sending
