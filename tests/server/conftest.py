@@ -26,7 +26,7 @@ class Server:
     @property
     def log(self) -> str:
         """What the operator's terminal showed beside the first lines."""
-        return (self.home.parent / "stderr").read_text("utf-8")
+        return _log_of(self.home.parent).read_text("utf-8")
 
     @property
     def url(self) -> str:
@@ -64,6 +64,10 @@ main()
 """The command with a server that takes 20 connections where another takes 1,000."""
 
 
+def _log_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.log")  # Beside the folder, whose files tests compare.
+
+
 @contextmanager
 def serving(folder: Path, *start: str) -> Iterator[Server]:
     """Run ``keepstone serve`` on a home below a folder, and end it after the block."""
@@ -74,7 +78,7 @@ def serving(folder: Path, *start: str) -> Iterator[Server]:
     command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "KEEPSTONE_EMBEDDER": "none"}
     with (
-        (folder / "stderr").open("wb") as stderr,
+        _log_of(folder).open("wb") as stderr,
         subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment
         ) as process,
