@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime
 
@@ -25,6 +26,16 @@ def shown(text: str) -> str:
         'red\\x1b[31m'
     """
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+
+
+def key_of(id: str) -> str:  # noqa: A002  The word of entries and sessions.
+    r"""Return what a row is named by: different ids have different keys, also where they look alike.
+
+    Example:
+        >>> key_of("a\u200bb"), key_of(r"a\u200bb")
+        ('"a\\u200bb"', '"a\\\\u200bb"')
+    """
+    return json.dumps(id)
 
 
 def moment(value: datetime) -> str:

@@ -158,6 +158,7 @@ def _is_stored(answer: str, entries: list[Entry]) -> bool:
 def _streamed(text: str) -> View:
     """Return the answer as far as it has come."""
     return {
+        "key": _STREAMED,
         "id": _STREAMED,
         "type": "answering",
         "tone": "other",
