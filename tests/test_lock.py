@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from filelock import FileLock, Timeout
 import keepstone
 from keepstone.confine import Folder
 from keepstone.errors import LockTimeoutError
-from keepstone.lock import Lock
+from keepstone.lock import WAIT_LIMIT, Lock
 
 NAME = "s1.lock"
 
@@ -221,3 +222,17 @@ def test_of_sixteen_processes_that_add_at_once_none_loses_an_entry_or_adds_it_tw
         entries = home.agent("coder").session("s1").entries()
     written = Counter((entry.data["writer"], entry.data["number"]) for entry in entries)
     assert written == Counter((str(writer), number) for writer in range(16) for number in range(30))
+
+
+def test_a_context_bounds_its_waits_and_no_others(lock: Lock, folder: Folder) -> None:
+    def wait(timeout: float) -> str:
+        with pytest.raises(LockTimeoutError) as refused, lock.hold(timeout):
+            pass
+        return str(refused.value)
+
+    with FileLock(folder.path / NAME):
+        bounded = copy_context()
+        bounded.run(WAIT_LIMIT.set, 0.01)
+        assert "for over 0.01 s" in bounded.run(wait, 60)
+        assert "for over 0 s" in bounded.run(wait, 0)
+        assert "for over 0.02 s" in wait(0.02)

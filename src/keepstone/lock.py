@@ -11,18 +11,22 @@ a process that adds without pause would shut the others out.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 
 from keepstone.confine import Folder, truncate
 from keepstone.errors import LockTimeoutError
 
 TIMEOUT = 5.0
 """Seconds to wait for a lock before ``LockTimeoutError``."""
+WAIT_LIMIT: ContextVar[float] = ContextVar("keepstone.lock.wait_limit", default=math.inf)
+"""An upper bound of any wait for a lock in this context; a server sets it, whose threads are few."""
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.01
 _PATIENCE = 0.1
@@ -50,8 +54,9 @@ class Lock:
         """Hold the lock inside a ``with``; gives whether the last holder died with a mark set.
 
         Raises:
-            LockTimeoutError: Another thread or process kept it for ``timeout`` seconds.
+            LockTimeoutError: Another thread or process kept it for ``timeout`` or ``WAIT_LIMIT`` seconds.
         """
+        timeout = min(timeout, WAIT_LIMIT.get())
         deadline = time.monotonic() + timeout
         if not self._queue.acquire(timeout=timeout):
             raise self._timed_out(timeout)

@@ -24,6 +24,11 @@ class Server:
     token: str
 
     @property
+    def log(self) -> str:
+        """What the operator's terminal showed beside the first lines."""
+        return _log_of(self.home.parent).read_text("utf-8")
+
+    @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
@@ -48,6 +53,20 @@ main()
 """
 """The command with a server that waits for half a second where another waits for ten."""
 
+CROWDED = """
+import sys
+from keepstone.server import running
+running._CONNECTIONS, running._STRANGERS = 20, 10
+from keepstone.cli import main
+sys.argv[0] = "keepstone"
+main()
+"""
+"""The command with a server that takes 20 connections where another takes 1,000."""
+
+
+def _log_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.log")  # Beside the folder, whose files tests compare.
+
 
 @contextmanager
 def serving(folder: Path, *start: str) -> Iterator[Server]:
@@ -58,7 +77,12 @@ def serving(folder: Path, *start: str) -> Iterator[Server]:
     command = [sys.executable, *(start or ("-m", "keepstone")), "serve", "--home", str(home), "--port", "0"]
     command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "KEEPSTONE_EMBEDDER": "none"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with (
+        _log_of(folder).open("wb") as stderr,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment
+        ) as process,
+    ):
         assert process.stdout is not None
         found = re.search(r":(\d+)/v1", process.stdout.readline())
         assert found is not None
@@ -92,4 +116,11 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
 def impatient(tmp_path: Path) -> Iterator[Server]:
     """A server that does not wait for long."""
     with serving(tmp_path, "-c", IMPATIENT) as server:
+        yield server
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[Server]:
+    """A server for few connections."""
+    with serving(tmp_path, "-c", CROWDED) as server:
         yield server

@@ -221,3 +221,30 @@ def test_an_open_page_ends_where_the_tokens_cannot_be_read_any_more(
 def test_a_request_from_nowhere_has_an_empty_address() -> None:
     assert address_of({"client": ("10.0.0.1", 5)}) == "10.0.0.1"
     assert address_of({"client": None}) == address_of({}) == ""
+
+
+def test_a_damaged_tokens_file_is_a_problem_with_its_remedy(let: Let, tokens: Tokens, tmp_path: Path) -> None:
+    authorization = bearer(tokens)
+    (tmp_path / ".tokens.json").write_text("{")
+    sent = let("/v1/agents", authorization=authorization)
+    assert (sent[0]["status"], headers_of(sent)["content-type"]) == (500, "application/problem+json")
+    assert "keepstone token list" in json.loads(sent[1]["body"])["detail"]
+
+
+def test_a_damaged_tokens_file_shows_browsers_a_page_with_its_remedy(
+    let: Let, gate: Gate, tokens: Tokens, tmp_path: Path
+) -> None:
+    cookie = f"{COOKIE}={gate.sign_in(tokens.create()[0], 'here')}"
+    (tmp_path / ".tokens.json").write_text("{")
+    sent = let("/a/coder/sessions", cookie=cookie, accept="text/html")
+    assert (sent[0]["status"], headers_of(sent)["content-type"]) == (500, "text/html; charset=utf-8")
+    assert b"keepstone token list" in sent[1]["body"]
+
+
+@pytest.mark.parametrize("path", sorted(OPEN))
+def test_open_paths_answer_with_a_damaged_tokens_file(
+    let: Let, tokens: Tokens, tmp_path: Path, path: str
+) -> None:
+    authorization = bearer(tokens)
+    (tmp_path / ".tokens.json").write_text("{")
+    assert let(path, authorization=authorization)[0]["status"] == 200

@@ -112,3 +112,13 @@ def test_only_requests_are_counted(kind: str) -> None:
     metrics = Metrics()
     sent_by(Counting(app, metrics), scope_of("/x", kind=kind))
     assert counted(metrics) == []
+
+
+def test_a_request_without_an_answer_is_counted_as_499() -> None:
+    metrics = Metrics()
+
+    async def left(_: Scope, __: Receive, ___: Send) -> None:
+        pass
+
+    sent_by(Counting(left, metrics), scope_of("/x"))
+    assert counted(metrics) == [("GET", "other", "499")]

@@ -3,6 +3,9 @@
 import signal
 import socket
 import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -117,3 +120,58 @@ def test_a_stop_during_adds_loses_nothing_that_was_acknowledged(own_server: Any)
         assert {finding.level for finding in home.doctor()} == {"ok"}
     assert set(acknowledged) <= kept
     assert len(kept - set(acknowledged)) <= 4
+
+
+def test_a_client_that_leaves_in_its_body_is_not_counted_as_500(own_server: Any) -> None:
+    with connected(own_server) as sock:
+        sock.sendall(head(own_server, 100) + b"{")
+        assert in_flight(own_server, 2)
+    assert in_flight(own_server, 1)
+    with own_server.client() as client:
+        counts = client.get("/v1/metrics").text
+    assert 'status="499"' in counts
+    assert 'status="500"' not in counts
+
+
+def in_flight(server: Any, count: int) -> bool:
+    """Wait until the server has so many requests under way, the one that asks included."""
+    until = time.monotonic() + 30
+    with server.client() as client:
+        while time.monotonic() < until:
+            if f"keepstone_http_requests_in_flight {count}\n" in client.get("/v1/metrics").text:
+                return True
+    return False
+
+
+def folder_in_place_of(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "damaged": lambda file: file.write_text("{"),
+    "deep": lambda file: file.write_text("[" * 100_000),
+    "null": lambda file: file.write_text('{"version": 1, "tokens": [null]}'),
+    "digest": lambda file: file.write_text(file.read_text().replace('"sha256": "', '"sha256": "é')),
+    "mode": lambda file: file.chmod(0o660),
+    "folder": folder_in_place_of,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_with_unusable_tokens_the_server_says_so_and_stays_up(own_server: Any, damage: str) -> None:
+    DAMAGES[damage](own_server.home / ".tokens.json")
+    with own_server.client() as client:
+        answers = [client.get("/v1/agents") for _ in range(3)]
+        page = client.get("/", headers={"Accept": "text/html"})
+        form = {"data": {"token": own_server.token}, "headers": {"Origin": own_server.url}}
+        sign_in = client.post("/sign-in", **form)
+        healthy = [client.get(path).status_code for path in ("/v1/health", "/v1/openapi.json", "/sign-in")]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (500, "store")
+    for shown in (answers[0], page, sign_in):
+        assert shown.status_code == 500
+        assert "keepstone token list" in shown.text
+    assert healthy == [200, 200, 200]
+    assert own_server.log.count("\n") == 1
+    assert ".tokens.json" in own_server.log

@@ -1,6 +1,7 @@
 """The socket of a server, and its stop; clients that are slow or late are with the real server."""
 
 import errno
+import logging
 import os
 import signal
 import socket
@@ -76,3 +77,25 @@ def test_a_stop_ends_the_server_quietly_and_gives_its_signals_and_its_socket_bac
     assert (came, listening.fileno()) == ([], -1)
     os.kill(os.getpid(), kind)
     assert came == [kind]
+
+
+def test_a_logged_text_cannot_control_the_terminal_or_forge_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def app(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        logging.getLogger("x").error("%s", "\x1b]0;title\x07\nERROR: forged")
+        logging.getLogger("x").error("failed", exc_info=ValueError("\x1b[2J"))
+        await send({"type": "lifespan.startup.complete"})
+        os.kill(os.getpid(), signal.SIGTERM)
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    run(app, listen("127.0.0.1", 0))
+    told = capsys.readouterr().err
+    assert "\x1b" not in told
+    assert [line for line in told.splitlines() if line.startswith("ERROR: ")] == [
+        r"ERROR: \x1b]0;title\x07\nERROR: forged",
+        "ERROR: failed",
+    ]
+    assert r"ValueError: \x1b[2J" in told

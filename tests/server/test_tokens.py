@@ -40,7 +40,9 @@ def test_no_token_is_made_for_what_is_no_agent(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tokens": [{}]}', '{"tokens": [1]}', "\0"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"tokens": [{}]}', '{"tokens": [1]}', '{"tokens": [null]}', "\0", "[" * 100_000]
+)
 def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
     secret, _ = Tokens(tmp_path).create()
     (tmp_path / ".tokens.json").write_text(text)
@@ -49,7 +51,15 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ['"agents": "coder"', '"agents": [1]', '"read_only": 0', '"expires": "soon"']
+    "value",
+    [
+        '"agents": "coder"',
+        '"agents": [1]',
+        '"read_only": 0',
+        '"expires": "soon"',
+        '"sha256": "é"',
+        '"sha256": null',
+    ],
 )
 def test_a_token_that_says_odd_things_lets_nobody_in(tmp_path: Path, value: str) -> None:
     secret, _ = Tokens(tmp_path).create()
@@ -65,6 +75,17 @@ def test_a_file_that_others_may_write_to_lets_nobody_in(tmp_path: Path) -> None:
     (tmp_path / ".tokens.json").chmod(0o622)
     with pytest.raises(StoreError, match="chmod 600"):
         Tokens(tmp_path).holder(secret)
+
+
+def test_a_change_of_mode_is_noticed_by_those_who_have_read_the_file(tmp_path: Path) -> None:
+    tokens, file = Tokens(tmp_path), tmp_path / ".tokens.json"
+    secret, token = tokens.create()
+    assert tokens.holder(secret) == token
+    file.chmod(0o660)
+    with pytest.raises(StoreError, match="chmod 600"):
+        tokens.holder(secret)
+    file.chmod(0o600)
+    assert tokens.holder(secret) == token
 
 
 def test_a_revoked_token_is_gone_for_all_who_have_the_file_open(tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
 """Who answers in the chat of the pages."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from nicegui import Client
+from tests.web.page import on_a_page, within
 
 import keepstone
 from keepstone import Agent, Notes
@@ -12,6 +17,8 @@ from keepstone.chat import ModelError
 from keepstone.chat.exchange import Piece, Request, ToolCall
 from keepstone.chat.offline import OfflineResponder
 from keepstone.web.answering import Talking
+from keepstone.web.pages.chat import Chat
+from keepstone.web.parts import aside, box
 
 
 @pytest.fixture
@@ -92,3 +99,25 @@ def test_a_models_note_is_saved_only_with_a_yes(
         answers = answers.asking(lambda *_: agrees is True)
     assert list(answers.answer(agent, "chat", "Save it")) == ["Done."]
     assert [note.content for note in notes.entries()] == kept
+
+
+def test_answers_that_wait_for_a_model_do_not_delay_other_pages() -> None:
+    go = threading.Event()
+
+    def waiting() -> Iterator[str]:
+        go.wait()
+        yield from ()
+
+    async def steps(page: Client) -> None:
+        place: Any = SimpleNamespace(query={})
+        chat = Chat(place)
+        chat.list = box()  # type: ignore[assignment]
+        streams = [asyncio.create_task(chat._stream(waiting())) for _ in range(40)]  # noqa: SLF001
+        await asyncio.sleep(0)
+        try:
+            assert await asyncio.wait_for(within(page, lambda: aside(str, "looked")), 20) == "looked"
+        finally:
+            go.set()
+            await asyncio.gather(*streams)
+
+    on_a_page(steps)

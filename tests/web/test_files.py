@@ -67,6 +67,23 @@ def test_an_unedited_file_follows_what_others_write(site: Site, agent: Agent, br
     expect(page.locator(".links .name")).to_have_text(["a.md", "b.md"])
 
 
+def test_a_file_that_changed_while_asked_is_not_deleted_unasked(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.files.write("a.md", "old")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("is removed from the agent's folder")
+    agent.files.write("a.md", "theirs")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(dialog).to_contain_text("changed elsewhere")
+    assert agent.files.read("a.md") == "theirs"
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator(".box h2")).to_have_text("No files yet")
+    assert agent.files.list() == []
+
+
 def test_a_new_file_is_made_and_another_deleted(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(site.url(agent.slug, "files"))
     page.get_by_role("button", name="New file").click()

@@ -100,7 +100,7 @@ def test_only_yes_confirms_what_cannot_be_undone(given: str | None, *, sure: boo
     assert answered(lambda: parts.confirmed("Delete?", "For good.", "Delete"), given) is sure
 
 
-@pytest.mark.parametrize(("given", "name"), [(" plans ", "plans"), (" \t", None), ("", None), (None, None)])
+@pytest.mark.parametrize(("given", "name"), [(" plans ", " plans "), (" \t", None), ("", None), (None, None)])
 def test_a_line_of_spaces_is_as_good_as_no_answer(given: str | None, name: str | None) -> None:
     assert answered(lambda: parts.asked("New file", "Path", "Make"), given) == name
 

@@ -30,6 +30,18 @@ def test_edits_and_deletions_unfold_as_a_history(site: Site, agent: Agent, brows
     expect(page.locator(".versions")).to_have_count(0)
 
 
+def test_a_history_is_of_its_own_entry_among_look_alikes(site: Site, agent: Agent, browse: Browse) -> None:
+    session = agent.session("talk")
+    for name, text in ((r"a\u200bb", "literal"), ("a\u200bb", "hidden")):
+        session.add("note", {"content": text}, id=name)
+    page = browse(site.url(agent.slug, "session", id="talk"))
+    for text in ("hidden", "literal"):
+        row = page.locator(".entry", has_text=text)
+        row.get_by_role("button", name="History").click()
+        expect(row.locator(".versions .text")).to_have_text([text])
+    expect(page.locator(".versions")).to_have_count(2)
+
+
 def test_script_in_memory_is_shown_as_text(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("talk").add(SCRIPT[:60], {"role": SCRIPT, "content": SCRIPT}, tags=[SCRIPT])
     page = browse(site.url(agent.slug, "session", id="talk"))

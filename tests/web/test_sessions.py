@@ -162,3 +162,28 @@ def test_the_keyboard_alone_opens_a_session(site: Site, agent: Agent, browse: Br
     page.keyboard.press("g")
     page.keyboard.press("s")
     expect(page.locator("h1")).to_have_text("Sessions")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_row_acts_on_its_own_session_among_look_alikes(
+    site: Site, agent: Agent, browse: Browse, number: int
+) -> None:
+    ids = [r"a\u200bb", "a\u200bb"]
+    for name in ids:
+        agent.session(name).add("note", {"content": "x"})
+    page = browse(site.url(agent.slug, "sessions"))
+    page.locator("th.col-id button").click()
+    expect(page.locator("th.col-id")).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("button", name="Delete session").nth(number).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".sessions tbody tr")).to_have_count(1)
+    assert [info.id for info in agent.sessions()] == [ids[1 - number]]
+
+
+def test_a_session_is_opened_by_the_id_as_it_was_typed(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session(" a ").add("note", {"content": "with spaces"})
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name="Open by id").click()
+    page.get_by_label("Session id").fill(" a ")
+    page.get_by_role("button", name="Open", exact=True).click()
+    expect(page.locator(".entry .text")).to_have_text("with spaces")

@@ -155,7 +155,7 @@ def test_versions_are_told_with_the_latest_first(agent: Agent) -> None:
 
 def test_a_session_is_shown_with_what_its_name_hides(place: Place) -> None:
     view = session_view(SessionInfo("a/\u202eb", NOW - timedelta(hours=2), 58_450), place, NOW)
-    assert (view["id"], view["shown"]) == ("a/\u202eb", r"a/\u202eb")
+    assert view["shown"] == r"a/\u202eb"
     assert view["href"] == "/a/coder/session?id=a%2F%E2%80%AEb"
     assert (view["ago"], view["size"]) == ("2 hours ago", "57.1 KiB")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from keepstone.errors import AgentNotFoundError
@@ -22,6 +22,8 @@ class Access:
     agents: frozenset[str] | None = None
     """The agents; None for all, and for what belongs to the whole home."""
     read_only: bool = False
+    holder: str = field(default="", compare=False)
+    """Names the browser's session or the token; a page's socket must come from the holder of the page."""
 
     def sees(self, agent: str) -> bool:
         """Tell whether an agent is in reach."""

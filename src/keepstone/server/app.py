@@ -15,6 +15,7 @@ from keepstone.home import Home
 from keepstone.notes import Notes
 from keepstone.server import packing, problems, shapes, sign_in
 from keepstone.server.bodies import Bodies, Limits
+from keepstone.server.concurrency import Concurrency
 from keepstone.server.gate import Gate
 from keepstone.server.guard import Guard
 from keepstone.server.metrics import Counting, Metrics
@@ -72,6 +73,7 @@ def create_app(
     _add_routes(app, notes, web)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
+    app.add_middleware(Concurrency)
     app.add_middleware(Bodies, limits=limits or Limits())
     app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))
     app.add_middleware(Counting, metrics=app.state.metrics)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from keepstone.errors import KeepstoneError
 from keepstone.server.access import Access
 from keepstone.server.failures import Failures
 from keepstone.server.problems import ProblemError
@@ -18,7 +20,9 @@ SESSION_SECONDS = 12 * 60 * 60
 """How long a browser stays signed in."""
 LINK_SECONDS = 15 * 60
 """How long a link that signs in once is of use."""
-_MOST_SESSIONS = 1000
+_MOST_SESSIONS = 50
+"""Browsers that may be signed in with one token; the next one signs out the first."""
+_log = logging.getLogger("keepstone.server")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
 
 
@@ -29,6 +33,18 @@ class _Session:
     """The digest of the token it began with; None for a link of the console."""
 
 
+class TokensUnusableError(ProblemError):
+    """The tokens file cannot be used, so nobody can be let in. What is wrong with it is in the log."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            500,
+            "store",
+            "the tokens file of this server cannot be used, so nobody is let in; "
+            "on its computer, keepstone token list says what is wrong and what to do",
+        )
+
+
 class Gate:
     """Who may come in. For one thread, that of the event loop."""
 
@@ -36,25 +52,32 @@ class Gate:
         self.failures = Failures(clock)
         self._tokens = tokens
         self._clock = clock
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: dict[str, _Session] = {}
         self._links: dict[str, float] = {}
+        self._reported = ""
 
     def bearer(self, header: str, address: str) -> Access:
         """Return what the holder of a token may touch, from a header ``Authorization``.
 
         Raises:
-            ProblemError: The token is none, or has expired, or the address was wrong too often.
+            ProblemError: The token is none, or has expired, or the address was wrong too often, or the
+                tokens file cannot be used.
         """
         scheme, _, secret = header.partition(" ")
-        return _access_of(self._holder(secret.strip() if scheme.lower() == "bearer" else "", address))
+        token = self._holder(secret.strip() if scheme.lower() == "bearer" else "", address)
+        return _access_of(token, token.digest)
 
     def cookie(self, value: str) -> Access | None:
-        """Return what a browser with this cookie may touch, None if it is not signed in any more."""
+        """Return what a browser with this cookie may touch, None if it is not signed in any more.
+
+        Raises:
+            TokensUnusableError: The tokens file cannot be used.
+        """
         key = _key(value)
         session = self._sessions.get(key)
         if session is None:
             return None
-        access = self._access(session) if self._clock() < session.until else None
+        access = self._access(session, key) if self._clock() < session.until else None
         if access is None:
             del self._sessions[key]
         return access
@@ -93,7 +116,8 @@ class Gate:
         self._sessions.pop(_key(value), None)
 
     def _holder(self, secret: str, address: str) -> Token:
-        token = self._tokens.holder(secret)
+        with self._reading_tokens():
+            token = self._tokens.holder(secret)
         if token is None:
             # A right token always passes, so that one forgotten client cannot lock out its whole machine:
             # nobody guesses 256 random bits, however often they try.
@@ -105,18 +129,35 @@ class Gate:
         return token
 
     def _begin(self, token: str | None) -> str:
+        now = self._clock()
+        self._sessions = {key: session for key, session in self._sessions.items() if now < session.until}
+        # Each token has its own share: who holds one cannot sign out the holders of others.
+        own = [key for key, session in self._sessions.items() if session.token == token]
+        for key in own[: max(0, len(own) + 1 - _MOST_SESSIONS)]:
+            del self._sessions[key]
         value = secrets.token_urlsafe(32)
-        self._sessions[_key(value)] = _Session(self._clock() + SESSION_SECONDS, token)
-        while len(self._sessions) > _MOST_SESSIONS:
-            self._sessions.popitem(last=False)
+        self._sessions[_key(value)] = _Session(now + SESSION_SECONDS, token)
         return value
 
-    def _access(self, session: _Session) -> Access | None:
+    def _access(self, session: _Session, key: str) -> Access | None:
         """Return what the token of a session opens by now, None if it opens nothing any more."""
         if session.token is None:
-            return Access()
-        alive = (token for token in self._tokens.alive() if token.digest == session.token)
-        return next(map(_access_of, alive), None)
+            return Access(holder=key)
+        with self._reading_tokens():
+            alive = [token for token in self._tokens.alive() if token.digest == session.token]
+        return _access_of(alive[0], key) if alive else None
+
+    @contextmanager
+    def _reading_tokens(self) -> Iterator[None]:
+        """Turn what is wrong with the tokens file into a problem, and log it once, not at every request."""
+        try:
+            yield
+        except (KeepstoneError, OSError) as error:
+            if self._reported != str(error):
+                self._reported = str(error)
+                _log.error("nobody is let in: %s", error)
+            raise TokensUnusableError from error
+        self._reported = ""
 
     def _refuse_if_often(self, address: str) -> None:
         wait = self.failures.wait(address)
@@ -137,8 +178,8 @@ def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _access_of(token: Token) -> Access:
-    return Access(None if token.agents is None else frozenset(token.agents), token.read_only)
+def _access_of(token: Token, holder: str) -> Access:
+    return Access(None if token.agents is None else frozenset(token.agents), token.read_only, holder)
 
 
 def _key(value: str) -> str:

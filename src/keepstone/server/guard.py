@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
+from http import HTTPStatus
 from string import printable
 from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keepstone.errors import KeepstoneError
 from keepstone.server.access import AGAIN_KEY, SCOPE_KEY, Access
-from keepstone.server.gate import Gate, cookies_of
+from keepstone.server.gate import Gate, TokensUnusableError, cookies_of
 from keepstone.server.origins import SAFE, Origins
+from keepstone.server.page import page, told
 from keepstone.server.problems import ProblemError
 
 API = "/v1/"
@@ -67,8 +68,14 @@ class Guard:
         self._origins.check_host(headers)
         method = scope.get("method", "WEBSOCKET")
         self._origins.check_origin(headers, method)
-        access = self._access(scope, headers, method)
-        if access is None and scope["path"] not in OPEN:
+        is_open = scope["path"] in OPEN
+        try:
+            access = self._access(scope, headers, method)
+        except TokensUnusableError:
+            if not is_open:
+                raise
+            return None
+        if access is None and not is_open:
             raise ProblemError(
                 401, "unauthorized", "say who you are: Authorization: Bearer TOKEN", _CHALLENGE
             )
@@ -86,7 +93,7 @@ class Guard:
     def _again(self, scope: Scope) -> Access | None:
         try:
             return self._access(scope, Headers(scope=scope), "GET")
-        except (ProblemError, KeepstoneError):
+        except ProblemError:
             return None
 
 
@@ -113,13 +120,19 @@ async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Sen
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
-    wants_page = "text/html" in Headers(scope=scope).get("accept", "")
-    if error.status == 401 and wants_page and not scope["path"].startswith(API):  # noqa: PLR2004
+    sending = _with_headers(scope, send)
+    wants_page = "text/html" in Headers(scope=scope).get("accept", "") and not scope["path"].startswith(API)
+    await (_page_of(error, scope) if wants_page else error.response())(scope, receive, sending)
+
+
+def _page_of(error: ProblemError, scope: Scope) -> Response:
+    """Return what a browser shows for a problem: the sign-in page, or what is wrong."""
+    if error.status == HTTPStatus.UNAUTHORIZED:
         was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
-        target = "/sign-in?ended=1" if was_in else "/sign-in"
-        await RedirectResponse(target, 303)(scope, receive, _with_headers(scope, send))
-        return
-    await error.response()(scope, receive, _with_headers(scope, send))
+        return RedirectResponse("/sign-in?ended=1" if was_in else "/sign-in", 303)
+    shown = page(HTTPStatus(error.status).phrase, told(f"{error}."), status=error.status)
+    shown.headers.update(error.headers)
+    return shown
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:

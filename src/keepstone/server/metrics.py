@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds up to which answers are counted together."""
+_CLIENT_LEFT = 499
+"""What a request without an answer is counted as: its client closed the connection. The number is nginx's."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -72,7 +74,7 @@ class Counting:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 500
+        began, status = time.perf_counter(), _CLIENT_LEFT
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -83,6 +85,9 @@ class Counting:
         self._metrics.in_flight += 1
         try:
             await self._app(scope, receive, sending)
+        except BaseException:
+            status = 500 if status == _CLIENT_LEFT else status
+            raise
         finally:
             self._metrics.in_flight -= 1
             self._metrics.record(_method(scope), _route(scope), status, time.perf_counter() - began)

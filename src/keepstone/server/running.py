@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from keepstone.server.bodies import Limits
+from keepstone.server.connections import bounded
+from keepstone.shown import harmless
 
 GRACE = 30
 """Seconds that requests under way have to end when the server is told to stop."""
@@ -21,6 +22,8 @@ _IDLE = 30
 """Seconds that a connection may be idle between two requests."""
 _CONNECTIONS = 1000
 """Connections from which on new requests are told to come later (503)."""
+_STRANGERS = _CONNECTIONS // 2
+"""Connections without a token; more of them close the oldest one."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -56,7 +59,8 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
     """
     config = uvicorn.Config(
         app,
-        http=_protocol((limits or Limits()).head),
+        http=bounded((limits or Limits()).head, _STRANGERS),
+        log_config=None,
         log_level="warning",
         access_log=False,  # Paths hold ids, and a log is read by more people than a memory.
         proxy_headers=proxied,
@@ -66,7 +70,7 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=_CONNECTIONS,
     )
-    with _stopping_quietly():
+    with _stopping_quietly(), _logging_plainly():
         uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -82,34 +86,23 @@ def _stopping_quietly() -> Iterator[None]:
             signal.signal(kind, handler)
 
 
-def _protocol(head: float) -> type[asyncio.Protocol]:
-    class Patient(HttpToolsProtocol):
-        """The protocol, which closes a connection on which headers do not come, or come too slowly."""
+class _PlainFormatter(logging.Formatter):
+    """Shows control characters as escapes, and a message on one line: a part of it may come from a client."""
 
-        _deadline: asyncio.TimerHandle | None = None
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  Overrides.
+        return super().formatMessage(record).replace("\n", "\\n")
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._wait()
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
 
-        def on_message_begin(self) -> None:
-            self._wait()
-            super().on_message_begin()
 
-        def on_headers_complete(self) -> None:
-            self._stop_waiting()
-            super().on_headers_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            super().connection_lost(exc)
-
-        def _wait(self) -> None:
-            self._stop_waiting()
-            self._deadline = self.loop.call_later(head, self.transport.close)
-
-        def _stop_waiting(self) -> None:
-            if self._deadline is not None:
-                self._deadline.cancel()
-
-    return Patient
+@contextmanager
+def _logging_plainly() -> Iterator[None]:
+    """Log to the terminal."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_PlainFormatter("%(levelname)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)

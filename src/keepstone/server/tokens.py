@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Sequence
@@ -27,7 +28,8 @@ PREFIX = "kst_"
 _BITS = 256
 _ID_BYTES = 4
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_Version = tuple[int, int, int]
+_Version = tuple[int, int, int, int]
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,8 @@ class Tokens:
 
 
 def _version(status: os.stat_result) -> _Version:
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    # The time of the last change of mode or owner, too: others may be able to write to the file from then on.
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _write(folder: Folder, tokens: Sequence[Token]) -> None:
@@ -190,7 +193,7 @@ def _record(token: Token) -> dict[str, Any]:
 def _parsed(raw: bytes, path: Path) -> list[Token]:
     try:
         return [_token(record) for record in json.loads(raw)["tokens"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{path} is damaged, so nobody is let in: remove it, then keepstone token create"
         ) from error
@@ -201,12 +204,14 @@ def _token(record: dict[str, Any]) -> Token:
     created, until = read_time(record["created"]), None if expires is None else read_time(expires)
     if created is None or (until is None) != (expires is None) or not isinstance(read_only, bool):
         raise ValueError("not a token")
+    if _DIGEST.fullmatch(record["sha256"]) is None:
+        raise ValueError("not a digest")
     if agents is not None and not (
         isinstance(agents, list) and all(isinstance(slug, str) for slug in agents)
     ):
         raise TypeError("not a list of agents")
     slugs = None if agents is None else tuple(agents)
-    return Token(str(record["id"]), str(record["sha256"]), slugs, read_only, created, until)
+    return Token(str(record["id"]), record["sha256"], slugs, read_only, created, until)
 
 
 def _digest(secret: str) -> str:

@@ -15,12 +15,12 @@ from keepstone.chat.offline import OfflineResponder
 from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
 from keepstone.layout import DEFAULT_AGENT
 from keepstone.notes import Notes
-from keepstone.web import failing
+from keepstone.web import failing, sockets
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
 from keepstone.web.parts import empty
-from keepstone.web.site import Access, Hook, Open, Place, Site, address
+from keepstone.web.site import Access, Hook, Place, Site, address
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -52,17 +52,12 @@ _PATIENCE = 60.0
 """Seconds that a page may take to be built, on a computer that is busy."""
 
 
-def open_to_all(request: Request) -> Access:  # noqa: ARG001  The hook's signature.
-    """Let every request do everything."""
-    return Open()
-
-
 def mount(
     app: FastAPI,
     home: Home,
     *,
     project: Path,
-    access: Hook = open_to_all,
+    access: Hook,
     answerer: Answerer | None = None,
     notes: Notes | None = None,
     sign_out: str | None = None,
@@ -74,19 +69,21 @@ def mount(
         home: The home whose agents are shown.
         project: The folder whose ``AGENTS.md`` holds the project's notes.
         access: What a request may do; it may also answer the request itself. For a page that is open it is
-            asked again each second, and when it answers otherwise than before the page is loaded anew.
+            asked again each second, and when it answers otherwise than before the page is reloaded. It is
+            also asked for the page's socket. ``lambda _: Open()`` lets everyone do everything.
         answerer: Who answers in the chat; quotes from memory if not given.
         notes: The notes, where the user's are not in their usual file.
         sign_out: Where a form is sent to end what ``access`` looks at; without it no page offers that.
 
     Example:
         >>> app = FastAPI()
-        >>> mount(app, keepstone.open(), project=Path.cwd())
+        >>> mount(app, keepstone.open(), project=Path.cwd(), access=lambda _: Open())
     """
     notes = notes or Notes(project)
     site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
     pages.add_static_files(ASSETS, _STATIC)
     failing.install()
+    sockets.install()
     _add_start(site)
     for name, (title, build) in _BUILDS.items():
         _add_page(site, name, title, build)
@@ -140,8 +137,9 @@ async def _build_refusal(place: Place, name: str, title: str) -> None:
 
 
 def _watch(place: Place, request: Request) -> None:
-    """End a page whose reader may see or do something else by now than when it was made, or nothing."""
+    """Let no other browser join a page, and end it when its reader may do something else than before."""
     page = ui.context.client
+    sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
 
     def look() -> None:
         if not place.site.still_holds(place.access, request):

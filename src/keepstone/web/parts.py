@@ -122,7 +122,7 @@ async def confirmed(title: str, words: str, verb: str) -> bool:
 
 
 async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:
-    """Ask for a line of text; None if nothing was given."""
+    """Ask for a line of text, and return it as it was typed; None if nothing was given."""
     with dialog(title) as question:
         line = field(label, hint).props("autofocus")
         line.on("keydown.enter", lambda: question.submit(line.value), args=[])
@@ -130,7 +130,7 @@ async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None
             button("Cancel", lambda: question.submit(None))
             button(verb, lambda: question.submit(line.value), "main")
     answer = await answer_of(question)
-    return str(answer).strip() or None if answer else None
+    return str(answer) if answer and str(answer).strip() else None
 
 
 def field(label: str, hint: str = "", value: str = "", classes: str = "wide") -> ui.input:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 
 from keepstone.chat import choose
@@ -39,5 +39,5 @@ def pages(home: Home, notes: Notes, project: Path) -> Callable[[FastAPI], None]:
     return add
 
 
-def _access(request: Request) -> Access | Response:
+def _access(request: HTTPConnection) -> Access | Response:
     return still_signed_in(request) or RedirectResponse("/sign-in", 303)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, urlencode
 
-from fastapi import Request
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from keepstone.agent import Agent
@@ -27,6 +27,10 @@ class Access(Protocol):
     def read_only(self) -> bool:
         """Whether nothing may be changed."""
 
+    @property
+    def holder(self) -> str:
+        """Who asks, such as a sign-in's id: the socket of a page must come from the one who opened it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -34,10 +38,14 @@ class Open:
 
     agents: frozenset[str] | None = None
     read_only: bool = False
+    holder: str = ""
 
 
-Hook = Callable[[Request], Access | Response | None]
-"""Says what a request may do; None is nothing. It may also answer it, as with the way to a sign-in page."""
+Hook = Callable[[HTTPConnection], Access | Response | None]
+"""Says what a request, or the socket of a page, may do; None is nothing.
+
+It may also answer the request, as with the way to a sign-in page.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +58,18 @@ class Site:
     answerer: Answerer
     sign_out: str | None = None
 
-    def admit(self, request: Request) -> Access | Response:
+    def admit(self, request: HTTPConnection) -> Access | Response:
         """Return what a request may do, or the answer that it gets in place of a page."""
         access = self.access(request)
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
-    def still_holds(self, before: Access, request: Request) -> bool:
-        """Tell whether a request may do by now what it might before, no less and no more."""
+    def still_holds(self, before: Access, request: HTTPConnection) -> bool:
+        """Tell whether a request comes from the same holder and may now do the same as before."""
         now = self.admit(request)
         if isinstance(now, Response):
             return False
-        return (now.agents, now.read_only) == (before.agents, before.read_only)
+        same = (before.agents, before.read_only, before.holder)
+        return (now.agents, now.read_only, now.holder) == same
 
 
 @dataclass(frozen=True, slots=True)

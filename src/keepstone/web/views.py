@@ -12,7 +12,7 @@ from keepstone.model import Entry, Hit, Hits, SessionInfo, Version
 from keepstone.notes import MemoryEntry
 from keepstone.shown import clipped, counted, size
 from keepstone.web.site import Place
-from keepstone.web.words import LONGEST, ago, moment, shown
+from keepstone.web.words import LONGEST, ago, key_of, moment, shown
 
 View = dict[str, Any]
 
@@ -27,7 +27,7 @@ _NEAR = 600
 def session_view(info: SessionInfo, place: Place, now: datetime) -> View:
     """Return a session as a row."""
     return {
-        "id": info.id,
+        "key": key_of(info.id),
         "shown": shown(info.id),
         "href": place.link("session", id=info.id),
         "iso": format_time(info.modified),
@@ -52,6 +52,7 @@ def _entry_view(entry: Entry, now: datetime, *, whole: bool) -> View:
     text, role = words_of(entry), entry.data.get("role")
     who = speaker_of(entry)
     return {
+        "key": key_of(entry.id),
         "id": shown(entry.id),
         "type": shown(entry.type),
         "tone": tone_of(entry.type),
@@ -128,6 +129,7 @@ def _hit_view(hit: Hit, place: Place, scale: float) -> View:
     entry = hit.entry
     parts = [_part(name, value, scale) for name, value in hit.why.parts.items() if value]
     return {
+        "key": key_of(entry.session) + key_of(entry.id),
         "id": shown(entry.id),
         "session": shown(entry.session),
         "href": place.link("session", id=entry.session, entry=entry.id),
@@ -166,7 +168,7 @@ def _reasons(hit: Hit) -> list[str]:
 
 
 def _near(entry: Entry) -> View:
-    return {"id": shown(entry.id), "text": shown(clipped(words_of(entry), _NEAR))}
+    return {"key": key_of(entry.id), "text": shown(clipped(words_of(entry), _NEAR))}
 
 
 def note_views(notes: Iterable[MemoryEntry]) -> list[View]:

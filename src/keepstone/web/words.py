@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from keepstone.shown import counted, harmless
@@ -11,6 +12,16 @@ LONGEST = 4_000
 shown = harmless
 """Pages hide what a terminal hides: a browser would drop it, or turn the reading direction around."""
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+def key_of(id: str) -> str:  # noqa: A002  The word of entries and sessions.
+    r"""Return what a row is named by: different ids have different keys, also where they look alike.
+
+    Example:
+        >>> key_of("a\u200bb"), key_of(r"a\u200bb")
+        ('"a\\u200bb"', '"a\\\\u200bb"')
+    """
+    return json.dumps(id)
 
 
 def moment(value: datetime) -> str:

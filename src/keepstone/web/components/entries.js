@@ -19,7 +19,7 @@ export default {
   },
   template: `
     <ol class="entries">
-      <li v-for="entry in entries" :key="entry.id" :class="['entry', 'by-' + entry.side, { sought: target && entry.id === target }]" :id="'e-' + entry.id">
+      <li v-for="entry in entries" :key="entry.key" :class="['entry', 'by-' + entry.side, { sought: target && entry.key === target }]" :id="'e-' + entry.key">
         <h2 v-if="entry.day" class="day">{{ entry.day }}</h2>
         <article>
           <header>
@@ -35,14 +35,14 @@ export default {
             <time :datetime="entry.iso" :title="entry.moment">{{ entry.time }}</time>
           </header>
           <p class="text" dir="auto">{{ entry.text }}</p>
-          <button v-if="entry.clipped" type="button" class="quiet" @click="$emit('whole', entry.id)">Show all</button>
+          <button v-if="entry.clipped" type="button" class="quiet" @click="$emit('whole', entry.key)">Show all</button>
           <footer v-if="!plain">
             <code class="id">{{ entry.id }}</code>
-            <button type="button" class="quiet" :aria-expanded="!!versions[entry.id]"
-              @click="$emit('history', entry.id)">{{ versions[entry.id] ? 'Hide history' : 'History' }}</button>
+            <button type="button" class="quiet" :aria-expanded="!!versions[entry.key]"
+              @click="$emit('history', entry.key)">{{ versions[entry.key] ? 'Hide history' : 'History' }}</button>
           </footer>
-          <ol v-if="versions[entry.id]" class="versions">
-            <li v-for="(version, at) in versions[entry.id]" :key="at">
+          <ol v-if="versions[entry.key]" class="versions">
+            <li v-for="(version, at) in versions[entry.key]" :key="at">
               <header><time>{{ version.moment }}</time> <strong>{{ version.what }}</strong></header>
               <p class="text" dir="auto">{{ version.text }}</p>
             </li>

@@ -3,7 +3,7 @@ export default {
   props: { hits: Array },
   template: `
     <ol class="hits">
-      <li v-for="(hit, at) in hits" :key="hit.session + '/' + hit.id">
+      <li v-for="(hit, at) in hits" :key="hit.key">
         <article>
           <header>
             <span class="place">{{ at + 1 }}</span>
@@ -27,9 +27,9 @@ export default {
           <details v-if="hit.before.length || hit.after.length">
             <summary>Around it in the session</summary>
             <ol class="around">
-              <li v-for="near in hit.before" :key="near.id" dir="auto">{{ near.text }}</li>
+              <li v-for="near in hit.before" :key="near.key" dir="auto">{{ near.text }}</li>
               <li class="self" dir="auto">{{ hit.text }}</li>
-              <li v-for="near in hit.after" :key="near.id" dir="auto">{{ near.text }}</li>
+              <li v-for="near in hit.after" :key="near.key" dir="auto">{{ near.text }}</li>
             </ol>
           </details>
         </article>

@@ -23,14 +23,14 @@ export default {
         </tr>
       </thead>
       <tbody>
-        <tr v-for="row in rows" :key="row.id">
+        <tr v-for="row in rows" :key="row.key">
           <td class="col-id"><a :href="row.href" data-row dir="auto">{{ row.shown }}</a></td>
           <td class="col-modified"><time :datetime="row.iso" :title="row.moment">{{ row.ago }}</time></td>
           <td class="col-size">{{ row.size }}</td>
           <td v-if="!readOnly" class="col-do">
-            <button type="button" class="quiet" @click="$emit('clear', row.id)"
+            <button type="button" class="quiet" @click="$emit('clear', row.key)"
               :aria-label="'Clear session ' + row.shown">Clear</button>
-            <button type="button" class="quiet danger" @click="$emit('remove', row.id)"
+            <button type="button" class="quiet danger" @click="$emit('remove', row.key)"
               :aria-label="'Delete session ' + row.shown">Delete</button>
           </td>
         </tr>

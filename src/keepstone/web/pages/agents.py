@@ -64,9 +64,10 @@ class Agents:
         self._draw(self.found)
 
     async def _new(self) -> None:
-        slug = await asked("Go to a new agent", "Its name: letters, digits, . _ -", "Go")
+        name = await asked("Go to a new agent", "Its name: letters, digits, . _ -", "Go")
         with attempt():
-            if slug:
+            if name:
+                slug = name.strip()
                 self.place.site.home.agent(slug)
                 ui.navigate.to(address(slug, "sessions"))
 

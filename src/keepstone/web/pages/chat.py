@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from nicegui import ui
@@ -29,6 +30,8 @@ _LEAD = "Ask what your agent remembers. A message that begins with # is kept as 
 _STREAMED = "answer"
 _PACE = 0.1
 """Seconds between two looks at an answer that is coming."""
+_ANSWERING = ThreadPoolExecutor(64, "keepstone-answer")
+"""Threads that wait for models. The few that all pages share must not: one answer takes many seconds."""
 
 
 class Chat:
@@ -154,7 +157,8 @@ class Chat:
     async def _stream(self, pieces: Iterator[str]) -> None:
         """Show the pieces as they come. An answer whose page was closed is still taken to its end."""
         said, drawn = "", 0.0
-        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        loop = asyncio.get_running_loop()
+        while (piece := await loop.run_in_executor(_ANSWERING, next, pieces, None)) is not None:
             said += piece
             self.coming = said
             if time.monotonic() - drawn > _PACE and not self.list.client.is_deleted:
@@ -179,6 +183,7 @@ def _is_stored(answer: str, entries: list[Entry]) -> bool:
 def _streamed(text: str) -> View:
     """Return the answer as far as it has come."""
     return {
+        "key": _STREAMED,
         "id": _STREAMED,
         "type": "answering",
         "tone": "other",

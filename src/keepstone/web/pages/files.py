@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nicegui import ui
 
 from keepstone.errors import MemoryFileNotFoundError
+from keepstone.files import Check
 from keepstone.shown import clipped, counted, size
 from keepstone.web.components import LinkList
 from keepstone.web.frame import frame
@@ -180,13 +181,8 @@ class FilesPage:
 
     def _written(self, path: str, text: str, expected: str | None) -> bool:
         """Write a file if it holds what is expected, None for no file; otherwise leave it and say False."""
-
-        def check(old: str | None) -> None:
-            if old != expected:
-                raise _OtherwiseError
-
         try:
-            self.files.write(path, text, check=check)
+            self.files.write(path, text, check=_expecting(expected))
         except _OtherwiseError:
             return False
         return True
@@ -213,18 +209,39 @@ class FilesPage:
         return bool(answer == "mine")
 
     async def _delete(self) -> None:
-        words = f"“{self.path}” is removed from the agent's folder."
-        if await confirmed("Delete this file?", words, "Delete") and not self.place.read_only:
-            with attempt():
-                await aside(self.files.delete, self.path)
-                ui.navigate.to(self.place.link("files"))
+        """Delete the file if it holds what was shown when the question was asked; ask again otherwise."""
+        expected, words = self.base, f"“{self.path}” is removed from the agent's folder."
+        with attempt():
+            while await confirmed("Delete this file?", words, "Delete") and not self.place.read_only:
+                if await aside(self._deleted, self.path, expected):
+                    ui.navigate.to(self.place.link("files"))
+                    return
+                expected = await aside(self._read)
+                words = f"“{self.path}” was changed elsewhere. Delete what it holds now?"
+                await self.live.refresh()
+
+    def _deleted(self, path: str, expected: str | None) -> bool:
+        """Delete a file if it holds what is expected; otherwise leave it and say False."""
+        try:
+            self.files.delete(path, check=_expecting(expected))
+        except _OtherwiseError:
+            return False
+        return True
 
     async def _new(self) -> None:
         path = await asked("A new file", "Its path, such as plans/today.md", "Make")
         with attempt():
             if path:
-                await aside(self._written, path, "", None)
-                ui.navigate.to(self.place.link("files", path=path))
+                await aside(self._written, path.strip(), "", None)
+                ui.navigate.to(self.place.link("files", path=path.strip()))
+
+
+def _expecting(expected: str | None) -> Check:
+    def check(old: str | None) -> None:
+        if old != expected:
+            raise _OtherwiseError
+
+    return check
 
 
 def _flat(text: str) -> str:

@@ -17,7 +17,7 @@ from keepstone.web.live import Live
 from keepstone.web.parts import aside, attempt, box, button, empty, link, say
 from keepstone.web.site import Place
 from keepstone.web.views import entry_views, version_views
-from keepstone.web.words import moment, shown
+from keepstone.web.words import key_of, moment, shown
 
 _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)
@@ -105,7 +105,7 @@ class Conversation:
             entries=entry_views(found.entries, datetime.now(UTC), self.whole),
             versions=self.versions,
             plain=False,
-            target=self.target,
+            target=key_of(self.target) if self.target else "",
         )
         self._say_where(found)
         self.none.clear()
@@ -144,21 +144,23 @@ class Conversation:
         self.types = () if event.value not in _TYPES else (event.value,)
         await self._go(0)
 
-    async def _history(self, entry_id: str) -> None:
-        if entry_id in self.versions:
-            self.versions = {key: value for key, value in self.versions.items() if key != entry_id}
-        else:
+    async def _history(self, key: str) -> None:
+        if key in self.versions:
+            self.versions = {other: value for other, value in self.versions.items() if other != key}
+        elif (entry_id := self._id_of(key)) is not None:
             with attempt():
-                history = await aside(self.place.agent.history, self._id_of(entry_id), self.session.id)
-                self.versions = self.versions | {entry_id: version_views(history)}
+                history = await aside(self.place.agent.history, entry_id, self.session.id)
+                self.versions = self.versions | {key: version_views(history)}
         self._draw(self.views)
 
-    def _whole(self, entry_id: str) -> None:
-        self.whole |= {self._id_of(entry_id)}
+    def _whole(self, key: str) -> None:
+        entry_id = self._id_of(key)
+        self.whole |= set() if entry_id is None else {entry_id}
         self._draw(self.views)
 
-    def _id_of(self, name: str) -> str:
-        return next((entry.id for entry in self.views.entries if shown(entry.id) == name), name)
+    def _id_of(self, key: str) -> str | None:
+        """Return the id of the entry with this key, None if it is not shown any more."""
+        return next((entry.id for entry in self.views.entries if key_of(entry.id) == key), None)
 
 
 async def build(place: Place) -> None:

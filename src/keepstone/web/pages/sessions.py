@@ -17,7 +17,7 @@ from keepstone.web.live import Live
 from keepstone.web.parts import aside, asked, attempt, box, button, confirmed, empty, field, say, tell
 from keepstone.web.site import Place
 from keepstone.web.views import session_view
-from keepstone.web.words import shown
+from keepstone.web.words import key_of
 
 _PAGE = 50
 _FIRST_ORDER = {"id": False, "modified": True, "size": True}
@@ -133,25 +133,26 @@ class Sessions:
                 self.place.agent.session(name)
                 ui.navigate.to(self.place.link("session", id=name))
 
-    async def _clear(self, name: str) -> None:
-        words = f"All entries of “{name}” are removed, archived ones too. The session stays, empty."
-        await self._empty(name, Session.clear, "Clear", words, f"Cleared “{name}”")
+    async def _clear(self, key: str) -> None:
+        words = "All entries of “{}” are removed, archived ones too. The session stays, empty."
+        await self._empty(key, Session.clear, "Clear", words, "Cleared “{}”")
 
-    async def _remove(self, name: str) -> None:
-        words = f"“{name}” and every byte of it are removed: log, archive and index. Nothing brings it back."
-        await self._empty(name, Session.remove, "Delete", words, f"Deleted “{name}”")
+    async def _remove(self, key: str) -> None:
+        words = "“{}” and every byte of it are removed: log, archive and index. Nothing brings it back."
+        await self._empty(key, Session.remove, "Delete", words, "Deleted “{}”")
 
     async def _empty(
-        self, name: str, act: Callable[[Session], bool], verb: str, words: str, done: str
+        self, key: str, act: Callable[[Session], bool], verb: str, words: str, done: str
     ) -> None:
-        session = self.place.agent.session(self._id_of(name))
-        if await confirmed(f"{verb} this session?", words, verb) and not self.place.read_only:
+        name = next((info.id for info in self.found if key_of(info.id) == key), None)
+        if name is None:
+            tell("This session was gone already")
+            return
+        session = self.place.agent.session(name)
+        if await confirmed(f"{verb} this session?", words.format(name), verb) and not self.place.read_only:
             with attempt():
-                tell(done if await aside(act, session) else f"“{name}” was gone already")
+                tell(done.format(name) if await aside(act, session) else f"“{name}” was gone already")
             await self.live.refresh()
-
-    def _id_of(self, name: str) -> str:
-        return next((info.id for info in self.found if shown(info.id) == name), name)
 
 
 async def build(place: Place) -> None:
