@@ -151,7 +151,7 @@ class Eraser:
 
         def forget(index: Index) -> None:
             if log.stat() is None:
-                index.drop(session)
+                index.drop(session, log)
             else:
                 index.forget(session, ids)
                 index.reread(session, log)
