@@ -264,7 +264,8 @@ class AgentLogs:
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
-                if self._lags == lags:  # Of no thread: what one could not tell the index may be of later.
+                # Another thread may have failed to index a write after this look had passed its log.
+                if self._lags == lags:
                     self.stale, self._looked = False, began
 
     def _leave_replaced(self) -> None:
