@@ -15,7 +15,8 @@ from keepstone.index import Index, UnavailableError, building, generation
 from keepstone.index.database import Database
 from keepstone.index.generation import Generation
 from keepstone.line import dump
-from keepstone.log import Stat
+from keepstone.lock import Lock
+from keepstone.log import Log, Stat
 from keepstone.vector import Matrix, Space, encode
 
 ROWS, SPACE = 30, Space("given:8", 8)
@@ -90,7 +91,7 @@ def test_a_generation_without_any_vectors_can_be_read(
     database: Database, folder: Folder, index: Index
 ) -> None:
     for session in ("s0", "s1"):
-        index.drop(session)
+        index.drop(session, Log(folder, f"{session}.ndjson", Lock(folder, f"{session}.lock")))
     assert built(database, folder).header.rows == 0
 
 

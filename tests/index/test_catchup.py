@@ -1,5 +1,6 @@
 """Whatever was done to a log by others, the index follows."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,11 +14,14 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home, rewrite
+from keepstone import log as log_module
 from keepstone.confine import Folder
 from keepstone.index import Index, database
 from keepstone.lock import Lock
 from keepstone.log import Log
 from keepstone.model import Scope
+from keepstone.store.agent_logs import entry_of
+from keepstone.vector import unit
 
 
 @pytest.fixture
@@ -406,7 +410,75 @@ def test_long_session_is_dropped_and_read_again_completely(long_log: Log) -> Non
     index.catch_up("s", long_log)
     index.reread("s", long_log)
     assert len(ids(index, "walnut")) == LINES
-    index.drop("s")
+    long_log_gone(long_log)
+    index.catch_up("s", long_log)
     assert ids(index, "walnut") == set()
     assert index.known() == {}
     index.close()
+
+
+def long_log_gone(log: Log) -> None:
+    with log.locked():
+        log.remove()
+
+
+def test_session_that_has_a_log_again_is_not_dropped(long_log: Log) -> None:
+    index = Index(None)
+    index.catch_up("s", long_log)
+    index.drop("s", long_log)
+    assert len(ids(index, "walnut")) == LINES
+    index.close()
+
+
+def test_forgetting_reaches_vectors_that_a_reading_has_put_aside(long_log: Log, tmp_path: Path) -> None:
+    index, kept = Index(tmp_path / "index.db"), list[Any]()
+    index.catch_up("s", long_log)
+    index.keep("space", [(entry_of("a", "s", json.loads(line(0))), unit([1, 0]))])
+
+    def forget() -> None:
+        other = apsw.Connection(str(tmp_path / "index.db"))
+        kept.append(other.execute("SELECT count(*) FROM kept").get)
+        index.forget("s", ["0"])
+        kept.append(other.execute("SELECT count(*) FROM kept").get)
+
+    with long_log.locked():
+        long_log.replace([line(n) for n in range(LINES)])
+    index.catch_up("s", long_log, once(forget))
+    assert kept == [1, 0]
+    index.close()
+
+
+@pytest.mark.parametrize("call", ["write_all", "sync_file"])
+def test_line_of_another_program_during_an_add_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    with keepstone.open(tmp_path / "synced") as home:
+        agent, real = home.agent("a"), getattr(log_module, call)
+        agent.session("s").add("note", {"content": "walnut"})
+
+        def overtaken(fd: int, *data: bytes) -> None:
+            append(home, '{"id":"new","type":"note","content":"almond"}\n')
+            real(fd, *data)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(log_module, call, overtaken)
+            agent.session("s").add("note", {"content": "chestnut"}, id="own")
+        assert agent.get("new").text == "almond"
+        assert agent.get("own").text == "chestnut"
+        assert found(agent, "almond") == {"new"}
+        assert found(agent, "chestnut") == {"own"}
+
+
+def test_recall_of_one_session_is_not_stale_once_the_index_is_free(
+    home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.session("s").add("note", {"content": "pecan"}, embedding=[1, 0])
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
+    other = apsw.Connection(str(next(home.root.rglob("index.db"))))
+    other.execute("BEGIN IMMEDIATE")
+    agent.session("s").add("note", {"content": "almond"}, id="new")
+    assert agent.recall("almond", sessions=["s"]).stale
+    other.close(force=True)
+    hits = agent.recall("almond", sessions=["s"])
+    assert "new" in {hit.entry.id for hit in hits}
+    assert not hits.stale

@@ -70,7 +70,7 @@ class Index:
                     with self._mending() as database:
                         read = reading.read_on(database, session, log, fd)
             if fd is None:
-                self.drop(session)
+                self.drop(session, log)
                 return False
             if read is None:
                 return True
@@ -150,17 +150,17 @@ class Index:
             if known is not None:
                 entries.save_known(database, session, replace(known, compacted=size))
 
-    def drop(self, session: str) -> None:
-        """Take a session out of the index."""
-        while not self._dropped(session):
+    def drop(self, session: str, log: Log) -> None:
+        """Take a session out of the index, unless it has a log by then."""
+        while not self._dropped(session, log):
             give_way()
 
-    def _dropped(self, session: str) -> bool:
+    def _dropped(self, session: str, log: Log) -> bool:
         with self._mending() as database:
             if entries.known_of(database, session) is None:
                 return True
             with database.writing():
-                return reading.drop(database, session)
+                return log.stat() is not None or reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
@@ -169,6 +169,9 @@ class Index:
                 for row in entries.find(database, entry_id, session):
                     entries.change(database, row.eid, None)
                 entries.forget_digest(database, session, entry_id)
+            known = entries.known_of(database, session)
+            if known is not None:  # What a reading that goes on has put aside may be of these entries.
+                vectors.forget_kept(database, known.sid)
             building.erase(database)
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:

@@ -264,7 +264,8 @@ class AgentLogs:
             except (UnavailableError, DamagedError) as error:
                 self.lag(error)
             with self._guard:
-                if self._lags == lags:  # Of no thread: what one could not tell the index may be of later.
+                # Another thread may have failed to index a write after this look had passed its log.
+                if self._lags == lags:
                     self.stale, self._looked = False, began
 
     def _leave_replaced(self) -> None:
@@ -295,7 +296,7 @@ class AgentLogs:
                     self._names[session] = name
                 self.index.catch_up(session, self.log(session))
         for session in known:
-            self.index.drop(session)
+            self.index.drop(session, self.log(session))
         with self._guard:
             self._names = names
 
@@ -313,7 +314,7 @@ class AgentLogs:
         """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
         if self.index.replaced():
             self.look(0)
-        elif sessions is None:
+        elif sessions is None or self.stale:
             self.look(age)
         for session in sessions or ():
             log = self.log(session)
@@ -335,6 +336,7 @@ class AgentLogs:
 
     def rebuild(self, progress: Callable[[int], None]) -> int:
         """Make the index anew from the logs; return how many there are. ``progress`` is told bytes read."""
+        self._looked = float("-inf")
         self.index.discard()
         count = 0
         for session, _, status in self.files():

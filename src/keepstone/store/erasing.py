@@ -20,7 +20,7 @@ from keepstone.errors import KeepstoneError, PurgePendingError
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
 from keepstone.layout import DEFAULT_AGENT, INDEX, Layout
-from keepstone.log import Log
+from keepstone.log import Log, Stat
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
@@ -151,7 +151,7 @@ class Eraser:
 
         def forget(index: Index) -> None:
             if log.stat() is None:
-                index.drop(session)
+                index.drop(session, log)
             else:
                 index.forget(session, ids)
                 index.reread(session, log)
@@ -233,11 +233,12 @@ def _all_or_pending(
     What has changed something is finished later, and says so: nothing brings back what it has removed.
     """
     files = [part for log in logs for part in parts(folder, log)]
-    before = [file.stat() for file in files]
+    before: list[Stat | None] = []
     try:
+        before += [file.stat() for file in files]
         yield
     except KeepstoneError as error:
-        if isinstance(error, PurgePendingError) or [file.stat() for file in files] != before:
+        if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
             raise _pending(session) from error
         try:
             marks.remove(made)
