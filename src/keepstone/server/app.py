@@ -19,6 +19,7 @@ from keepstone.server.gate import Gate
 from keepstone.server.guard import Guard
 from keepstone.server.metrics import Counting, Metrics
 from keepstone.server.origins import LOOPBACK, Origins
+from keepstone.server.retries import Retries
 from keepstone.server.routes import agents, entries, files, recall, sessions, upkeep
 from keepstone.server.routes import notes as notes_routes
 from keepstone.server.tokens import Tokens
@@ -69,6 +70,7 @@ def create_app(
     _add_routes(app, notes, web)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
+    app.add_middleware(Retries)
     app.add_middleware(Bodies, limits=limits or Limits())
     app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))
     app.add_middleware(Counting, metrics=app.state.metrics)
