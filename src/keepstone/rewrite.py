@@ -216,8 +216,14 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
     with log.reading() as fd:
         if fd is None:
             return set()
-        lines = _lines(fd, hidden=True)
-        return {entry_id for line in lines for entry_id in ids if _is_about(fd, line, (entry_id,))}
+        wanted = frozenset(ids)
+        return set[str]().union(*(_named(fd, line, wanted) for line in _lines(fd, hidden=True)))
+
+
+def _named(fd: int, line: Line, ids: frozenset[str]) -> Collection[str]:
+    if line.record is not None:
+        return ids & {id_of(line.record)}
+    return {entry_id for entry_id in ids if _is_about(fd, line, (entry_id,))}
 
 
 def matching(log: Log, text: str) -> set[str]:

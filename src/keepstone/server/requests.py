@@ -140,6 +140,22 @@ class ContextQuery(Body):
     )
 
 
+class NewSession(Body):
+    """A session to start."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "main"}]})
+
+    id: str | None = Field(None, min_length=1, description="An id of the caller's own; made if not given.")
+
+
+class Ids(Body):
+    """Entries of a session."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["retry-policy"]}]})
+
+    ids: list[Annotated[str, Field(min_length=1)]] = Field(max_length=10_000)
+
+
 class Increments(Body):
     """How often entries were used."""
 

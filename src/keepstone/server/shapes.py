@@ -68,6 +68,13 @@ class Purged(Shape):
     purged: Literal[True]
 
 
+class PurgedIds(Shape):
+    """How many entries of a session are gone for good."""
+
+    id: str
+    purged: int
+
+
 class PurgedEntry(Shape):
     """Where an entry was."""
 

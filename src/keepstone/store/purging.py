@@ -52,7 +52,8 @@ class PurgeMarks:
     def remove(self, marks: Sequence[Record]) -> None:
         """Record that purges are done, and leave no file behind the last one."""
         with self._log.locked():
-            left = [mark for mark in self.pending() if mark not in marks]
+            done = {dump_read(mark) for mark in marks}
+            left = [mark for mark in self.pending() if dump_read(mark) not in done]
             if left:
                 self._log.replace(dump_read(mark) for mark in left)
             else:
@@ -61,7 +62,8 @@ class PurgeMarks:
     def leave_index(self, marks: Sequence[Record]) -> None:
         """Record that logs and archives are done, so that what is written from now on stays."""
         with self._log.locked():
-            now = [mark | {"left": "index"} if mark in marks else mark for mark in self.pending()]
+            done = {dump_read(mark) for mark in marks}
+            now = [mark | {"left": "index"} if dump_read(mark) in done else mark for mark in self.pending()]
             self._log.replace(dump_read(mark) for mark in now)
 
     def pending(self, session: str | None = None) -> list[Record]:
@@ -104,9 +106,10 @@ def mentioned(folder: Folder, log: Log, archive: Log, ids: Collection[str]) -> l
 def erase_entries(folder: Folder, log: Log, archive: Log, ids: Collection[str]) -> Rewritten | None:
     """Remove the lines of entries from archive and log; None if the log had none. The log's lock is held."""
     log.clear_away()
+    wanted = frozenset(ids)
     for other in (archive, *originals(folder, log)):
-        rewrite.purge(other, ids)
-    return rewrite.purge(log, ids)
+        rewrite.purge(other, wanted)
+    return rewrite.purge(log, wanted)
 
 
 def erase_session(folder: Folder, log: Log, archive: Log, mark: Record) -> None:

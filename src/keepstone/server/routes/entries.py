@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 
@@ -25,6 +26,7 @@ from keepstone.server.parts import (
     TypesQuery,
     Writing,
     answer,
+    path_of,
     responds,
 )
 from keepstone.server.requests import Change, Keys, Link, NewEntries, NewEntry, Purging
@@ -94,16 +96,19 @@ def _moment(record: Record) -> datetime:
     return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
 
 
-@router.post(_OF_SESSION, **responds(shapes.Entry, 201))
+@router.post(_OF_SESSION, **responds(shapes.Entry, 201, location=True))
 def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
     """Add an entry. When the answer comes, it is on the disk; with an id of yours a retry stores it once."""
-    return answer(entry_document(memory.session(session).add_many([_item(body)])[0]), 201)
+    entry = memory.session(session).add_many([_item(body)])[0]
+    place = f"{path_of(memory, 'entries', entry.id)}?{urlencode({'session': session})}"
+    return answer(entry_document(entry), 201, {"Location": place})
 
 
-@router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201))
+@router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201, location=True))
 def add_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
     """Add many entries with one write: all of them, or none."""
-    return answer(_entries(memory.session(session).add_many(map(_item, body.items))), 201)
+    added = memory.session(session).add_many(map(_item, body.items))
+    return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "entries")})
 
 
 @router.put(_OF_SESSION + "/{entry}", **responds(shapes.Entry))
