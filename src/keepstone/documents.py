@@ -84,8 +84,12 @@ def hit_document(hit: Hit) -> Document:
 
 def hits_document(hits: Hits) -> Document:
     """Return the hits of a recall, best first, with how the answer came about."""
+    return {"hits": [hit_document(hit) for hit in hits], **answer_document(hits)}
+
+
+def answer_document(hits: Hits) -> Document:
+    """Return how the answer of a recall came about."""
     return {
-        "hits": [hit_document(hit) for hit in hits],
         "lexical_only": hits.lexical_only,
         "embedder": hits.embedder,
         "reason": hits.reason,

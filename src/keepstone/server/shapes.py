@@ -34,6 +34,12 @@ class Entries(Shape):
     entries: list[Entry]
 
 
+class RelatedEntries(Entries):
+    """A page of entries."""
+
+    next: str | None
+
+
 class EntryPage(Entries):
     """A page of a session's entries, the oldest first."""
 
@@ -52,6 +58,7 @@ class Versions(Shape):
     """The versions of an entry, the oldest first."""
 
     versions: list[Version]
+    next: str | None
 
 
 class Deleted(Shape):

@@ -16,6 +16,7 @@ from keepstone.line import read_time
 from keepstone.model import Entry, Record
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
+from keepstone.server.pages import fitting, listed, numbered_page
 from keepstone.server.parts import (
     CursorQuery,
     EntryName,
@@ -54,7 +55,10 @@ def list_entries(
     as_of: AsOfQuery = None,
     archived: ArchivedQuery = False,  # noqa: FBT002  A switch in the query.
 ) -> Response:
-    """List the entries of a session; each page has the oldest first."""
+    """List the entries of a session; each page has the oldest first.
+
+    A page ends after 4 MiB, too: go on with `next` until it is null, however many entries came.
+    """
     log = memory.session(session)
     records = log.records(as_of=as_of, archived=archived)
     if not records and log.info() is None:
@@ -62,12 +66,17 @@ def list_entries(
     if types is not None:
         records = [record for record in records if record["type"] in types]
     begin, end = _span(records, cursor, limit, newest=newest)
-    page = [record_document(memory.slug, session, record) for record in records[begin:end]]
+    span = reversed(records[begin:end]) if newest else records[begin:end]
+    page = fitting(record_document(memory.slug, session, record) for record in span)
+    if newest:
+        page.reverse()
+        begin = end - len(page)
+    end = begin + len(page)
     following = None
     if begin > 0 if newest else end < len(records):
         edge = records[begin if newest else end - 1]
         following = encode(_KIND, edge["id"], edge["ts"])
-    return answer({"id": session, "entries": page, "next": following})
+    return listed("entries", page, id=session, next=following)
 
 
 def _span(records: Sequence[Record], cursor: str | None, limit: int, *, newest: bool) -> tuple[int, int]:
@@ -162,22 +171,35 @@ def purge_matching(memory: Writing, body: Purging) -> Response:
 
 
 @router.get("/entries/{entry}/history", **responds(shapes.Versions))
-def entry_history(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
-    """Show what an entry was over time, the oldest version first."""
-    versions = memory.history(entry, holder)
-    return answer({"versions": [version_document(version) for version in versions]})
+def entry_history(
+    memory: Reading,
+    entry: EntryName,
+    holder: HolderQuery = None,
+    limit: LimitQuery = DEFAULT,
+    cursor: CursorQuery = None,
+) -> Response:
+    """Show what an entry was over time, the oldest version first. A page ends after 4 MiB, too."""
+    return numbered_page("versions", memory.history(entry, holder), version_document, limit, cursor)
 
 
 DepthQuery = Annotated[int, Query(ge=1, le=10, description="How many links to follow.")]
 RelQuery = Annotated[str | None, Query(description="Only links of this relation.")]
 
 
-@router.get("/entries/{entry}/related", **responds(shapes.Entries))
+@router.get("/entries/{entry}/related", **responds(shapes.RelatedEntries))
 def related_entries(
-    memory: Reading, entry: EntryName, rel: RelQuery = None, depth: DepthQuery = 1
+    memory: Reading,
+    entry: EntryName,
+    rel: RelQuery = None,
+    depth: DepthQuery = 1,
+    limit: LimitQuery = DEFAULT,
+    cursor: CursorQuery = None,
 ) -> Response:
-    """List the entries linked with one, in either direction, the nearest first."""
-    return answer(_entries(memory.related(entry, rel, depth)))
+    """List the entries linked with one, in either direction, the nearest first.
+
+    A page ends after 4 MiB, too. An entry that is linked or deleted between two pages may shift the others.
+    """
+    return numbered_page("entries", memory.related(entry, rel, depth), entry_document, limit, cursor)
 
 
 @router.post("/entries/{entry}/links", **responds(shapes.Entry))
