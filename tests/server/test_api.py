@@ -2,7 +2,6 @@
 
 import inspect
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -359,14 +358,6 @@ def test_files_of_other_agents_are_shown_beside_the_notes(server: Any, http: htt
         ("User", True),
     ]
     assert [other["text"] for other in found["others"]] == ["- Be brief\n"]
-
-
-def test_the_codes_of_problems_are_in_the_documentation(http: httpx.Client) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
-    own = "unauthorized forbidden read_only cross_origin wrong_host too_slow file_changed too_large"
-    for name in f"{own} too_many_failures not_found method_not_allowed internal".split():
-        assert f"`{name}`" in page
-    assert json.dumps(http.get("/v1/nothing").json()["code"]) == '"not_found"'
 
 
 def test_entries_of_a_session_are_purged_by_their_ids(server: Any, http: httpx.Client) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from importlib.metadata import PackageNotFoundError, version
 from itertools import takewhile
-from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
-from fastapi.openapi.utils import get_openapi
 from starlette.responses import HTMLResponse
 from starlette.routing import Match
 
@@ -16,6 +14,7 @@ from keepstone.home import Home
 from keepstone.notes import Notes
 from keepstone.server import problems, shapes, sign_in
 from keepstone.server.bodies import Bodies, Limits
+from keepstone.server.description import description_of
 from keepstone.server.gate import Gate
 from keepstone.server.guard import Guard
 from keepstone.server.heads import Heads
@@ -72,7 +71,7 @@ def create_app(
     app.state.gate, app.state.metrics = Gate(tokens), Metrics()
     problems.install(app)
     _add_routes(app, notes, web)
-    app.openapi = lambda: _description(app)  # type: ignore[method-assign]
+    app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
     app.add_middleware(Heads)
     app.add_middleware(Retries)
@@ -118,19 +117,6 @@ async def _front() -> Response:
     return HTMLResponse(
         "<!doctype html><title>keepstone</title><p>The HTTP API is at <a href='/v1/openapi.json'>/v1</a>.</p>"
     )
-
-
-def _description(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        parts = schema["components"]
-        parts["schemas"]["Problem"] = shapes.Problem.model_json_schema()
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}]
-        app.openapi_schema = schema
-    return app.openapi_schema
 
 
 def _version() -> str:

@@ -140,6 +140,11 @@ def responds(model: Any, status: int = 200, *, etag: bool = False, location: boo
     return {"status_code": status, "responses": {status: described}}
 
 
+def responds_with(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return what a route says of an answer that is not JSON."""
+    return {"responses": {200: {"description": "Done.", "content": {media_type: {"schema": schema}}}}}
+
+
 _HEADERS = {
     "ETag": {"description": "Names this state, for `If-Match`.", "schema": {"type": "string"}},
     "Location": {"description": "Where it is from now on.", "schema": {"type": "string"}},

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -35,10 +35,35 @@ _KEY = 80
 _RETRIED = frozenset({"lock_timeout", "purge_pending"})
 
 
+HttpCode = Literal[
+    "answer_forgotten",
+    "cross_origin",
+    "file_changed",
+    "forbidden",
+    "http",
+    "idempotency_key_reused",
+    "internal",
+    "invalid_argument",
+    "method_not_allowed",
+    "not_found",
+    "read_only",
+    "session_changed",
+    "too_large",
+    "too_many_failures",
+    "too_slow",
+    "unauthorized",
+    "unsupported_media_type",
+    "wrong_host",
+]
+"""The codes that only HTTP knows, and ``invalid_argument``. docs/http.md says when they are given."""
+
+
 class ProblemError(Exception):
     """Something that only HTTP knows went wrong, such as a missing token."""
 
-    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, code: HttpCode, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
@@ -120,7 +145,12 @@ def _place(keys: Iterable[object]) -> str:
     return "/".join(clipped(str(key), _KEY) for key in keys)
 
 
-_CODES = {400: "invalid_argument", 404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
+_CODES: Mapping[int, HttpCode] = {
+    400: "invalid_argument",
+    404: "not_found",
+    405: "method_not_allowed",
+    415: "unsupported_media_type",
+}
 
 
 async def _of_http(_: Request, error: Exception) -> Response:

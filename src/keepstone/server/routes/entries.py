@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 
+from keepstone import answers
 from keepstone.documents import entry_document, purged_document, record_document, version_document
 from keepstone.failures import SessionNotFoundError
 from keepstone.line import read_time
@@ -30,7 +31,7 @@ from keepstone.server.parts import (
     path_of,
     responds,
 )
-from keepstone.server.requests import Change, Keys, Link, NewEntries, NewEntry, Purging
+from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, NewEntry, Purging
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
@@ -40,7 +41,7 @@ _KIND = "entries"
 NewestQuery = Annotated[
     bool, Query(description="Begin with the page of the newest entries, and go back in time from there.")
 ]
-AsOfQuery = Annotated[str | None, Query(description="The entries as they were then: RFC 3339, or a date.")]
+AsOfQuery = Annotated[Moment | None, Query(description="The entries as they were then.")]
 ArchivedQuery = Annotated[bool, Query(description="Also entries that were archived for their age.")]
 
 
@@ -105,7 +106,7 @@ def _moment(record: Record) -> datetime:
     return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
 
 
-@router.post(_OF_SESSION, **responds(shapes.Entry, 201, location=True))
+@router.post(_OF_SESSION, **responds(answers.Entry, 201, location=True))
 def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
     """Add an entry. When the answer comes, it is on the disk; with an id of yours a retry stores it once."""
     entry = memory.session(session).add_many([_item(body)])[0]
@@ -120,7 +121,7 @@ def add_entries(memory: Writing, session: SessionName, body: NewEntries) -> Resp
     return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "entries")})
 
 
-@router.put(_OF_SESSION + "/{entry}", **responds(shapes.Entry))
+@router.put(_OF_SESSION + "/{entry}", **responds(answers.Entry))
 def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: NewEntry) -> Response:
     """Add an entry with this id, or replace type and payload of the one that has it."""
     if body.id not in (None, entry):
@@ -137,13 +138,13 @@ def _item(body: Keys) -> dict[str, Any]:
     } | vector
 
 
-@router.get("/entries/{entry}", **responds(shapes.Entry))
+@router.get("/entries/{entry}", **responds(answers.Entry))
 def get_entry(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Show an entry."""
     return answer(entry_document(memory.get(entry, holder)))
 
 
-@router.patch("/entries/{entry}", **responds(shapes.Entry))
+@router.patch("/entries/{entry}", **responds(answers.Entry))
 def update_entry(memory: Writing, entry: EntryName, body: Change, holder: HolderQuery = None) -> Response:
     """Change an entry. What it was before stays in its history."""
     return answer(entry_document(memory.update(entry, holder, **body.keys())))
@@ -153,17 +154,17 @@ def update_entry(memory: Writing, entry: EntryName, body: Change, holder: Holder
 def delete_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Delete an entry: hide it. Its history keeps it; purge removes its bytes as well."""
     memory.delete(entry, holder)
-    return answer({"id": entry, "deleted": True})
+    return answer(shapes.Deleted(id=entry, deleted=True))
 
 
 @router.post("/entries/{entry}/purge", **responds(shapes.Purged))
 def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Remove every byte of an entry, history and index included. This cannot be undone."""
     memory.purge(entry, holder)
-    return answer({"id": entry, "purged": True})
+    return answer(shapes.Purged(id=entry, purged=True))
 
 
-@router.post("/purge", **responds(shapes.PurgedEntries))
+@router.post("/purge", **responds(answers.PurgedMatches))
 def purge_matching(memory: Writing, body: Purging) -> Response:
     """Remove every byte of the entries, sessions and files that hold a text, or list them."""
     found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
@@ -202,11 +203,11 @@ def related_entries(
     return numbered_page("entries", memory.related(entry, rel, depth), entry_document, limit, cursor)
 
 
-@router.post("/entries/{entry}/links", **responds(shapes.Entry))
+@router.post("/entries/{entry}/links", **responds(answers.Entry))
 def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
     """Say that an entry stands in a relation to another, and show it as it is then."""
     return answer(entry_document(memory.link(entry, body.to, body.rel)))
 
 
-def _entries(found: Sequence[Entry]) -> dict[str, Any]:
+def _entries(found: Sequence[Entry]) -> shapes.Entries:
     return {"entries": [entry_document(entry) for entry in found]}

@@ -20,35 +20,36 @@ def list_files(memory: Reading, limit: LimitQuery = DEFAULT, cursor: CursorQuery
     """List the agent's files by their paths."""
     last = "" if cursor is None else decode("files", cursor, (str,))[0]
     page, end = page_of((path for path in memory.files.list() if path > last), limit)
-    return answer({"files": page, "next": None if end is None else encode("files", end)})
+    return answer(shapes.FilePage(files=page, next=None if end is None else encode("files", end)))
 
 
 @router.get("/{path:path}", **responds(shapes.FileContent, etag=True))
 def read_file(memory: Reading, path: FileName) -> Response:
     """Read a file. Its ETag names this content, for a write or a delete that must meet no other."""
     content = memory.files.read(path)
-    return answer({"path": path, "content": content}, headers=etag_headers(etag_of_text(content)))
+    return answer(shapes.FileContent(path=path, content=content), headers=etag_headers(etag_of_text(content)))
 
 
 @router.put("/{path:path}", **responds(shapes.FileWritten, etag=True))
 def write_file(memory: Writing, path: FileName, body: Content, conditions: WriteConditions) -> Response:
     """Write a file; one that is there is replaced as a whole."""
     count = memory.files.write(path, body.content, check=_check(conditions))
-    return answer({"path": path, "bytes": count}, headers=etag_headers(etag_of_text(body.content)))
+    etag = etag_of_text(body.content)
+    return answer(shapes.FileWritten(path=path, bytes=count), headers=etag_headers(etag))
 
 
 @router.post("/{path:path}", **responds(shapes.FileWritten))
 def append_file(memory: Writing, path: FileName, body: Content, conditions: WriteConditions) -> Response:
     """Append to a file, which is made if it is new."""
     count = memory.files.append(path, body.content, check=_check(conditions))
-    return answer({"path": path, "bytes": count})
+    return answer(shapes.FileWritten(path=path, bytes=count))
 
 
 @router.delete("/{path:path}", **responds(shapes.FileDeleted))
 def delete_file(memory: Writing, path: FileName, conditions: WriteConditions) -> Response:
     """Delete a file."""
     memory.files.delete(path, check=_check(conditions))
-    return answer({"path": path, "deleted": True})
+    return answer(shapes.FileDeleted(path=path, deleted=True))
 
 
 def _check(conditions: Conditions) -> Check | None:
