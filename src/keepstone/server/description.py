@@ -38,15 +38,13 @@ def _made(app: FastAPI) -> dict[str, Any]:
     parts = schema["components"]
     parts["schemas"] |= _problem()
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    parts["headers"] = {"RequestId": _REQUEST_ID}
-    parts["parameters"] = {"IdempotencyKey": _IDEMPOTENCY_KEY}
     schema["security"] = [{"token": []}]
     for method, operation in _operations(schema):
         if method != "get":
-            reference = {"$ref": "#/components/parameters/IdempotencyKey"}
-            operation.setdefault("parameters", []).append(reference)
+            # Not by reference, which several generators of clients do not follow.
+            operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
         for response in operation["responses"].values():
-            response.setdefault("headers", {})[HEADER] = {"$ref": "#/components/headers/RequestId"}
+            response.setdefault("headers", {})[HEADER] = _REQUEST_ID
     return schema
 
 
