@@ -495,7 +495,11 @@ def test_a_check_sees_the_old_text_and_can_stop_the_write(tmp_path: Path) -> Non
     def refuse(_: str | None) -> None:
         raise ValueError("changed")
 
-    for change in (lambda: files.write("a", "three", check=refuse), lambda: files.delete("a", check=refuse)):
+    for change in (
+        lambda: files.write("a", "three", check=refuse),
+        lambda: files.append("a", "three", check=refuse),
+        lambda: files.delete("a", check=refuse),
+    ):
         with pytest.raises(ValueError, match="changed"):
             change()
     assert files.read("a") == "two"

@@ -64,9 +64,13 @@ class Agent:
         """The agent's own text files."""
         return self._store.files(self.slug)
 
-    def new_session(self) -> Session:
-        """Make an empty session with an id of its own and return it."""
-        session = Session(self._shared, self.slug, new_id())
+    def new_session(self, id: str | None = None) -> Session:  # noqa: A002
+        """Make an empty session and return it: with a new id, or with this one, unless it is there already.
+
+        Raises:
+            InvalidSessionIdError: The id is empty or too long for a file name.
+        """
+        session = self.session(new_id() if id is None else id)
         self._store.create(self.slug, session.id)
         return session
 

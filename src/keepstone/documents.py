@@ -5,8 +5,10 @@ docs/json.md is their contract: fields stay, new ones may come.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
+from keepstone import answers
 from keepstone.line import format_time, payload_of
 from keepstone.model import (
     BackupInfo,
@@ -25,11 +27,11 @@ from keepstone.model import (
 from keepstone.notes import MemoryEntry, SaveResult
 from keepstone.notes_import import Offer
 
-Document = dict[str, Any]
+Document = Mapping[str, Any]
 """A JSON object on its way out."""
 
 
-def entry_document(entry: Entry) -> Document:
+def entry_document(entry: Entry) -> answers.Entry:
     """Return an entry in the shape of its log line, with its agent and session.
 
     A flat payload that has a key ``agent`` or ``session`` itself goes under ``data``.
@@ -37,11 +39,11 @@ def entry_document(entry: Entry) -> Document:
     return record_document(entry.agent, entry.session, entry.line)
 
 
-def record_document(agent: str, session: str, record: Record) -> Document:
+def record_document(agent: str, session: str, record: Record) -> answers.Entry:
     """Return the document of an entry from what ``Session.records`` gives, many times faster."""
     if "agent" in record or "session" in record:
         record = _nested(record)
-    return {"agent": agent, "session": session, **record}
+    return cast("answers.Entry", {"agent": agent, "session": session, **record})
 
 
 def _nested(line: Record) -> Record:
@@ -50,17 +52,17 @@ def _nested(line: Record) -> Record:
     return {key: value for key, value in line.items() if key not in beside} | {"data": payload}
 
 
-def version_document(version: Version) -> Document:
+def version_document(version: Version) -> answers.Version:
     """Return one version of an entry: as an entry, with when it was written and whether it is a deletion.
 
     A flat payload that has a key ``written`` itself goes under ``data``, too.
     """
     line = _nested(version.line) if "written" in version.line else version.line
-    written = {"written": format_time(version.written), "deleted": version.deleted}
-    return {**record_document(version.agent, version.session, line), **written}
+    entry = record_document(version.agent, version.session, line)
+    return {**entry, "written": format_time(version.written), "deleted": version.deleted}
 
 
-def why_document(why: Why) -> Document:
+def why_document(why: Why) -> answers.Why:
     """Return why a hit was found."""
     return {
         "ranks": dict(why.ranks),
@@ -72,7 +74,7 @@ def why_document(why: Why) -> Document:
     }
 
 
-def hit_document(hit: Hit) -> Document:
+def hit_document(hit: Hit) -> answers.Hit:
     """Return one hit."""
     return {
         "entry": entry_document(hit.entry),
@@ -82,10 +84,14 @@ def hit_document(hit: Hit) -> Document:
     }
 
 
-def hits_document(hits: Hits) -> Document:
+def hits_document(hits: Hits) -> answers.Recall:
     """Return the hits of a recall, best first, with how the answer came about."""
+    return {"hits": [hit_document(hit) for hit in hits], **recall_state_document(hits)}
+
+
+def recall_state_document(hits: Hits) -> answers.RecallState:
+    """Return how the answer of a recall came about."""
     return {
-        "hits": [hit_document(hit) for hit in hits],
         "lexical_only": hits.lexical_only,
         "embedder": hits.embedder,
         "reason": hits.reason,
@@ -95,7 +101,7 @@ def hits_document(hits: Hits) -> Document:
     }
 
 
-def context_document(context: Context) -> Document:
+def context_document(context: Context) -> answers.Context:
     """Return a context block, the entries that its parts show, and what did not go in."""
     return {
         "text": context.text,
@@ -109,7 +115,7 @@ def context_document(context: Context) -> Document:
     }
 
 
-def part_document(part: Part) -> Document:
+def part_document(part: Part) -> answers.Part:
     """Return one part of a context."""
     return {
         "kind": part.kind,
@@ -122,12 +128,12 @@ def part_document(part: Part) -> Document:
     }
 
 
-def session_document(info: SessionInfo) -> Document:
+def session_document(info: SessionInfo) -> answers.Session:
     """Return a session as listings show it."""
     return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
 
 
-def finding_document(finding: Finding) -> Document:
+def finding_document(finding: Finding) -> answers.Finding:
     """Return one finding of the doctor."""
     return {
         "level": finding.level,
@@ -138,7 +144,7 @@ def finding_document(finding: Finding) -> Document:
     }
 
 
-def backup_document(info: BackupInfo) -> Document:
+def backup_document(info: BackupInfo) -> answers.Backup:
     """Return what a backup copied, and what is wrong with it."""
     return {
         "folder": str(info.folder),
@@ -151,7 +157,7 @@ def backup_document(info: BackupInfo) -> Document:
     }
 
 
-def purged_document(found: Purged, *, dry_run: bool) -> Document:
+def purged_document(found: Purged, *, dry_run: bool) -> answers.PurgedMatches:
     """Return what held a text and is gone, or would be."""
     return {
         "purged": not dry_run,
@@ -161,12 +167,12 @@ def purged_document(found: Purged, *, dry_run: bool) -> Document:
     }
 
 
-def note_document(note: MemoryEntry) -> Document:
+def note_document(note: MemoryEntry) -> answers.Note:
     """Return a note, with the file and the line that hold it."""
     return {"content": note.content, "type": note.type, "source": note.source, "line": note.line}
 
 
-def saved_document(result: SaveResult) -> Document:
+def saved_document(result: SaveResult) -> answers.SavedNote:
     """Return what became of a note that was to be saved."""
     twin = result.duplicate_of
     return {
@@ -176,7 +182,7 @@ def saved_document(result: SaveResult) -> Document:
     }
 
 
-def offer_document(offer: Offer) -> Document:
+def offer_document(offer: Offer) -> answers.Offer:
     """Return a bullet of another agent's file that may become a note."""
     return {
         "content": offer.content,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from keepstone import errors
 from keepstone.errors import (
     AgentNotFoundError,
     EntryNotFoundError,
@@ -62,6 +63,13 @@ def code_of(error: BaseException) -> str:
     if isinstance(error, (KeepstoneError, SessionNotFoundError, HomeNotFoundError, NoteNotFoundError)):
         return word_of(type(error))
     return "invalid_argument" if isinstance(error, WRONG) else "system"
+
+
+def codes() -> list[str]:
+    """Return every word that ``code_of`` gives, sorted."""
+    kinds = [SessionNotFoundError, NoteNotFoundError, *vars(errors).values()]
+    named = {word_of(kind) for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
+    return sorted(named - {word_of(KeepstoneError)} | {"invalid_argument", "system"})
 
 
 def word_of(kind: type[BaseException]) -> str:

@@ -101,10 +101,11 @@ class AgentFiles:
             self._replace(folder, name, data, FILE_MODE if old is None else old.st_mode)
         return len(data)
 
-    def append(self, path: str, content: str) -> int:
+    def append(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Put content behind what a file has, or make the file; return how many bytes were added.
 
-        Whatever happens, all of it is added or nothing: the whole file is written anew.
+        Whatever happens, all of it is added or nothing: the whole file is written anew. ``check`` is as for
+        ``write``.
 
         Raises:
             IsAFolderError: the path names a folder.
@@ -114,6 +115,8 @@ class AgentFiles:
         with self._writing(name) as folder:
             status = _status_of(folder, name)
             old, mode = (b"", FILE_MODE) if status is None else (_read(folder, name), status.st_mode)
+            if check is not None:
+                check(None if status is None else _decoded(old))
             self._replace(folder, name, old + data, mode)
         return len(data)
 

@@ -223,8 +223,12 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
     with log.reading() as fd:
         if fd is None:
             return set()
+        wanted = frozenset(ids)
         return {
-            entry_id for line in _lines(fd, hidden=True) for entry_id in _ids_of(fd, line) if entry_id in ids
+            entry_id
+            for line in _lines(fd, hidden=True)
+            for entry_id in _ids_of(fd, line)
+            if entry_id in wanted
         }
 
 

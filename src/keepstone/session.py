@@ -20,6 +20,7 @@ from keepstone.line import ENVELOPE, RESERVED, instant
 from keepstone.model import Entry, Record, SessionInfo
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
+from keepstone.store.base import SessionCheck
 from keepstone.validity import newest_valid
 
 
@@ -207,6 +208,13 @@ class Session:
         if not self._store.purge(self.agent, self.id, [id]):
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
 
+    def purge_many(self, ids: Iterable[str]) -> int:
+        """Remove every byte of entries, deleted or not, as ``purge`` does; return how many there were.
+
+        Ids that the session does not have are left out, so that a call can be repeated.
+        """
+        return self._store.purge(self.agent, self.id, [*map(entry_id_of, names_of(ids, "ids") or ())])
+
     def compact(self, archive: Callable[[Record], bool] | None = None, *, wait: bool = True) -> int:
         """Fold old versions and deleted entries away into the archive; return the bytes saved.
 
@@ -220,20 +228,25 @@ class Session:
         """Return how many bytes the log had after its last compaction; 0 if that is not known."""
         return self._store.compacted_size(self.agent, self.id)
 
-    def clear(self) -> bool:
-        """Remove all entries, archived ones too, and keep the session; False if it is missing."""
-        return self._store.clear(self.agent, self.id) is not None
+    def clear(self, *, check: SessionCheck | None = None) -> bool:
+        """Remove all entries, archived ones too, and keep the session; False if it is missing.
 
-    def remove(self) -> bool:
-        """Remove the session and every byte of it; False if it is missing."""
-        return self._store.remove(self.agent, self.id)
+        ``check`` is called with the session's ``SessionInfo`` while no other writer can change it;
+        what it raises stops the call, and nothing is removed.
+        """
+        return self._store.clear(self.agent, self.id, check=check) is not None
 
-    def drop(self) -> int:
+    def remove(self, *, check: SessionCheck | None = None) -> bool:
+        """Remove the session and every byte of it; False if it is missing. ``check`` is as for ``clear``."""
+        return self._store.remove(self.agent, self.id, check=check)
+
+    def drop(self, *, check: SessionCheck | None = None) -> int:
         """Remove the session as ``remove`` does, mark it as dropped, and return how many entries it had.
 
-        A missing session has none, and is not marked. What is added later begins anew.
+        A missing session has none, and is not marked. What is added later begins anew. ``check`` is as
+        for ``clear``.
         """
-        return self._store.drop(self.agent, self.id, now(self._clock))
+        return self._store.drop(self.agent, self.id, now(self._clock), check=check)
 
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""

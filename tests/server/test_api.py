@@ -2,7 +2,6 @@
 
 import inspect
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -272,7 +271,8 @@ PUBLIC = {
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry", "info": "show_session",
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry",
-        "purge": "purge_entry", "compact": "compact_session", "clear": "clear_session",
+        "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
+        "clear": "clear_session",
         "remove": "remove_session", "count": "count_accesses",
         "drop": "drop_session", "entry_count": "show_session",
     },
@@ -360,9 +360,28 @@ def test_files_of_other_agents_are_shown_beside_the_notes(server: Any, http: htt
     assert [other["text"] for other in found["others"]] == ["- Be brief\n"]
 
 
-def test_the_codes_of_problems_are_in_the_documentation(http: httpx.Client) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
-    own = "unauthorized forbidden read_only cross_origin wrong_host too_slow file_changed too_large"
-    for name in f"{own} too_many_failures not_found method_not_allowed internal".split():
-        assert f"`{name}`" in page
-    assert json.dumps(http.get("/v1/nothing").json()["code"]) == '"not_found"'
+def test_entries_of_a_session_are_purged_by_their_ids(server: Any, http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/by-ids"
+    items = [{"id": f"x{number}", "type": "note", "text": f"word{number}"} for number in range(5)]
+    http.post(f"{path}/entries/batch", json={"items": items})
+    answers = [http.post(f"{path}/purge", json={"ids": ["x1", "x3", "nowhere"]}).json() for _ in range(2)]
+    assert answers == [{"id": "by-ids", "purged": 2}, {"id": "by-ids", "purged": 0}]
+    assert [entry["id"] for entry in http.get(f"{path}/entries").json()["entries"]] == ["x0", "x2", "x4"]
+    log = server.home / "agents/coder/memory/sessions/by-ids.ndjson"
+    assert b"word3" not in log.read_bytes()
+
+
+@pytest.mark.parametrize("session", ["mine", "a/b ü", ".", ".."])
+def test_a_session_starts_with_the_id_that_was_asked_for(http: httpx.Client, session: str) -> None:
+    answers = [http.post("/v1/agents/starter/sessions", json={"id": session}) for _ in range(2)]
+    for answer in answers:
+        assert (answer.status_code, answer.json()) == (201, {"id": session})
+        assert http.get(answer.headers["location"]).json()["id"] == session
+
+
+def test_what_is_made_says_where_it_is(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/a%2Fplace"
+    entry = http.post(f"{path}/entries", json={"id": "a/b?c", "type": "note", "text": "x"})
+    assert http.get(entry.headers["location"]).json() == entry.json()
+    batch = http.post(f"{path}/entries/batch", json={"items": [{"type": "note", "text": "y"}]})
+    assert batch.headers["location"] == f"{path}/entries"

@@ -194,7 +194,7 @@ def shown(session: keepstone.Session) -> dict[str, Any]:
 def edited(notes: keepstone.Notes, note: str, text: str) -> dict[str, Any]:
     found = [entry for entry in notes.entries() if entry.content == note]
     result = notes.replace(found[0], text) if found else None
-    return documents.saved_document(result) if result else missing("note")
+    return dict(documents.saved_document(result)) if result else missing("note")
 
 
 def forgotten(notes: keepstone.Notes, note: str) -> dict[str, Any]:

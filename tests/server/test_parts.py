@@ -140,5 +140,5 @@ def test_a_document_is_answered_in_ascii_with_its_status_and_headers() -> None:
 
 
 def test_a_route_says_what_it_answers_with_and_under_which_status() -> None:
-    said = responds(BaseModel, 201, "Made.")
-    assert said == {"status_code": 201, "responses": {201: {"model": BaseModel, "description": "Made."}}}
+    said = responds(BaseModel, 201)
+    assert said == {"status_code": 201, "responses": {201: {"model": BaseModel, "description": "Done."}}}

@@ -4,12 +4,13 @@ import base64
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 import keepstone
-from keepstone import Agent, Home
+from keepstone import Agent, Home, SessionInfo, rewrite
 from keepstone.index import database
 from keepstone.log import Log
 from keepstone.store import erasing
@@ -306,3 +307,57 @@ def test_a_purge_killed_between_the_folders_of_an_agent_is_finished(
         assert again.agents() == []
         assert files_with(tmp_path, PIECE, ID) == set()
         assert [path.name for path in tmp_path.rglob("*") if WORD in path.name or "purge" in path.name] == []
+
+
+@pytest.mark.parametrize("call", ["clear", "remove", "drop"])
+def test_a_check_sees_the_session_and_can_stop_its_removal(home: Home, call: str) -> None:
+    session = home.agent("a").session("s")
+    session.add("note", {"content": "kept"})
+    seen: list[SessionInfo] = []
+
+    def refuse(info: SessionInfo) -> None:
+        seen.append(info)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        getattr(session, call)(check=refuse)
+    assert seen == [session.info()]
+    assert [entry.data["content"] for entry in session.entries()] == ["kept"]
+    assert not (home.root / "agents/a/memory/sessions/.purge.ndjson").exists()
+
+
+def test_many_entries_are_purged_with_one_rewrite(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = home.agent("a").session("s")
+    items = [{"type": "note", "text": f"{WORD}{number}"} for number in range(50)]
+    ids = [entry.id for entry in session.add_many(items)]
+    rewrites = calls_of(monkeypatch, Log, "replace")
+    assert session.purge_many([*ids[10:], "nowhere"]) == 40
+    assert [log.name for log, _ in rewrites] == ["s.ndjson"]
+    assert [entry.id for entry in session.entries()] == ids[:10]
+    assert session.purge_many(ids[10:]) == 0
+
+
+def test_the_work_of_a_purge_grows_with_the_log_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = home.agent("a").session("s")
+    looks = calls_of(monkeypatch, rewrite, "id_of")
+    counts = []
+    for size in (100, 400):
+        items = [{"type": "note", "text": f"{size} {number}"} for number in range(size)]
+        ids = [entry.id for entry in session.add_many(items)]
+        looks.clear()
+        session.purge_many(ids)
+        counts.append(len(looks))
+    assert counts[1] <= 5 * counts[0]
+
+
+def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[Any, ...]]:
+    """Return a list that gets the arguments of each call of a function."""
+    calls: list[tuple[Any, ...]] = []
+    called = getattr(owner, name)
+
+    def counted(*args: Any) -> Any:
+        calls.append(args)
+        return called(*args)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from itertools import takewhile
 
-from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.openapi.utils import get_openapi
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from starlette.responses import HTMLResponse
 from starlette.routing import Match
 
@@ -16,15 +15,20 @@ from keepstone.notes import Notes
 from keepstone.server import packing, problems, shapes, sign_in
 from keepstone.server.bodies import Bodies, Limits
 from keepstone.server.concurrency import Concurrency
+from keepstone.server.description import description_of
 from keepstone.server.gate import Gate
 from keepstone.server.guard import Guard
+from keepstone.server.heads import Heads
 from keepstone.server.metrics import Counting, Metrics
 from keepstone.server.origins import LOOPBACK, Origins
+from keepstone.server.parameters import refuse_unknown
+from keepstone.server.request_ids import RequestIds
+from keepstone.server.retries import Retries
 from keepstone.server.routes import agents, entries, files, recall, sessions, upkeep
 from keepstone.server.routes import notes as notes_routes
 from keepstone.server.tokens import Tokens
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 _ABOUT = """Memory for AI agents, over HTTP. The same words, documents and codes as the command's `--json`.
 
@@ -71,21 +75,23 @@ def create_app(
     packing.sweep()
     problems.install(app)
     _add_routes(app, notes, web)
-    app.openapi = lambda: _description(app)  # type: ignore[method-assign]
+    app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
     app.add_middleware(Concurrency)
+    app.add_middleware(Heads)
+    app.add_middleware(Retries)
     app.add_middleware(Bodies, limits=limits or Limits())
     app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))
     app.add_middleware(Counting, metrics=app.state.metrics)
+    app.add_middleware(RequestIds)
     return app
 
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
     # A route is found by asking one after the other: those that are used most come first.
-    for module in (entries, recall, agents, sessions, files, upkeep):
-        app.include_router(module.router, prefix="/v1")
-    if notes is not None:
-        app.include_router(notes_routes.router, prefix="/v1")
+    modules = (entries, recall, agents, sessions, files, upkeep, *((notes_routes,) if notes else ()))
+    for module in modules:
+        app.include_router(module.router, prefix="/v1", dependencies=[Depends(refuse_unknown)])
     app.include_router(sign_in.router)
     # Pages take whatever is left, and an unknown address of the API is not theirs.
     app.add_api_route("/v1/{path:path}", _unknown, methods=METHODS, include_in_schema=False)
@@ -97,24 +103,22 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
 
 async def _unknown(request: Request) -> Response:
     """Refuse an address that no route has, or that has one for other methods only."""
-    matches = (route.matches(request.scope)[0] for route in request.app.routes)
-    raise HTTPException(405 if Match.PARTIAL in matches else 404)
+    # Pages come behind this route, and take every address.
+    routes = list(
+        takewhile(lambda route: getattr(route, "endpoint", None) is not _unknown, request.app.routes)
+    )
+    asked = [dict(request.scope) | {"method": method} for method in METHODS]
+    allowed = [
+        scope["method"] for scope in asked if any(route.matches(scope)[0] is Match.FULL for route in routes)
+    ]
+    if not allowed:
+        raise HTTPException(404)
+    if "GET" in allowed:
+        allowed.append("HEAD")
+    raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
 
 
 async def _front() -> Response:
     return HTMLResponse(
         "<!doctype html><title>keepstone</title><p>The HTTP API is at <a href='/v1/openapi.json'>/v1</a>.</p>"
     )
-
-
-def _description(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        parts = schema["components"]
-        parts["schemas"]["Problem"] = shapes.Problem.model_json_schema()
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}]
-        app.openapi_schema = schema
-    return app.openapi_schema

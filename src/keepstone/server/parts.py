@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from fastapi import Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
@@ -115,6 +115,16 @@ HomeWriting = Annotated[Home, Depends(_home_writing)]
 """The home, to change, for those who may change all of it."""
 
 
+def path_of(memory: Agent, *parts: str) -> str:
+    """Return the path of something of an agent, such as ``path_of(memory, "sessions", "a/b")``."""
+    return "/".join(["/v1/agents", memory.slug, *map(_encoded, parts)])
+
+
+def _encoded(part: str) -> str:
+    # Clients shorten a path that has . or .. in it.
+    return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
+
+
 def answer(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a document as a response, in ASCII as the command prints it."""
     return Response(
@@ -122,6 +132,20 @@ def answer(document: Document, status: int = 200, headers: Mapping[str, str] | N
     )
 
 
-def responds(model: Any, status: int = 200, description: str = "Done.") -> dict[str, Any]:
+def responds(model: Any, status: int = 200, *, etag: bool = False, location: bool = False) -> dict[str, Any]:
     """Return what a route says of its answer: ``@router.get("/x", **responds(Shape))``."""
-    return {"status_code": status, "responses": {status: {"model": model, "description": description}}}
+    names = {"ETag": etag, "Location": location}
+    headers = {name: _HEADERS[name] for name, is_sent in names.items() if is_sent}
+    described = {"model": model, "description": "Done."} | ({"headers": headers} if headers else {})
+    return {"status_code": status, "responses": {status: described}}
+
+
+def responds_with(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return what a route says of an answer that is not JSON."""
+    return {"responses": {200: {"description": "Done.", "content": {media_type: {"schema": schema}}}}}
+
+
+_HEADERS = {
+    "ETag": {"description": "Names this state, for `If-Match`.", "schema": {"type": "string"}},
+    "Location": {"description": "Where it is from now on.", "schema": {"type": "string"}},
+}

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from keepstone.failures import FORESEEN, MISSING, WRONG, code_of, message_of
+from keepstone.server.request_ids import HEADER, request_id_of
 from keepstone.shown import clipped
+
+logger = logging.getLogger("keepstone.server")
 
 MEDIA_TYPE = "application/problem+json"
 _STATUSES: Mapping[str, int] = {
@@ -30,10 +35,37 @@ _KEY = 80
 _RETRIED = frozenset({"lock_timeout", "purge_pending"})
 
 
+HttpCode = Literal[
+    "answer_forgotten",
+    "busy",
+    "cross_origin",
+    "file_changed",
+    "forbidden",
+    "http",
+    "idempotency_key_reused",
+    "internal",
+    "invalid_argument",
+    "method_not_allowed",
+    "not_found",
+    "read_only",
+    "session_changed",
+    "store",
+    "too_large",
+    "too_many_failures",
+    "too_slow",
+    "unauthorized",
+    "unsupported_media_type",
+    "wrong_host",
+]
+"""The codes that only HTTP knows, and two of the library's. docs/http.md says when they are given."""
+
+
 class ProblemError(Exception):
     """Something that only HTTP knows went wrong, such as a missing token."""
 
-    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, code: HttpCode, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
@@ -81,11 +113,11 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unforeseen)
 
 
-async def _foreseen(_: Request, error: Exception) -> Response:
-    code = code_of(error)
-    return problem(
-        status_of(error), code, message_of(error), {"Retry-After": "1"} if code in _RETRIED else {}
-    )
+async def _foreseen(request: Request, error: Exception) -> Response:
+    code, status = code_of(error), status_of(error)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        logger.warning("request %s: %s", request_id_of(request.scope), code)
+    return problem(status, code, message_of(error), {"Retry-After": "1"} if code in _RETRIED else {})
 
 
 async def _own(_: Request, error: Exception) -> Response:
@@ -93,19 +125,34 @@ async def _own(_: Request, error: Exception) -> Response:
     return error.response()
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  What it is registered for.
+    if _is_other_media(request) and any(found["loc"][:1] == ("body",) for found in error.errors()):
+        return problem(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
     # The input itself is not repeated: it may be long, and it may be a memory. So may be a key.
     errors = [{"at": _place(found["loc"]), "message": found["msg"]} for found in error.errors()]
     detail = "; ".join(f"{found['at']}: {found['message']}" for found in errors[:3])
     return problem(400, "invalid_argument", detail, errors=errors[:20])
 
 
+def _is_other_media(request: Request) -> bool:
+    """Tell whether a request has a body that does not say it is JSON."""
+    if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
+        return False
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return not re.fullmatch(r"application/(.+\+)?json", media)
+
+
 def _place(keys: Iterable[object]) -> str:
     return "/".join(clipped(str(key), _KEY) for key in keys)
 
 
-_CODES = {400: "invalid_argument", 404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
+_CODES: Mapping[int, HttpCode] = {
+    400: "invalid_argument",
+    404: "not_found",
+    405: "method_not_allowed",
+    415: "unsupported_media_type",
+}
 
 
 async def _of_http(_: Request, error: Exception) -> Response:
@@ -114,6 +161,9 @@ async def _of_http(_: Request, error: Exception) -> Response:
     return problem(error.status_code, code, str(error.detail), error.headers)
 
 
-async def _unforeseen(_: Request, __: Exception) -> Response:
+async def _unforeseen(request: Request, _: Exception) -> Response:
     # What happened is in the server's log, and nowhere else.
-    return problem(500, "internal", "the server made a mistake; its log says more")
+    name = request_id_of(request.scope)
+    logger.error("request %s: internal", name)
+    detail = f"the server made a mistake; its log says more, under request {name}"
+    return problem(500, "internal", detail, {HEADER: name})

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
 from keepstone.model import Record
 
-_TIME = "RFC 3339, or a date."
+Moment = Annotated[
+    str,
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}],
+            "examples": ["2026-01-11T14:31:00Z", "2026-01-11"],
+        }
+    ),
+]
+"""A time of RFC 3339, or a date."""
 _EXAMPLE: JsonDict = {
     "id": "retry-policy",
     "type": "decision",
@@ -38,9 +47,9 @@ class Keys(BaseModel):
     tags: list[str] | None = None
     pinned: bool | None = None
     links: list[Any] | None = None
-    valid_from: str | None = Field(None, description=_TIME)
-    valid_to: str | None = Field(None, description=_TIME)
-    expires: str | None = Field(None, description=_TIME)
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+    expires: Moment | None = None
     embedding: list[float] | None = Field(None, description="The vector of the text.")
 
     def keys(self) -> Record:
@@ -56,7 +65,7 @@ class NewEntry(Keys):
     id: str | None = Field(
         None, min_length=1, description="An id of the caller's own, unique in the session."
     )
-    ts: str | None = Field(None, description=f"When it happened; now if not given. {_TIME}")
+    ts: Moment | None = Field(None, description="When it happened; now if not given.")
 
 
 class NewEntries(Body):
@@ -111,9 +120,9 @@ class RecallQuery(Body):
     types: list[str] | None = Field(None, description="Only entries of these types.")
     tags: list[str] | None = Field(None, description="Only entries that carry all of these.")
     where: dict[str, Any] | None = Field(None, description="Only entries whose payload has these values.")
-    since: str | None = Field(None, description=f"Only entries made then or later. {_TIME}")
-    until: str | None = Field(None, description=f"Only entries made before. {_TIME}")
-    as_of: str | None = Field(None, description=f"Search the entries as they were then. {_TIME}")
+    since: Moment | None = Field(None, description="Only entries made then or later.")
+    until: Moment | None = Field(None, description="Only entries made before.")
+    as_of: Moment | None = Field(None, description="Search the entries as they were then.")
     min_priority: float = Field(0.0, ge=0, description="Only entries that have not faded below this.")
     vector: list[float] | None = Field(None, description="Compare with this instead of the query's own.")
     neighbours: int = Field(0, ge=0, le=100, description="So many entries before and after each hit.")
@@ -138,6 +147,22 @@ class ContextQuery(Body):
     count_as: str | None = Field(
         None, description="Count tokens as `openai` or `openai:MODEL` does, if it is installed."
     )
+
+
+class NewSession(Body):
+    """A session to start."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "main"}]})
+
+    id: str | None = Field(None, min_length=1, description="An id of the caller's own; made if not given.")
+
+
+class Ids(Body):
+    """Entries of a session."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["retry-policy"]}]})
+
+    ids: list[Annotated[str, Field(min_length=1)]] = Field(max_length=10_000)
 
 
 class Increments(Body):

@@ -1,154 +1,123 @@
-"""What answers look like, for the description of the API (OpenAPI). docs/json.md is the contract.
-
-Answers are not checked against these: they are made by ``keepstone.documents``.
-"""
+"""The types of answers that only the server gives; ``keepstone.answers`` has those of the command, too."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
 
-_TIME = "2026-01-11T14:31:00.120000Z"
+from keepstone import answers
+from keepstone.answers import Schema
 
-
-class Shape(BaseModel):
-    """An object to which fields may be added."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class Entry(Shape):
-    """An entry: its log line, with its agent and session."""
-
-    agent: str = Field(examples=["coder"])
-    session: str = Field(examples=["main"])
-    id: str = Field(examples=["retry-policy"])
-    ts: str = Field(examples=[_TIME])
-    type: str = Field(examples=["decision"])
+with_config(ConfigDict(extra="allow"))(answers.Entry)  # A flat payload stands beside the envelope.
+with_config(ConfigDict(extra="allow"))(answers.Version)
 
 
-class Entries(Shape):
+class Entries(TypedDict):
     """Several entries."""
 
-    entries: list[Entry]
+    entries: list[answers.Entry]
+
+
+class RelatedEntries(Entries):
+    """A page of entries."""
+
+    next: str | None
 
 
 class EntryPage(Entries):
     """A page of a session's entries, the oldest first."""
 
-    id: str = Field(examples=["main"])
+    id: str
     next: str | None
 
 
-class Version(Entry):
-    """An entry as one line of its log left it."""
-
-    written: str = Field(examples=[_TIME])
-    deleted: bool
-
-
-class Versions(Shape):
+class Versions(TypedDict):
     """The versions of an entry, the oldest first."""
 
-    versions: list[Version]
+    versions: list[answers.Version]
+    next: str | None
 
 
-class Deleted(Shape):
+class Deleted(TypedDict):
     """What was hidden."""
 
     id: str
     deleted: Literal[True]
 
 
-class Purged(Shape):
+class Purged(TypedDict):
     """What is gone for good."""
 
     id: str
     purged: Literal[True]
 
 
-class PurgedEntry(Shape):
-    """Where an entry was."""
+class PurgedIds(TypedDict):
+    """How many entries of a session are gone for good."""
 
-    session: str
     id: str
+    purged: int
 
 
-class PurgedEntries(Shape):
-    """What held a text and is gone for good, or would be."""
-
-    purged: bool
-    entries: list[PurgedEntry]
-    sessions: list[str]
-    files: list[str]
-
-
-class Agents(Shape):
+class Agents(TypedDict):
     """The slugs of agents, sorted."""
 
-    agents: list[str] = Field(examples=[["coder", "writer"]])
+    agents: Annotated[list[str], Schema(examples=[["coder", "writer"]])]
 
 
-class PurgedAgent(Shape):
+class PurgedAgent(TypedDict):
     """The agent that is gone for good."""
 
     agent: str
     purged: Literal[True]
 
 
-class EntryCounts(Shape):
+class EntryCounts(TypedDict):
     """How many entries each session has."""
 
     counts: dict[str, int]
 
 
-class SessionInfo(Shape):
-    """A session as listings show it."""
-
-    id: str = Field(examples=["main"])
-    modified: str = Field(examples=[_TIME])
-    size: int
-
-
-class CountedSession(SessionInfo):
+class CountedSession(answers.Session):
     """A session, with how many entries it has."""
 
     entries: int
 
 
-class SessionPage(Shape):
+class SessionPage(TypedDict):
     """A page of sessions."""
 
-    sessions: list[SessionInfo]
+    sessions: list[answers.Session]
     next: str | None
 
 
-class NewSession(Shape):
+class SessionId(TypedDict):
     """The id of a session."""
 
     id: str
 
 
-class Cleared(NewSession):
+class Cleared(SessionId):
     """The session that is empty now."""
 
     cleared: Literal[True]
 
 
-class Removed(NewSession):
+class Removed(SessionId):
     """The session that is gone for good."""
 
     removed: Literal[True]
 
 
-class Dropped(NewSession):
+class Dropped(SessionId):
     """The session that is gone for good, with a mark, and how many entries it had."""
 
     dropped: int
 
 
-class Compacted(Shape):
+class Compacted(TypedDict):
     """What a compaction did."""
 
     sessions: int
@@ -156,112 +125,55 @@ class Compacted(Shape):
     archived: int
 
 
-class Why(Shape):
-    """Why a hit was found."""
-
-    ranks: dict[str, int]
-    words: list[str]
-    parts: dict[str, float]
-    cosine: float | None
-    boosts: list[str]
-    text: str
-
-
-class Hit(Shape):
-    """One result."""
-
-    entry: Entry
-    score: float
-    why: Why
-    neighbours: list[Entry]
-
-
-class Recall(Shape):
-    """The hits, best first, and how they came about."""
-
-    hits: list[Hit]
-    lexical_only: bool
-    embedder: str | None
-    reason: str
-    pending: int
-    stale: bool
-    took_ms: float
-
-
-class Part(Shape):
-    """One piece of a context."""
-
-    kind: str
-    text: str
-    entries: list[Entry]
-
-
-class Context(Shape):
-    """The block for a system prompt."""
-
-    text: str
-    tokens: int
-    parts: list[Part]
-
-
-class Counted(Shape):
+class Counted(TypedDict):
     """Whether the accesses were counted."""
 
     id: str
     counted: bool
 
 
-class FilePage(Shape):
+class FilePage(TypedDict):
     """A page of paths, sorted."""
 
     files: list[str]
     next: str | None
 
 
-class FileContent(Shape):
+class FileContent(TypedDict):
     """A file's text."""
 
     path: str
     content: str
 
 
-class FileWritten(Shape):
+class FileWritten(TypedDict):
     """How many bytes a call wrote."""
 
     path: str
     bytes: int
 
 
-class FileDeleted(Shape):
+class FileDeleted(TypedDict):
     """The file that is gone."""
 
     path: str
     deleted: Literal[True]
 
 
-class Note(Shape):
-    """A note, with the file and the line that hold it."""
-
-    content: str = Field(examples=["Use pnpm instead of npm"])
-    type: Literal["Project", "User"]
-    source: str
-    line: int
-
-
-class Notes(Shape):
+class Notes(TypedDict):
     """Notes: the project's, then the user's."""
 
-    notes: list[Note]
+    notes: list[answers.Note]
 
 
-class NotesFile(Shape):
+class NotesFile(TypedDict):
     """One of the two files of notes."""
 
-    type: Literal["Project", "User"]
+    type: Annotated[str, Schema(enum=["Project", "User"])]
     size: int
 
 
-class OtherFile(Shape):
+class OtherFile(TypedDict):
     """A file of the project's folder that people keep for another agent."""
 
     path: str
@@ -269,26 +181,18 @@ class OtherFile(Shape):
     is_cut: bool
 
 
-class NotesFiles(Shape):
+class NotesFiles(TypedDict):
     """The two files, and those of other agents."""
 
     files: list[NotesFile]
     others: list[OtherFile]
 
 
-class SavedNote(Shape):
-    """What became of a note that was to be saved."""
-
-    saved: bool
-    note: Note
-    duplicate_of: Note | None
-
-
-class RemovedNote(Shape):
+class RemovedNote(TypedDict):
     """The note that is gone."""
 
     removed: Literal[True]
-    note: Note
+    note: answers.Note
 
 
 class RemovedNotes(Notes):
@@ -297,35 +201,26 @@ class RemovedNotes(Notes):
     dry_run: bool
 
 
-class Text(Shape):
+class Text(TypedDict):
     """A text."""
 
     text: str
 
 
-class Finding(Shape):
-    """One thing that was looked at."""
-
-    level: str
-    subject: str
-    message: str
-    remedy: str
-
-
-class Health(Shape):
+class Health(TypedDict):
     """Whether the server answers."""
 
     status: Literal["ok"]
 
 
-class Doctor(Shape):
+class Doctor(TypedDict):
     """What was found, and whether none of it is an error."""
 
     healthy: bool
-    findings: list[Finding]
+    findings: list[answers.Finding]
 
 
-class Index(Shape):
+class Index(TypedDict):
     """What was done to the indexes."""
 
     rebuilt: bool
@@ -333,14 +228,22 @@ class Index(Shape):
     vectors_made: int | None
 
 
-class Problem(Shape):
+class InvalidPart(TypedDict):
+    """One place of a request that cannot be used."""
+
+    at: str
+    message: str
+
+
+class Problem(TypedDict):
     """What went wrong (RFC 9457)."""
 
-    type: str = Field(examples=["urn:keepstone:entry_not_found"])
-    title: str = Field(examples=["Not Found"])
-    status: int = Field(examples=[404])
+    type: Annotated[str, Schema(examples=["urn:keepstone:entry_not_found"])]
+    title: Annotated[str, Schema(examples=["Not Found"])]
+    status: Annotated[int, Schema(examples=[404])]
     detail: str
-    code: str = Field(examples=["entry_not_found"])
+    code: Annotated[str, Schema(examples=["entry_not_found"])]
+    errors: NotRequired[list[InvalidPart]]
 
 
 PROBLEM: dict[int | str, dict[str, Any]] = {

@@ -18,6 +18,9 @@ from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.vector import Space, Vector
 
+SessionCheck = Callable[[SessionInfo], None]
+"""Called with the state of a session while no other writer can change it; what it raises stops the change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -61,7 +64,7 @@ class Files(Protocol):
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Make or replace a file in one step; return the bytes written. A failure leaves the old file."""
 
-    def append(self, path: str, content: str) -> int:
+    def append(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Add to a file, or make it; return the bytes written. A failure leaves the file as it was."""
 
     def matching(self, text: str) -> list[str]:
@@ -193,13 +196,13 @@ class Store(Searchable, Protocol):
     def compacted_size(self, agent: str, session: str) -> int:
         """Return the session's size after its last compaction; 0 if there was none, or it is not known."""
 
-    def clear(self, agent: str, session: str) -> int | None:
+    def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
         """Remove all entries, archived ones too; return the session's size before, None if it is missing."""
 
-    def remove(self, agent: str, session: str) -> bool:
+    def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
         """Purge the whole session; False if it is missing."""
 
-    def drop(self, agent: str, session: str, ts: str) -> int:
+    def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
         """Purge the whole session and keep a mark that it was dropped at this time (RFC 3339).
 
         Returns how many live entries it had; 0, and no mark, if it is missing. A drop that is

@@ -22,7 +22,8 @@ from keepstone.index.database import SCHEMA
 from keepstone.layout import DEFAULT_AGENT, INDEX, Layout
 from keepstone.log import Log, Stat
 from keepstone.model import Record
-from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.agent_logs import AgentLogs, info_of
+from keepstone.store.base import SessionCheck
 from keepstone.store.purging import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
 from keepstone.store.spellings import parts
 
@@ -89,13 +90,14 @@ class Eraser:
             if not is_used and other.is_dir() and not other.is_symlink():
                 shutil.rmtree(other)
 
-    def clear(self, logs: AgentLogs, session: str) -> int | None:
+    def clear(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> int | None:
         """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""
         log = logs.log(session)
         if log.stat() is None:
             return None
         with log.locked():
             stat = log.stat()
+            _check(session, stat, check)
             remove_others(logs.folder, log, logs.spellings(session))
             log.truncate()
             logs.follow(session, log, log.stat())
@@ -103,19 +105,22 @@ class Eraser:
                 logs.index.checkpoint(0)
         return stat.size if stat else None
 
-    def remove(self, logs: AgentLogs, session: str) -> bool:
+    def remove(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> bool:
         """Remove a session with archive and lock file; False if it is missing."""
-        return self._take_away(logs, session, None) is not None
+        return self._take_away(logs, session, None, check) is not None
 
-    def drop(self, logs: AgentLogs, session: str, ts: str) -> int:
+    def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
         """Remove a session, marked as dropped at this time; return how many live entries it had."""
-        return self._take_away(logs, session, ts) or 0
+        return self._take_away(logs, session, ts, check) or 0
 
-    def _take_away(self, logs: AgentLogs, session: str, dropped: str | None) -> int | None:
+    def _take_away(
+        self, logs: AgentLogs, session: str, dropped: str | None, check: SessionCheck | None
+    ) -> int | None:
         log = logs.log(session)
         if log.stat() is None:
             return None
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+            _check(session, log.stat(), check)
             count = len(logs.records(session)) if dropped else 0
             made = marks.add(session, None, dropped, log)
             others = logs.spellings(session)
@@ -245,6 +250,11 @@ def _all_or_pending(
         except KeepstoneError:
             raise _pending(session) from error
         raise
+
+
+def _check(session: str, stat: Stat | None, check: SessionCheck | None) -> None:
+    if check is not None and stat is not None:
+        check(info_of(session, stat))
 
 
 def _put_away(folders: Sequence[Path]) -> None:

@@ -29,7 +29,7 @@ from keepstone.lock import TIMEOUT
 from keepstone.log import Log, Stat
 from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.store.agent_logs import AgentLogs, entry_of, info_of
-from keepstone.store.base import HNSW_FROM, Candidate, Change, Similar
+from keepstone.store.base import HNSW_FROM, Candidate, Change, SessionCheck, Similar
 from keepstone.store.erasing import Eraser
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
@@ -255,17 +255,17 @@ class FileStore:
         with self._using(agent) as logs:
             return self._eraser.purge(logs, session, ids) if logs else 0
 
-    def clear(self, agent: str, session: str) -> int | None:
+    def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
         with self._using(agent) as logs:
-            return self._eraser.clear(logs, session) if logs else None
+            return self._eraser.clear(logs, session, check) if logs else None
 
-    def remove(self, agent: str, session: str) -> bool:
+    def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
         with self._using(agent) as logs:
-            return self._eraser.remove(logs, session) if logs else False
+            return self._eraser.remove(logs, session, check) if logs else False
 
-    def drop(self, agent: str, session: str, ts: str) -> int:
+    def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
         with self._using(agent) as logs:
-            return self._eraser.drop(logs, session, ts) if logs else 0
+            return self._eraser.drop(logs, session, ts, check) if logs else 0
 
     def purge_agent(self, agent: str) -> None:
         if agent not in self.agents():

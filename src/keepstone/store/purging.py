@@ -52,7 +52,8 @@ class PurgeMarks:
     def remove(self, marks: Sequence[Record]) -> None:
         """Record that purges are done, and leave no file behind the last one."""
         with self._log.locked():
-            left = [mark for mark in self.pending() if mark not in marks]
+            done = {dump_read(mark) for mark in marks}
+            left = [mark for mark in self.pending() if dump_read(mark) not in done]
             if left:
                 self._log.replace(dump_read(mark) for mark in left)
             else:
@@ -61,7 +62,8 @@ class PurgeMarks:
     def leave_index(self, marks: Sequence[Record]) -> None:
         """Record that logs and archives are done, so that what is written from now on stays."""
         with self._log.locked():
-            now = [mark | {"left": "index"} if mark in marks else mark for mark in self.pending()]
+            done = {dump_read(mark) for mark in marks}
+            now = [mark | {"left": "index"} if dump_read(mark) in done else mark for mark in self.pending()]
             self._log.replace(dump_read(mark) for mark in now)
 
     def pending(self, session: str | None = None) -> list[Record]:
@@ -110,11 +112,12 @@ def erase_entries(
 ) -> Rewritten | None:
     """Remove the lines of entries from all files of a session; None if its log had none. The lock is held."""
     log.clear_away()
+    wanted = frozenset(ids)
     # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
-    rewritten, *_ = [rewrite.purge(part, ids) for part in parts(folder, log)]
+    rewritten, *_ = [rewrite.purge(part, wanted) for part in parts(folder, log)]
     for other in spellings:
         with holding(other):
-            erase_entries(folder, other, (), ids)
+            erase_entries(folder, other, (), wanted)
     return rewritten
 
 

@@ -14,17 +14,18 @@ router = APIRouter(tags=["agents"])
 def list_agents(request: Request) -> Response:
     """List the agents that the token is for."""
     access = access_of(request)
-    return answer({"agents": [slug for slug in request.app.state.home.agents() if access.sees(slug)]})
+    slugs = [slug for slug in request.app.state.home.agents() if access.sees(slug)]
+    return answer(shapes.Agents(agents=slugs))
 
 
 @router.delete("/agents/{agent}", **responds(shapes.PurgedAgent))
 def purge_agent(home: HomeWriting, agent: AgentName) -> Response:
     """Remove everything of an agent: sessions, files and index. This cannot be undone."""
     home.purge_agent(agent)
-    return answer({"agent": agent, "purged": True})
+    return answer(shapes.PurgedAgent(agent=agent, purged=True))
 
 
 @router.get("/agents/{agent}/entry-counts", **responds(shapes.EntryCounts))  # noqa: FAST003  Reading takes it.
 def count_entries(memory: Reading) -> Response:
     """Count the entries of each session; sessions without any are left out."""
-    return answer({"counts": memory.entry_counts()})
+    return answer(shapes.EntryCounts(counts=memory.entry_counts()))

@@ -6,15 +6,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 
+from keepstone import answers
 from keepstone.documents import entry_document, purged_document, record_document, version_document
 from keepstone.failures import SessionNotFoundError
 from keepstone.line import read_time
 from keepstone.model import Entry, Record
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
+from keepstone.server.pages import fitting, listed, numbered_page
 from keepstone.server.parts import (
     CursorQuery,
     EntryName,
@@ -25,9 +28,10 @@ from keepstone.server.parts import (
     TypesQuery,
     Writing,
     answer,
+    path_of,
     responds,
 )
-from keepstone.server.requests import Change, Keys, Link, NewEntries, NewEntry, Purging
+from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, NewEntry, Purging
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
@@ -37,7 +41,7 @@ _KIND = "entries"
 NewestQuery = Annotated[
     bool, Query(description="Begin with the page of the newest entries, and go back in time from there.")
 ]
-AsOfQuery = Annotated[str | None, Query(description="The entries as they were then: RFC 3339, or a date.")]
+AsOfQuery = Annotated[Moment | None, Query(description="The entries as they were then.")]
 ArchivedQuery = Annotated[bool, Query(description="Also entries that were archived for their age.")]
 
 
@@ -52,7 +56,10 @@ def list_entries(
     as_of: AsOfQuery = None,
     archived: ArchivedQuery = False,  # noqa: FBT002  A switch in the query.
 ) -> Response:
-    """List the entries of a session; each page has the oldest first."""
+    """List the entries of a session; each page has the oldest first.
+
+    A page ends after 4 MiB, too: go on with `next` until it is null, however many entries came.
+    """
     log = memory.session(session)
     records = log.records(as_of=as_of, archived=archived)
     if not records and log.info() is None:
@@ -60,12 +67,17 @@ def list_entries(
     if types is not None:
         records = [record for record in records if record["type"] in types]
     begin, end = _span(records, cursor, limit, newest=newest)
-    page = [record_document(memory.slug, session, record) for record in records[begin:end]]
+    span = reversed(records[begin:end]) if newest else records[begin:end]
+    page = fitting(record_document(memory.slug, session, record) for record in span)
+    if newest:
+        page.reverse()
+        begin = end - len(page)
+    end = begin + len(page)
     following = None
     if begin > 0 if newest else end < len(records):
         edge = records[begin if newest else end - 1]
         following = encode(_KIND, edge["id"], edge["ts"])
-    return answer({"id": session, "entries": page, "next": following})
+    return listed("entries", page, id=session, next=following)
 
 
 def _span(records: Sequence[Record], cursor: str | None, limit: int, *, newest: bool) -> tuple[int, int]:
@@ -94,19 +106,22 @@ def _moment(record: Record) -> datetime:
     return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
 
 
-@router.post(_OF_SESSION, **responds(shapes.Entry, 201))
+@router.post(_OF_SESSION, **responds(answers.Entry, 201, location=True))
 def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
     """Add an entry. When the answer comes, it is on the disk; with an id of yours a retry stores it once."""
-    return answer(entry_document(memory.session(session).add_many([_item(body)])[0]), 201)
+    entry = memory.session(session).add_many([_item(body)])[0]
+    place = f"{path_of(memory, 'entries', entry.id)}?{urlencode({'session': session})}"
+    return answer(entry_document(entry), 201, {"Location": place})
 
 
-@router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201))
+@router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201, location=True))
 def add_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
     """Add many entries with one write: all of them, or none."""
-    return answer(_entries(memory.session(session).add_many(map(_item, body.items))), 201)
+    added = memory.session(session).add_many(map(_item, body.items))
+    return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "entries")})
 
 
-@router.put(_OF_SESSION + "/{entry}", **responds(shapes.Entry))
+@router.put(_OF_SESSION + "/{entry}", **responds(answers.Entry))
 def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: NewEntry) -> Response:
     """Add an entry with this id, or replace type and payload of the one that has it."""
     if body.id not in (None, entry):
@@ -123,13 +138,13 @@ def _item(body: Keys) -> dict[str, Any]:
     } | vector
 
 
-@router.get("/entries/{entry}", **responds(shapes.Entry))
+@router.get("/entries/{entry}", **responds(answers.Entry))
 def get_entry(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Show an entry."""
     return answer(entry_document(memory.get(entry, holder)))
 
 
-@router.patch("/entries/{entry}", **responds(shapes.Entry))
+@router.patch("/entries/{entry}", **responds(answers.Entry))
 def update_entry(memory: Writing, entry: EntryName, body: Change, holder: HolderQuery = None) -> Response:
     """Change an entry. What it was before stays in its history."""
     return answer(entry_document(memory.update(entry, holder, **body.keys())))
@@ -139,17 +154,17 @@ def update_entry(memory: Writing, entry: EntryName, body: Change, holder: Holder
 def delete_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Delete an entry: hide it. Its history keeps it; purge removes its bytes as well."""
     memory.delete(entry, holder)
-    return answer({"id": entry, "deleted": True})
+    return answer(shapes.Deleted(id=entry, deleted=True))
 
 
 @router.post("/entries/{entry}/purge", **responds(shapes.Purged))
 def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Remove every byte of an entry, history and index included. This cannot be undone."""
     memory.purge(entry, holder)
-    return answer({"id": entry, "purged": True})
+    return answer(shapes.Purged(id=entry, purged=True))
 
 
-@router.post("/purge", **responds(shapes.PurgedEntries))
+@router.post("/purge", **responds(answers.PurgedMatches))
 def purge_matching(memory: Writing, body: Purging) -> Response:
     """Remove every byte of the entries, sessions and files that hold a text, or list them."""
     found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
@@ -157,29 +172,42 @@ def purge_matching(memory: Writing, body: Purging) -> Response:
 
 
 @router.get("/entries/{entry}/history", **responds(shapes.Versions))
-def entry_history(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> Response:
-    """Show what an entry was over time, the oldest version first."""
-    versions = memory.history(entry, holder)
-    return answer({"versions": [version_document(version) for version in versions]})
+def entry_history(
+    memory: Reading,
+    entry: EntryName,
+    holder: HolderQuery = None,
+    limit: LimitQuery = DEFAULT,
+    cursor: CursorQuery = None,
+) -> Response:
+    """Show what an entry was over time, the oldest version first. A page ends after 4 MiB, too."""
+    return numbered_page("versions", memory.history(entry, holder), version_document, limit, cursor)
 
 
 DepthQuery = Annotated[int, Query(ge=1, le=10, description="How many links to follow.")]
 RelQuery = Annotated[str | None, Query(description="Only links of this relation.")]
 
 
-@router.get("/entries/{entry}/related", **responds(shapes.Entries))
+@router.get("/entries/{entry}/related", **responds(shapes.RelatedEntries))
 def related_entries(
-    memory: Reading, entry: EntryName, rel: RelQuery = None, depth: DepthQuery = 1
+    memory: Reading,
+    entry: EntryName,
+    rel: RelQuery = None,
+    depth: DepthQuery = 1,
+    limit: LimitQuery = DEFAULT,
+    cursor: CursorQuery = None,
 ) -> Response:
-    """List the entries linked with one, in either direction, the nearest first."""
-    return answer(_entries(memory.related(entry, rel, depth)))
+    """List the entries linked with one, in either direction, the nearest first.
+
+    A page ends after 4 MiB, too. An entry that is linked or deleted between two pages may shift the others.
+    """
+    return numbered_page("entries", memory.related(entry, rel, depth), entry_document, limit, cursor)
 
 
-@router.post("/entries/{entry}/links", **responds(shapes.Entry))
+@router.post("/entries/{entry}/links", **responds(answers.Entry))
 def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
     """Say that an entry stands in a relation to another, and show it as it is then."""
     return answer(entry_document(memory.link(entry, body.to, body.rel)))
 
 
-def _entries(found: Sequence[Entry]) -> dict[str, Any]:
+def _entries(found: Sequence[Entry]) -> shapes.Entries:
     return {"entries": [entry_document(entry) for entry in found]}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from keepstone import answers
 from keepstone.documents import note_document, saved_document
 from keepstone.failures import NoteNotFoundError
 from keepstone.notes import TYPES, MemoryEntry, Notes
@@ -39,16 +40,16 @@ TypeQuery = Annotated[
 @router.get("", **responds(shapes.Notes))
 def list_notes(notes: NotesReading, kind: TypeQuery = None) -> Response:
     """List the notes, the project's and then the user's, each with its line."""
-    return answer({"notes": [note_document(note) for note in notes.entries(kind)]})
+    return answer(shapes.Notes(notes=[note_document(note) for note in notes.entries(kind)]))
 
 
-@router.post("", **responds(shapes.SavedNote))
+@router.post("", **responds(answers.SavedNote))
 def add_note(notes: NotesWriting, body: NewNote) -> Response:
     """Save a note. One that says what its file already says is not written."""
     return answer(saved_document(notes.add(body.text, body.type, body.line)))
 
 
-@router.put("", **responds(shapes.SavedNote))
+@router.put("", **responds(answers.SavedNote))
 def change_note(notes: NotesWriting, body: ChangedNote) -> Response:
     """Let a note say something else, where it stands. What another note says already is not written."""
     result = notes.replace(_named(notes, body.note), body.text)
@@ -63,7 +64,7 @@ def remove_note(notes: NotesWriting, body: NamedNote) -> Response:
     note = _named(notes, body)
     if not notes.remove(note):
         raise NoteNotFoundError(body.content)
-    return answer({"removed": True, "note": note_document(note)})
+    return answer(shapes.RemovedNote(removed=True, note=note_document(note)))
 
 
 def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
@@ -76,15 +77,18 @@ def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
 @router.post("/dedupe", **responds(shapes.RemovedNotes))
 def dedupe_notes(notes: NotesWriting, body: Deduplication) -> Response:
     """Remove notes that say the same as an earlier one of their file."""
-    return answer({"dry_run": False, "notes": [note_document(note) for note in notes.deduplicate(body.type)]})
+    removed = [note_document(note) for note in notes.deduplicate(body.type)]
+    return answer(shapes.RemovedNotes(dry_run=False, notes=removed))
 
 
 @router.get("/files", **responds(shapes.NotesFiles))
 def files_of_notes(notes: NotesReading) -> Response:
     """Say how large the two files are, and what files for other agents in the project's folder hold."""
-    files = [{"type": kind, "size": notes.size(kind)} for kind in TYPES]
-    others = [{"path": other.path, "text": other.text, "is_cut": other.is_cut} for other in notes.others()]
-    return answer({"files": files, "others": others})
+    files = [shapes.NotesFile(type=kind, size=notes.size(kind)) for kind in TYPES]
+    others = [
+        shapes.OtherFile(path=other.path, text=other.text, is_cut=other.is_cut) for other in notes.others()
+    ]
+    return answer(shapes.NotesFiles(files=files, others=others))
 
 
 BudgetQuery = Annotated[int | None, Query(ge=0, description="The most tokens it may have.")]
@@ -94,4 +98,4 @@ AboutQuery = Annotated[str | None, Query(description="Notes with these words fir
 @router.get("/prompt", **responds(shapes.Text))
 def prompt_of_notes(notes: NotesReading, budget: BudgetQuery = None, query: AboutQuery = None) -> Response:
     """Return the block that brings the notes into a system prompt."""
-    return answer({"text": notes.prompt(budget, query)})
+    return answer(shapes.Text(text=notes.prompt(budget, query)))

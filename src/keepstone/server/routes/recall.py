@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from keepstone import answers
 from keepstone.context import counter_of
-from keepstone.documents import context_document, hits_document
+from keepstone.documents import context_document, hit_document, recall_state_document
 from keepstone.notes import Notes
-from keepstone.server import shapes
+from keepstone.server.pages import ANSWER_BYTES, fitting, listed
 from keepstone.server.parts import Reading, access_of, answer, responds
 from keepstone.server.requests import ContextQuery, RecallQuery
 
 router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
 
 
-@router.post("/recall", **responds(shapes.Recall))
+@router.post("/recall", **responds(answers.Recall))
 def recall(memory: Reading, body: RecallQuery) -> Response:
     """Search the agent's memory, the best hits first, each with the reasons."""
-    return answer(hits_document(memory.recall(**dict(body))))
+    hits = memory.recall(**dict(body))
+    found = fitting(map(hit_document, hits), ANSWER_BYTES)
+    if len(found) < len(hits):
+        raise ValueError(
+            f"the first {len(found)} of {len(hits)} hits take {ANSWER_BYTES // 2**20} MiB: "
+            "ask for fewer with limit or neighbours"
+        )
+    return listed("hits", found, **recall_state_document(hits))
 
 
-@router.post("/context", **responds(shapes.Context))
+@router.post("/context", **responds(answers.Context))
 def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
     """Return the block of memory that goes into a system prompt."""
     notes = _notes_of(request) if body.notes else None

@@ -14,9 +14,21 @@ from keepstone.failures import SessionNotFoundError
 from keepstone.line import format_time
 from keepstone.model import SessionInfo
 from keepstone.server import shapes
+from keepstone.server.conditions import Conditions, MatchCondition, etag_headers, etag_of_session
 from keepstone.server.cursors import DEFAULT, decode, encode, page_of
-from keepstone.server.parts import CursorQuery, LimitQuery, Reading, SessionName, Writing, answer, responds
-from keepstone.server.requests import Compaction, Increments
+from keepstone.server.parts import (
+    CursorQuery,
+    LimitQuery,
+    Reading,
+    SessionName,
+    Writing,
+    answer,
+    path_of,
+    responds,
+)
+from keepstone.server.problems import ProblemError
+from keepstone.server.requests import Compaction, Ids, Increments, NewSession
+from keepstone.store.base import SessionCheck
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
 
@@ -38,7 +50,7 @@ def list_sessions(
     last = None if cursor is None else decode(order, cursor, (str, str))
     page, end = page_of(_behind(memory.sessions(), order, last), limit)
     following = None if end is None else encode(order, *_key(end, order))
-    return answer({"sessions": [session_document(info) for info in page], "next": following})
+    return answer(shapes.SessionPage(sessions=[session_document(info) for info in page], next=following))
 
 
 def _behind(infos: Iterable[SessionInfo], order: Order, last: list[str] | None) -> list[SessionInfo]:
@@ -54,49 +66,73 @@ def _key(info: SessionInfo, order: Order) -> list[str]:
     return [format_time(info.modified) if order == "modified" else "", info.id]
 
 
-@router.post("", **responds(shapes.NewSession, 201))
-def new_session(memory: Writing) -> Response:
-    """Start a session with an id of its own. One with an id of yours begins with its first entry."""
-    return answer({"id": memory.new_session().id}, 201)
+@router.post("", **responds(shapes.SessionId, 201, location=True))
+def new_session(memory: Writing, body: NewSession | None = None) -> Response:
+    """Start a session, empty, with a new id or with yours. One that is there is left as it is."""
+    session = memory.new_session(None if body is None else body.id).id
+    return answer(shapes.SessionId(id=session), 201, {"Location": path_of(memory, "sessions", session)})
 
 
-@router.get("/{session}", **responds(shapes.CountedSession))
+@router.get("/{session}", **responds(shapes.CountedSession, etag=True))
 def show_session(memory: Reading, session: SessionName) -> Response:
-    """Show a session: its last change, its size and how many entries it has."""
+    """Show a session: its last change, its size and how many entries it has. Every write changes its ETag."""
     log = memory.session(session)
     info = log.info()
     if info is None:
         raise SessionNotFoundError(memory.slug, session)
-    return answer({**session_document(info), "entries": log.entry_count()})
+    document: shapes.CountedSession = {**session_document(info), "entries": log.entry_count()}
+    return answer(document, headers=etag_headers(etag_of_session(info)))
 
 
 @router.delete("/{session}", **responds(shapes.Removed))
-def remove_session(memory: Writing, session: SessionName) -> Response:
+def remove_session(memory: Writing, session: SessionName, condition: MatchCondition) -> Response:
     """Delete a session with everything in it, archive included. This cannot be undone."""
-    if not memory.session(session).remove():
+    if not memory.session(session).remove(check=_check(condition)):
         raise SessionNotFoundError(memory.slug, session)
-    return answer({"id": session, "removed": True})
+    return answer(shapes.Removed(id=session, removed=True))
 
 
 @router.post("/{session}/clear", **responds(shapes.Cleared))
-def clear_session(memory: Writing, session: SessionName) -> Response:
+def clear_session(memory: Writing, session: SessionName, condition: MatchCondition) -> Response:
     """Empty a session to zero bytes, archive included. This cannot be undone."""
-    if not memory.session(session).clear():
+    if not memory.session(session).clear(check=_check(condition)):
         raise SessionNotFoundError(memory.slug, session)
-    return answer({"id": session, "cleared": True})
+    return answer(shapes.Cleared(id=session, cleared=True))
 
 
 @router.post("/{session}/drop", **responds(shapes.Dropped))
-def drop_session(memory: Writing, session: SessionName) -> Response:
+def drop_session(memory: Writing, session: SessionName, condition: MatchCondition) -> Response:
     """Delete a session and keep a mark that it was dropped. A missing one had no entries."""
-    return answer({"id": session, "dropped": memory.session(session).drop()})
+    count = memory.session(session).drop(check=_check(condition))
+    return answer(shapes.Dropped(id=session, dropped=count))
+
+
+def _check(condition: Conditions) -> SessionCheck | None:
+    """Return what compares the session inside its lock, so that no writer comes between."""
+
+    def check(info: SessionInfo) -> None:
+        if not condition.hold_for(etag_of_session(info)):
+            raise ProblemError(
+                412, "session_changed", "the session is not as you expect it: read it again, then decide"
+            )
+
+    return check if condition.are_given else None
+
+
+@router.post("/{session}/purge", **responds(shapes.PurgedIds))
+def purge_entries(memory: Writing, session: SessionName, body: Ids) -> Response:
+    """Remove every byte of entries by their ids, all of them with one rewrite. This cannot be undone.
+
+    Ids that the session does not have are left out.
+    """
+    return answer(shapes.PurgedIds(id=session, purged=memory.session(session).purge_many(body.ids)))
 
 
 @router.post("/{session}/count", **responds(shapes.Counted))
 def count_accesses(memory: Writing, session: SessionName, body: Increments) -> Response:
     """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts."""
     done = memory.session(session).count(body.increments, wait=body.wait)
-    return answer({"id": session, "counted": done})
+    return answer(shapes.Counted(id=session, counted=done))
 
 
 @router.post("/{session}/compact", **responds(shapes.Compacted))
@@ -107,4 +143,5 @@ def compact_session(memory: Writing, session: SessionName, body: Compaction) -> 
         raise SessionNotFoundError(memory.slug, session)
     faded = Faded(datetime.now(UTC)) if body.archive else None
     saved = log.compact(faded)
-    return answer({"sessions": 1, "saved_bytes": saved, "archived": faded.count if faded else 0})
+    archived = faded.count if faded else 0
+    return answer(shapes.Compacted(sessions=1, saved_bytes=saved, archived=archived))

@@ -6,6 +6,7 @@ import os
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import PlainTextResponse
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
@@ -16,7 +17,7 @@ from keepstone.model import Finding
 from keepstone.server import shapes
 from keepstone.server.metrics import MEDIA_TYPE
 from keepstone.server.packing import pack, pieces
-from keepstone.server.parts import HomeReading, HomeWriting, answer, responds
+from keepstone.server.parts import HomeReading, HomeWriting, answer, responds, responds_with
 from keepstone.server.requests import Examination, Indexing
 
 router = APIRouter(tags=["upkeep"])
@@ -25,7 +26,7 @@ router = APIRouter(tags=["upkeep"])
 @router.get("/health", openapi_extra={"security": []}, **responds(shapes.Health))
 async def health() -> Response:
     """Say that the server answers. This needs no token."""
-    return answer({"status": "ok"})
+    return answer(shapes.Health(status="ok"))
 
 
 DeepQuery = Annotated[
@@ -47,13 +48,13 @@ def mend(home: HomeWriting, body: Examination) -> Response:
 
 def _found(findings: list[Finding]) -> Response:
     healthy = all(finding.level != "error" for finding in findings)
-    return answer({"healthy": healthy, "findings": [finding_document(finding) for finding in findings]})
+    return answer(shapes.Doctor(healthy=healthy, findings=[*map(finding_document, findings)]))
 
 
 @router.get(
     "/backup",
     response_class=StreamingResponse,
-    responses={200: {"content": {"application/zip": {}}, "description": "Done."}},
+    **responds_with("application/zip", {"type": "string", "format": "binary"}),
 )
 def backup(home: HomeReading) -> Response:
     """Return a copy of the home as a ZIP file, made and checked while others may go on writing.
@@ -76,7 +77,7 @@ def index(home: HomeWriting, body: Indexing) -> Response:
     if not body.rebuild:
         home.sync()
     made = home.reembed(body.re_embed) if body.re_embed is not None else _embedded(home)
-    return answer({"rebuilt": body.rebuild, "sessions": sessions, "vectors_made": made})
+    return answer(shapes.Index(rebuilt=body.rebuild, sessions=sessions, vectors_made=made))
 
 
 def _embedded(home: Home) -> int | None:
@@ -88,7 +89,8 @@ def _embedded(home: Home) -> int | None:
 
 @router.get(
     "/metrics",
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Done."}},
+    response_class=PlainTextResponse,
+    **responds_with("text/plain", {"type": "string"}),
 )
 async def metrics(request: Request, _: HomeReading) -> Response:
     """Return counts and latencies in the text format of Prometheus; no memory and no ids are in them."""

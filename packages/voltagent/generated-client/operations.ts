@@ -1,0 +1,117 @@
+/**
+ * Sends every operation with a client whose types are generated from the server's description.
+ *
+ * `test/generated-client.test.ts` writes `schema.ts` beside a copy of this file, compiles both and runs it:
+ * node operations.js URL TOKEN. It prints the operations that were answered as described, one a line.
+ */
+import createClient from "openapi-fetch";
+
+import type { components, operations, paths } from "./schema.js";
+
+const [baseUrl = "", token = ""] = process.argv.slice(2);
+const { GET, POST, PUT, PATCH, DELETE } = createClient<paths>({ baseUrl, headers: { authorization: `Bearer ${token}` } });
+
+interface Sent<T> {
+  data?: T;
+  error?: components["schemas"]["Problem"];
+  response: Response;
+}
+
+async function data<T>(operation: keyof operations, sending: Promise<Sent<T>>): Promise<T> {
+  const { data, error, response } = await sending;
+  if (data === undefined || !response.headers.get("x-request-id")) {
+    throw new Error(`${operation}: ${response.status} ${JSON.stringify(error)}`);
+  }
+  console.log(operation);
+  return data;
+}
+
+function same<T>(found: T, expected: T): void {
+  if (JSON.stringify(found) !== JSON.stringify(expected)) {
+    throw new Error(`${JSON.stringify(found)} is not ${JSON.stringify(expected)}`);
+  }
+}
+
+const AGENT = "/v1/agents/{agent}";
+const SESSION = `${AGENT}/sessions/{session}` as const;
+const ENTRY = `${AGENT}/entries/{entry}` as const;
+const FILE = `${AGENT}/files/{path}` as const;
+const agent = { params: { path: { agent: "typed" } } };
+const session = { params: { path: { agent: "typed", session: "a/b ü" } } };
+const entry = { params: { path: { agent: "typed", entry: "cause/1" } } };
+const file = { params: { path: { agent: "typed", path: "plans/today.md" } } };
+
+await data("health", GET("/v1/health"));
+same((await data("new_session", POST(`${AGENT}/sessions`, { ...agent, body: { id: "a/b ü" } }))).id, "a/b ü");
+
+const decision = { id: "cause/1", type: "decision", data: { decision: "Use OAuth" }, tags: ["auth"], valid_from: "2026-01-01" };
+const header = { "Idempotency-Key": "add-once" };
+const adding = { params: { ...session.params, header }, body: decision };
+const added = await data("add_entry", POST(`${SESSION}/entries`, adding));
+const repeated = await POST(`${SESSION}/entries`, adding);
+same([repeated.data?.ts, repeated.response.headers.get("idempotency-replayed")], [added.ts, "true"]);
+await data("add_entries", POST(`${SESSION}/entries/batch`, { ...session, body: { items: [{ type: "note", text: "one" }] } }));
+const effect = { path: { ...session.params.path, entry: "effect" } };
+await data("put_entry", PUT(`${SESSION}/entries/{entry}`, { params: effect, body: { type: "note", text: "OAuth is in use" } }));
+
+const found = await data("get_entry", GET(ENTRY, { params: { ...entry.params, query: { session: "a/b ü" } } }));
+same([found.data?.decision, found.tags?.[0], found.priority], ["Use OAuth", "auth", undefined]);
+await data("update_entry", PATCH(ENTRY, { ...entry, body: { pinned: true } }));
+const links = { params: { path: { agent: "typed", entry: "effect" } }, body: { to: "cause/1", rel: "because" } };
+await data("link_entry", POST(`${ENTRY}/links`, links));
+same((await data("related_entries", GET(`${ENTRY}/related`, entry))).entries.map(({ id }) => id), ["effect"]);
+same((await data("entry_history", GET(`${ENTRY}/history`, entry))).versions.map(({ deleted }) => deleted), [false, false]);
+const query = { limit: 1, newest: true, type: ["note", "decision"] };
+const page = await data("list_entries", GET(`${SESSION}/entries`, { params: { ...session.params, query } }));
+same([page.entries.length, typeof page.next], [1, "string"]);
+await data("count_accesses", POST(`${SESSION}/count`, { ...session, body: { increments: { effect: 2 }, wait: true } }));
+same((await data("count_entries", GET(`${AGENT}/entry-counts`, agent))).counts, { "a/b ü": 3 });
+
+const asked = { limit: 5, min_priority: 0, neighbours: 0 };
+const recalled = await data("recall", POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth" } }));
+same(recalled.hits.flatMap(({ entry, why }) => [entry.id, ...why.words]).includes("oauth"), true);
+const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
+const code: components["schemas"]["Problem"]["code"] | undefined = refused.error?.code;
+same(code, "invalid_argument");
+const about = { query: "OAuth", budget: 400, notes: true, window: [] };
+const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
+same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);
+
+await data("list_sessions", GET(`${AGENT}/sessions`, { params: { ...agent.params, query: { order: "id" } } }));
+const shown = GET(SESSION, session);
+same((await data("show_session", shown)).entries, 3);
+const old = { "if-match": (await shown).response.headers.get("etag") };
+await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
+await data("delete_entry", DELETE(ENTRY, entry));
+await data("purge_entry", POST(`${ENTRY}/purge`, entry));
+same((await data("purge_entries", POST(`${SESSION}/purge`, { ...session, body: { ids: ["effect", "x"] } }))).purged, 1);
+await data("purge_matching", POST(`${AGENT}/purge`, { ...agent, body: { text: "one", dry_run: true } }));
+const late = await POST(`${SESSION}/clear`, { params: { ...session.params, header: old } });
+same([late.response.status, late.error?.code], [412, "session_changed"]);
+await data("clear_session", POST(`${SESSION}/clear`, session));
+await data("drop_session", POST(`${SESSION}/drop`, session));
+await data("new_session", POST(`${AGENT}/sessions`, { ...agent, body: { id: "a/b ü" } }));
+await data("remove_session", DELETE(SESSION, session));
+
+await data("write_file", PUT(FILE, { ...file, body: { content: "Call Ada\n" } }));
+await data("append_file", POST(FILE, { ...file, body: { content: "Call Bo\n" } }));
+same((await data("read_file", GET(FILE, file))).content, "Call Ada\nCall Bo\n");
+same((await data("list_files", GET(`${AGENT}/files`, agent))).files, ["plans/today.md"]);
+await data("delete_file", DELETE(FILE, file));
+
+const { note } = await data("add_note", POST("/v1/notes", { body: { text: "Use pnpm", type: "Project" } }));
+same((await data("list_notes", GET("/v1/notes", {}))).notes.length, 1);
+const changed = await data("change_note", PUT("/v1/notes", { body: { note, text: "Use pnpm 9" } }));
+await data("prompt_of_notes", GET("/v1/notes/prompt", { params: { query: { budget: 500 } } }));
+await data("dedupe_notes", POST("/v1/notes/dedupe", { body: {} }));
+await data("files_of_notes", GET("/v1/notes/files"));
+await data("remove_note", POST("/v1/notes/remove", { body: changed.note }));
+
+same((await data("doctor", GET("/v1/doctor"))).healthy, true);
+await data("mend", POST("/v1/doctor", { body: { deep: false, fix: true } }));
+await data("index", POST("/v1/index", { body: { rebuild: true } }));
+same((await data("metrics", GET("/v1/metrics", { parseAs: "text" }))).includes("keepstone_http_requests_total"), true);
+const zip = await data("backup", GET("/v1/backup", { parseAs: "arrayBuffer" }));
+same(new TextDecoder().decode(zip as unknown as ArrayBuffer).slice(0, 2), "PK");
+same((await data("list_agents", GET("/v1/agents"))).agents, ["typed"]);
+await data("purge_agent", DELETE(AGENT, agent));

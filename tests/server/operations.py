@@ -1,0 +1,87 @@
+"""A script of all operations of the API, by their ids, for whoever can send them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation with what it is given; ``status`` is the answer's."""
+
+    operation: str
+    path: dict[str, str] = field(default_factory=dict)
+    query: dict[str, Any] = field(default_factory=dict)
+    body: Any = None
+    status: int = 200
+
+
+AGENT = {"agent": "scripted"}
+MAIN = {**AGENT, "session": "a/b ü"}
+SPARE = {**AGENT, "session": "spare"}
+CAUSE = {**AGENT, "entry": "cause/1"}
+FILE = {**AGENT, "path": "plans/today.md"}
+FULL = {
+    "id": "cause/1", "type": "decision", "data": {"decision": "Use OAuth", "by": "Ada"}, "ts": "2026-01-11",
+    "text": "Use OAuth for sign-in", "summary": "OAuth", "priority": 0.9, "tags": ["auth"], "pinned": True,
+    "links": [{"to": "effect", "rel": "before"}], "valid_from": "2026-01-01",
+    "valid_to": "2036-01-01T00:00:00Z", "expires": "2036-01-01", "embedding": [0.6, 0.8],
+}  # fmt: skip
+NOTE = {"content": "Use pnpm", "type": "Project", "line": 1}
+
+SCRIPT = [
+    Step("health"),
+    Step("new_session", AGENT, body={"id": "a/b ü"}, status=201),
+    Step("add_entry", MAIN, body=FULL, status=201),
+    Step("add_entry", MAIN, body={"type": "message", "role": "user", "content": "flat"}, status=201),
+    Step("add_entries", MAIN, body={"items": [{"type": "note", "text": "one"}]}, status=201),
+    Step("put_entry", {**MAIN, "entry": "effect"}, body={"type": "note", "text": "OAuth is in use"}),
+    Step("get_entry", CAUSE),
+    Step("get_entry", {**AGENT, "entry": "nowhere"}, status=404),
+    Step("update_entry", CAUSE, {"session": "a/b ü"}, {"tags": ["auth", "done"]}),
+    Step("link_entry", {**AGENT, "entry": "effect"}, body={"to": "cause/1", "rel": "because"}),
+    Step("related_entries", CAUSE, {"depth": 2, "rel": "because"}),
+    Step("entry_history", CAUSE, {"limit": 1}),
+    Step("list_entries", MAIN, {"type": ["note", "decision"], "newest": True, "limit": 2}),
+    Step("count_accesses", MAIN, body={"increments": {"effect": 2}}),
+    Step("count_entries", AGENT),
+    Step("recall", AGENT, body={"query": "OAuth", "neighbours": 1, "tags": ["auth"]}),
+    Step("recall", AGENT, body={"query": "OAuth", "since": "nonsense"}, status=400),
+    Step("context", AGENT, body={"query": "OAuth", "budget": 400, "notes": True}),
+    Step("context", AGENT, body={"query": "OAuth", "budget": 20}),
+    Step("list_sessions", AGENT, {"order": "id", "limit": 1}),
+    Step("show_session", MAIN),
+    Step("compact_session", MAIN, body={"archive": True}),
+    Step("delete_entry", CAUSE),
+    Step("purge_entry", CAUSE),
+    Step("purge_entries", MAIN, body={"ids": ["effect"]}),
+    Step("purge_matching", AGENT, body={"text": "one", "dry_run": True}),
+    Step("write_file", FILE, body={"content": "Call Ada\n"}),
+    Step("append_file", FILE, body={"content": "one more\n"}),
+    Step("read_file", FILE),
+    Step("list_files", AGENT),
+    Step("purge_matching", AGENT, body={"text": "ONE"}),
+    Step("write_file", FILE, body={"content": "again"}),
+    Step("delete_file", FILE),
+    Step("clear_session", MAIN),
+    Step("new_session", AGENT, status=201),
+    Step("new_session", AGENT, body={"id": "spare"}, status=201),
+    Step("drop_session", SPARE),
+    Step("remove_session", MAIN),
+    Step("remove_session", MAIN, status=404),
+    Step("add_note", body={"text": "Use pnpm", "type": "Project"}),
+    Step("add_note", body={"text": "use  PNPM.", "type": "Project"}),
+    Step("list_notes", query={"type": "Project"}),
+    Step("change_note", body={"note": NOTE, "text": "Use pnpm 9"}),
+    Step("prompt_of_notes", query={"budget": 500, "query": "pnpm"}),
+    Step("dedupe_notes", body={"type": "Project"}),
+    Step("files_of_notes"),
+    Step("remove_note", body={**NOTE, "content": "Use pnpm 9"}),
+    Step("doctor", query={"deep": False}),
+    Step("mend", body={"fix": True}),
+    Step("index", body={"rebuild": True}),
+    Step("metrics"),
+    Step("backup"),
+    Step("list_agents"),
+    Step("purge_agent", AGENT),
+]
+"""Each operation at least once, with what it can answer; in this order, on a home with notes."""
