@@ -12,6 +12,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Home, MemoryService
+from keepstone.embed.patience import Patient
 from keepstone.store.files import FileStore
 
 
@@ -135,13 +136,13 @@ def test_a_slow_embedder_is_paid_once_for_each_text(tmp_path: Path, monkeypatch:
     with keepstone.open(tmp_path, embedder=embedder, durability="os") as home:
         patient = home._shared.meaning.choice().embedder  # noqa: SLF001
         home._shared.meaning.wake = lambda _: None  # noqa: SLF001
-        assert patient is not None
+        assert isinstance(patient, Patient)
         assert patient.dim == 5
         monkeypatch.setattr(patient, "_seconds", 0.05)
         agent = home.agent("a")
         remember(agent, *(f"text {number}" for number in range(8)))
         assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 8
         released.set()
-        patient._given_up[0].thread.join(30)  # type: ignore[union-attr]  # noqa: SLF001
+        patient._given_up[0].thread.join(30)  # noqa: SLF001
         assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 0
     assert embedder.texts == 8
