@@ -62,6 +62,14 @@ class Slow(Letters):
         return super().embed_documents(texts)
 
 
+def hurried(embedder: Letters) -> Patient:
+    """Give up at once when an embedder is asked about one text."""
+    patient = Patient(embedder)
+    assert patient.dim == 2
+    patient._seconds = -patience.SECONDS_A_TEXT  # noqa: SLF001
+    return patient
+
+
 def come_back(patient: Patient) -> None:
     """Wait until the call that was given up has come back."""
     patient._given_up[0].thread.join(30)  # noqa: SLF001  Nothing else tells.
@@ -150,7 +158,7 @@ def test_what_was_made_before_a_failure_is_given_without_asking() -> None:
 
 def test_an_answer_after_the_timeout_is_used_and_not_asked_again() -> None:
     embedder, clock = Slow(), Clock()
-    patient = Patient(embedder, -0.5)  # With the time for one text: none.
+    patient = hurried(embedder)
     maker = Maker(patient, clock)
     with pytest.raises(EmbedderUnavailableError, match="timed out"):
         maker.make(["a"])
@@ -167,7 +175,7 @@ def test_a_late_answer_of_the_wrong_shape_is_not_used() -> None:
             return super().embed_documents([*texts, "one too many"])
 
     embedder = Wrong()
-    patient = Patient(embedder, -0.5)
+    patient = hurried(embedder)
     maker = Maker(patient)
     with pytest.raises(EmbedderUnavailableError):
         maker.make(["a"])
@@ -187,7 +195,7 @@ def test_a_model_may_load_longer_than_an_answer_may_take(monkeypatch: pytest.Mon
         return waits(patient)
 
     monkeypatch.setattr(Patient, "finish_loading", loaded)
-    assert Maker(Patient(embedder, -0.5)).make_one("a").tolist() == [1, 0]
+    assert Maker(hurried(embedder)).make_one("a").tolist() == [1, 0]
     assert embedder.asked == ["a"]
 
 
@@ -195,7 +203,7 @@ def test_only_the_first_answer_may_take_that_long(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(patience, "LOADING_SECONDS", 0)
     embedder = Slow()
     with pytest.raises(EmbedderUnavailableError, match="timed out"):
-        Maker(Patient(embedder, -0.5)).make_one("a")
+        Maker(hurried(embedder)).make_one("a")
     embedder.released.set()
 
 

@@ -12,6 +12,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Home, MemoryService
+from keepstone.embed.patience import Patient
 from keepstone.store.files import FileStore
 
 
@@ -40,7 +41,8 @@ def home(tmp_path: Path, embedder: Refusing) -> Iterator[Home]:
 
 @pytest.fixture
 def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """An agent whose background work the test does by itself."""
+    """An agent whose background work the test does by itself, and whose recalls have time."""
+    monkeypatch.setattr("keepstone.recall.dense.SECONDS", 30)
     monkeypatch.setattr(home._background, "wake", lambda _: None)  # noqa: SLF001
     home._shared.meaning.wake = lambda _: None  # noqa: SLF001
     return home.agent("a")
@@ -113,6 +115,20 @@ def test_vectors_that_the_index_cannot_keep_are_paid_for_once(
     assert embedder.texts == 200
 
 
+def test_texts_that_only_wait_for_a_failed_embedder_are_not_refused(
+    home: Home, agent: Agent, embedder: Refusing
+) -> None:
+    remember(agent, "her brother")
+    maker = home._shared.meaning.maker(home._shared.meaning.choice().embedder)  # type: ignore[arg-type]  # noqa: SLF001
+    maker.make(["her brother"])  # Made, and not stored yet.
+    remember(agent, "in porto")
+    embedder.fails = OSError("down")
+    with pytest.raises(keepstone.EmbedderUnavailableError):
+        maker.make(["the zoo"])
+    assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 1
+    assert home._shared.meaning.refused == {}  # noqa: SLF001
+
+
 def test_a_slow_embedder_is_paid_once_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keepstone.embed.patience.SECONDS_A_TEXT", 0)
     embedder, released = Refusing(), threading.Event()
@@ -120,11 +136,13 @@ def test_a_slow_embedder_is_paid_once_for_each_text(tmp_path: Path, monkeypatch:
     with keepstone.open(tmp_path, embedder=embedder, durability="os") as home:
         patient = home._shared.meaning.choice().embedder  # noqa: SLF001
         home._shared.meaning.wake = lambda _: None  # noqa: SLF001
+        assert isinstance(patient, Patient)
+        assert patient.dim == 5
         monkeypatch.setattr(patient, "_seconds", 0.05)
         agent = home.agent("a")
         remember(agent, *(f"text {number}" for number in range(8)))
         assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 8
         released.set()
-        patient._given_up[0].thread.join(30)  # type: ignore[union-attr]  # noqa: SLF001
+        patient._given_up[0].thread.join(30)  # noqa: SLF001
         assert agent.recall("x", vector=[1, 0, 0, 0, 0]).pending == 0
     assert embedder.texts == 8

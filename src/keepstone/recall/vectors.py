@@ -338,7 +338,7 @@ class Vectors:
         known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
         vectors = maker.make([entry.text for entry in entries.values()], must=must)
         made = [(entry, vectors[entry.text]) for entry in entries.values() if entry.text in vectors]
-        refused = {key: entry.text for key, entry in entries.items() if entry.text not in vectors}
+        refused = {key: entry.text for key, entry in entries.items() if maker.refuses(entry.text)}
         self._meaning.refused |= dict.fromkeys((self._agent, key) for key in refused)
         reason = next((maker.why_refused(text) for text in refused.values()), "")
         return _Made(self._keep(maker, made) if made else 0, len(set(refused.values()) - known), reason)
