@@ -14,7 +14,7 @@ from keepstone import Agent, Home, MemoryService, SessionMemory
 from keepstone.testing import START, ManualClock
 from keepstone.validity import is_valid
 
-SPANS = {
+SPANS: dict[str, dict[str, Any]] = {
     "holds": {"valid_from": START - timedelta(days=1), "valid_to": START + timedelta(days=1)},
     "began now": {"valid_from": START},
     "future": {"valid_from": START + timedelta(seconds=1)},
