@@ -296,3 +296,21 @@ def test_taking_one_bullet_out_leaves_all_others(text: str, gone: str) -> None:
     assert [bullet.content for bullet in after.found] == [
         bullet.content for bullet in before.found if bullet.content != gone
     ]
+
+
+def test_long_notes_are_the_same_only_if_all_their_words_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    search = re.search
+
+    def told(pattern: str, text: str) -> re.Match[str] | None:
+        searched.append(len(pattern))
+        return search(pattern, text)
+
+    monkeypatch.setattr("keepstone.bullets.re.search", told)
+    note = " ".join(f"word{number}" for number in range(1000))
+    bullets = Bullets(f"- {note}\n".encode())
+    same = bullets.same_as(f"{note.upper().replace(' ', '  ')}.")
+    assert same is not None
+    assert same.content == note
+    assert bullets.same_as(note + " more") is None
+    assert max(searched) < 1000

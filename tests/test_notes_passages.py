@@ -2,8 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepstone import notes_passages
 from keepstone.bullets import Bullets
 from keepstone.notes_passages import Passages
+from keepstone.tokens import stems_of
 
 
 def passages(text: str, section: str | None = None) -> Passages:
@@ -35,6 +37,19 @@ def test_passages_are_found_by_any_form_of_their_words(query: str) -> None:
     assert [one.text for one in passages("- milk\n- We deploy on Friday\n").about(query)] == [
         "- We deploy on Friday"
     ]
+
+
+def test_a_first_question_stems_each_passage_once_and_not_each_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def told(text: str) -> list[str]:
+        called.append(text)
+        return stems_of(text)
+
+    monkeypatch.setattr(notes_passages, "stems_of", told)
+    bullets = "".join(f"- {' '.join(f'word{number}x{n}' for n in range(200))}\n" for number in range(20))
+    assert len(passages(bullets).about("where is word7x7?")) == 1
+    assert len(called) <= 20 + 4
 
 
 def test_a_rare_word_counts_for_more_than_a_common_one() -> None:

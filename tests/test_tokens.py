@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.tokens import STOP_WORDS, is_cjk, pairs, spread, stem, words_of
+from keepstone.tokens import STOP_WORDS, is_cjk, pairs, spread, stem, stems_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,9 @@ def test_stemming_takes_a_text_of_any_kind(text: str) -> None:
 
 def test_stop_words_are_words_as_a_text_gives_them() -> None:
     assert all(words_of(word) == [word] for word in STOP_WORDS)
+
+
+@given(st.text(alphabet="abcdeghinorstuyAZ ,.-_'09äöüßéñøčжия東京都の한국\n"))
+def test_the_stems_of_a_text_are_those_of_its_words(text: str) -> None:
+    parts = [part for word in words_of(text) for part in (pairs(word) if is_cjk(word) else [word])]
+    assert stems_of(text) == [stem(part) for part in parts]

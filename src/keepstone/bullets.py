@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 BOM = "\ufeff"
+_SEARCHED = 16
+"""Words of a note that the text of a file is searched for."""
+
 NEWLINE = re.compile(r"\r\n?|\n")
 LAST_NEWLINE = re.compile(r"(?:\r\n?|\n)\Z")
 CUT = re.compile(r"\n(?=[-*+] {1,4}[^ \t\n])|\n\n(?=[^ \t\n])")
@@ -136,8 +139,10 @@ class Bullets:
         """Return the first bullet that says the same as ``content``, or None."""
         wanted = sameness(content)
         # One search of the whole text answers most questions without looking at the bullets one by one.
-        words = r"\s+".join(re.escape(word) for word in wanted.split())
-        if not re.search(words + r"\s*(?:\.\s*)?(?:\n|\Z)", self.text.casefold()):
+        # A few words do: compiling an expression of 100,000 takes seconds.
+        words = wanted.split()
+        end = r"\s*(?:\.\s*)?(?:\n|\Z)" if len(words) <= _SEARCHED else ""
+        if not re.search(r"\s+".join(map(re.escape, words[:_SEARCHED])) + end, self.text.casefold()):
             return None
         return next((bullet for bullet in self.found if bullet.key == wanted), None)
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from keepstone.bullets import Bullet, Bullets
-from keepstone.tokens import STOP_WORDS, is_cjk, pairs, stem, words_of
+from keepstone.tokens import STOP_WORDS, stems_of, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _BLANK = re.compile(r"\n[ \t]*(?:\n[ \t]*)*(?=\n)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t][^\n]*\Z")
 
-_ASCII_WORD = re.compile(r"[a-z0-9]+")
 _MOST = 500
 """Passages that a query may find; a prompt has room for fewer."""
 
@@ -70,11 +70,9 @@ class Passages(Sequence[Passage]):
         """
         import numpy as np  # Only a file that does not fit is searched, and numpy takes long to load.
 
-        words = set(_words(query or ""))
-        found = [
-            self._with[one]
-            for one in {_stem(word) for word in words - STOP_WORDS or words} & self._with.keys()
-        ]
+        words = set(words_of(query or ""))
+        wanted = {stem for word in words - STOP_WORDS or words for stem in stems_of(word)}
+        found = [numbers for stem in wanted if len(numbers := self._index.with_stem(stem))]
         if not found:
             return []
         scores = np.zeros(len(self._all))
@@ -96,18 +94,35 @@ class Passages(Sequence[Passage]):
         yield from ((part, None) for part in _paragraphs(text[at:]))
 
     @cached_property
-    def _with(self) -> dict[str, NDArray[np.int64]]:
-        """The numbers of the passages that have a word of each stem."""
+    def _index(self) -> _Index:
+        return _Index([passage.text for passage in self._all])
+
+
+class _Index:
+    """Which texts, by number, have a word of a stem."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
         import numpy as np
 
-        by_word: dict[str, list[int]] = defaultdict(list)
-        for passage in self._all:
-            for word in set(_words(passage.text)):
-                by_word[word].append(passage.number)
-        by_stem: dict[str, list[list[int]]] = defaultdict(list)
-        for word, numbers in by_word.items():
-            by_stem[_stem(word)].append(numbers)
-        return {one: np.unique(np.concatenate(some)) for one, some in by_stem.items()}
+        self._stems: defaultdict[str, int] = defaultdict()
+        self._stems.default_factory = self._stems.__len__  # The next number for each new stem.
+        stems, counts = array("i"), array("i")
+        for text in texts:
+            there = stems_of(text)
+            stems.extend(map(self._stems.__getitem__, there))
+            counts.append(len(there))
+        of_stems = np.frombuffer(stems, dtype=np.intc)
+        order = np.argsort(of_stems, kind="stable")
+        self._texts = np.repeat(np.arange(len(texts)), np.frombuffer(counts, dtype=np.intc))[order]
+        self._begins = np.searchsorted(of_stems[order], np.arange(len(self._stems) + 1))
+
+    def with_stem(self, stem: str) -> NDArray[np.int64]:
+        """Return the numbers of the texts that have a stem, each once, in order."""
+        import numpy as np
+
+        number = self._stems.get(stem)
+        begin, end = (0, 0) if number is None else self._begins[number : number + 2]
+        return np.unique(self._texts[begin:end])
 
 
 def as_bullet(bullet: Bullet) -> str:
@@ -137,13 +152,3 @@ def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
         above = np.flatnonzero(scores > least)
         there = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])
     return there[np.lexsort((-there, -scores[there]))]
-
-
-def _words(text: str) -> Iterable[str]:
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    return (part for word in words_of(text) for part in (pairs(word) if is_cjk(word) else (word,)))
-
-
-def _stem(word: str) -> str:
-    return word if is_cjk(word) else stem(word)

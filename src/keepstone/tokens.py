@@ -7,7 +7,7 @@ import threading
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from keepstone.forking import hold_over_forks
 
@@ -91,19 +91,34 @@ hold_over_forks(_guard)
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """Return what a word has in common with its other forms, as the index sees it."""
+    return " ".join(_tokenized(word))
+
+
+def stems_of(text: str) -> list[str]:
+    """Return the stem of each word of a text, and of runs of Chinese, Japanese and Korean their pairs.
+
+    A text is cut and stemmed in one call of the tokenizer, many times faster than word by word.
+    """
+    return _tokenized(text if text.isascii() else spread(unicodedata.normalize("NFC", text)))
+
+
+def _tokenized(text: str) -> list[str]:
     # The index's own tokenizer, asked from here; and late, so that importing keepstone stays fast.
     import apsw  # noqa: TID251
 
     with _guard:
-        tokenizer = _connection().fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
-        tokens = tokenizer(
-            word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False
+        found = _tokenizer()(
+            text.encode("utf-8", "replace"),
+            apsw.FTS5_TOKENIZE_QUERY,
+            None,
+            include_offsets=False,
+            include_colocated=False,
         )
-    return " ".join(str(token) for names in tokens for token in names[:1])
+    return cast("list[str]", found)
 
 
 @lru_cache(maxsize=1)
-def _connection() -> apsw.Connection:
+def _tokenizer() -> apsw.FTS5Tokenizer:
     import apsw  # noqa: TID251
 
-    return apsw.Connection(":memory:")
+    return apsw.Connection(":memory:").fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))

@@ -8,13 +8,10 @@ from datetime import datetime
 from keepstone.line import read_time
 from keepstone.model import Entry, Record
 
-BOUNDS = frozenset({"valid_from", "valid_to", "expires"})
-"""The keys of a record that say when it holds."""
-
 
 def is_bounded(record: Record) -> bool:
     """Tell whether an entry, in the shape of its log line, says anything of when it holds."""
-    return not BOUNDS.isdisjoint(record)
+    return "expires" in record or "valid_to" in record or "valid_from" in record
 
 
 def is_valid(record: Record, moment: datetime) -> bool:
