@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from nicegui import ui
 
+from keepstone.failures import message_of
 from keepstone.model import Entry
 from keepstone.session import Session
 from keepstone.web.components import EntryList
@@ -108,7 +109,7 @@ class Chat:
             await self._settle()
         except EXPECTED as error:
             with self.trouble:
-                failure(str(error))
+                failure(message_of(error))
             self.input.value = text
             await self._settle()
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from nicegui import ui
 
+from keepstone.failures import message_of
 from keepstone.model import Finding
 from keepstone.shown import counted
 from keepstone.web.components import FindingList
@@ -42,7 +43,7 @@ class Doctor:
             self._draw(await aside(self._findings))
         except EXPECTED as error:
             with self.none:
-                failure(str(error))
+                failure(message_of(error))
         self.again.props.update(disabled=False)
 
     def _findings(self) -> list[Finding]:
