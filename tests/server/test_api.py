@@ -111,7 +111,7 @@ GONE: dict[str, Callable[[list[str], bool], list[str]]] = {
 def test_pages_of_equal_times_repeat_and_miss_none_while_entries_go(
     http: httpx.Client, gone: str, *, newest: bool
 ) -> None:
-    path = f"/v1/agents/paged-{newest}-{gone.split()[-1]}/sessions/run/entries"
+    path = f"/v1/agents/paged-{newest}-{gone.rpartition(' ')[2]}/sessions/run/entries"
     http.post(f"{path}/batch", json={"items": RUN})
     seen, cursor = list[str](), dict[str, str]()
     while True:
