@@ -1,7 +1,9 @@
 """The routes, through a real server."""
 
+import base64
 import inspect
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,55 @@ def test_a_cursor_whose_entry_has_gone_still_misses_none(http: httpx.Client) -> 
     http.delete(f"{AGENT}/entries/g1")
     rest = http.get(path, params={"cursor": following}).json()
     assert [entry["id"] for entry in rest["entries"]] == ["g2", "g3"]
+
+
+RUN = [{"id": f"e{at:03}", "type": "note", "text": "x", "ts": "2026-01-01T00:00:00Z"} for at in range(60)]
+GONE: dict[str, Callable[[list[str], bool], list[str]]] = {
+    "its edge": lambda page, newest: page[:1] if newest else page[-1:],
+    "the page": lambda page, _: page,
+    "all but its beginning": lambda page, newest: page[1:] if newest else page[:-1],
+}
+
+
+@pytest.mark.parametrize("gone", GONE)
+@pytest.mark.parametrize("newest", [False, True], ids=["oldest", "newest"])
+def test_pages_of_equal_times_repeat_and_miss_none_while_entries_go(
+    http: httpx.Client, gone: str, *, newest: bool
+) -> None:
+    path = f"/v1/agents/paged-{newest}-{gone.rpartition(' ')[2]}/sessions/run/entries"
+    http.post(f"{path}/batch", json={"items": RUN})
+    seen, cursor = list[str](), dict[str, str]()
+    while True:
+        page = http.get(path, params={"limit": "10", "newest": str(newest), **cursor}).json()
+        ids = [entry["id"] for entry in page["entries"]]
+        seen += reversed(ids) if newest else ids
+        if page["next"] is None:
+            break
+        cursor = {"cursor": page["next"]}
+        for name in GONE[gone](ids, newest):
+            http.delete(path.replace("/sessions/run", "") + f"/{name}")
+    assert seen == sorted((entry["id"] for entry in RUN), reverse=newest)
+
+
+@pytest.mark.parametrize(
+    "place", [["x", [], []], ["2026-01-01T00:00:00Z", [[]], []], ["2026-01-01T00:00:00Z"]]
+)
+def test_a_cursor_that_was_made_up_is_refused(http: httpx.Client, place: list[Any]) -> None:
+    raw = base64.urlsafe_b64encode(json.dumps(["entries", *place]).encode()).decode()
+    http.post(f"{AGENT}/sessions/made-up/entries", json={"type": "note", "text": "x"})
+    answer = http.get(f"{AGENT}/sessions/made-up/entries", params={"cursor": raw})
+    assert code(answer) == (400, "invalid_argument")
+
+
+def test_the_newest_page_holds_the_types_that_are_asked_for(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/typed/entries"
+    items = [{"id": f"{at}", "type": "ab"[at % 2], "text": "x"} for at in range(40)]
+    http.post(f"{path}/batch", json={"items": items})
+    asked = {"type": "a", "newest": "true", "limit": "3"}
+    first = http.get(path, params=asked).json()
+    second = http.get(path, params=asked | {"cursor": first["next"]}).json()
+    assert [entry["id"] for entry in first["entries"]] == ["34", "36", "38"]
+    assert [entry["id"] for entry in second["entries"]] == ["28", "30", "32"]
 
 
 def test_a_cursor_of_another_list_is_refused(http: httpx.Client) -> None:

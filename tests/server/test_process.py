@@ -175,3 +175,22 @@ def test_with_unusable_tokens_the_server_says_so_and_stays_up(own_server: Any, d
     assert healthy == [200, 200, 200]
     assert own_server.log.count("\n") == 1
     assert ".tokens.json" in own_server.log
+
+
+@pytest.mark.parametrize("place", ["", "/memory", "/memory/sessions"])
+def test_a_file_in_place_of_a_folder_is_a_problem_with_its_remedy(own_server: Any, place: str) -> None:
+    path = own_server.home / f"agents/broken{place}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+    with own_server.client() as client:
+        answers = [
+            client.get("/v1/agents/broken/sessions"),
+            client.get("/v1/agents/broken/sessions/s/entries"),
+            client.post("/v1/agents/broken/sessions/s/entries", json={"type": "note", "text": "x"}),
+            client.post("/v1/agents/broken/recall", json={"query": "x"}),
+        ]
+        assert client.get("/v1/health").status_code == 200
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (500, "store")
+        assert answer.json()["detail"] == f"{path} is not a folder; move it away, then try again"
+    assert own_server.log == ""

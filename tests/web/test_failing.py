@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tests.server.conftest import serving
 
 ASKED = """
 import sys
@@ -47,3 +49,17 @@ def test_an_address_without_a_page_is_answered_as_not_found(answers: list[str]) 
 
 def test_what_stands_in_place_of_a_page_looks_like_one(answers: list[str]) -> None:
     assert ["/_keepstone/style.css" in answer for answer in answers] == [True, True]
+
+
+def test_pages_of_an_agent_whose_memory_is_a_file_say_what_to_do(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, server.client() as client:
+        memory = server.home / "agents/broken/memory"
+        memory.parent.mkdir(parents=True)
+        memory.write_text("")
+        pages = [client.get(f"/a/broken/{page}") for page in ("sessions", "session?id=s")]
+        others = [client.get(f"/a/broken/{page}").status_code for page in ("recall?q=x", "overview", "files")]
+    for page in pages:
+        assert page.status_code == 200
+        assert f"{memory} is not a folder; move it away, then try again" in page.text
+    assert others == [200, 200, 200]
+    assert server.log == ""

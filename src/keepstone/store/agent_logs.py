@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from keepstone.confine import Folder
-from keepstone.errors import InvalidSessionIdError, KeepstoneError
+from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.fold import Folded
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
@@ -71,7 +71,7 @@ class AgentLogs:
         self._layout = layout
         self._durable = durable
         self._most_logs = most_logs
-        self.folder = Folder(layout.sessions_folder(root, agent), root=root, create=create)
+        self.folder = _opened(layout.sessions_folder(root, agent), root, create=create)
         self._guard = threading.RLock()
         self._logs: OrderedDict[str, Log] = OrderedDict()
         self._names: dict[str, str] = {}
@@ -445,6 +445,15 @@ def info_of(session: str, stat: Stat) -> SessionInfo:
     seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
     modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
     return SessionInfo(session, modified, stat.size)
+
+
+def _opened(path: Path, root: Path, *, create: bool) -> Folder:
+    """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
+    try:
+        return Folder(path, root=root, create=create)
+    except NotADirectoryError as error:
+        file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
+        raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
 class _Log(Log):

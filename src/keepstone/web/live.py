@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from nicegui import ui
 
+from keepstone.failures import message_of
 from keepstone.web.parts import EXPECTED, aside, box, failure
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class Live(Generic[T]):
         try:
             self._show(await aside(self._load))
         except EXPECTED as error:
-            self._fail(str(error))
+            self._fail(message_of(error))
         self._timer.interval = max(_SECONDS, _SHARE * (time.monotonic() - began))
 
     def _show(self, found: T) -> None:

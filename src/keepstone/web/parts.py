@@ -11,9 +11,10 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from keepstone.errors import KeepstoneError
+from keepstone.failures import message_of
 from keepstone.web.words import shown
 
-EXPECTED = (KeepstoneError, ValueError)
+EXPECTED = (KeepstoneError, ValueError, OSError)
 """What a call of the library may raise for reasons that a person can understand and mend."""
 
 
@@ -78,7 +79,9 @@ def attempt() -> Iterator[None]:
     try:
         yield
     except EXPECTED as error:
-        ui.notify(shown(str(error)), position="bottom", timeout=9000, multi_line=True, close_button="Close")
+        ui.notify(
+            shown(message_of(error)), position="bottom", timeout=9000, multi_line=True, close_button="Close"
+        )
 
 
 async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:

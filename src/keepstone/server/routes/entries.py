@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -37,6 +38,8 @@ router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
 _OF_SESSION = "/sessions/{session}/entries"
 _KIND = "entries"
+_ANCHORS = 8
+"""Records on each side of a cursor that it can be found by."""
 
 NewestQuery = Annotated[
     bool, Query(description="Begin with the page of the newest entries, and go back in time from there.")
@@ -61,11 +64,17 @@ def list_entries(
     A page ends after 4 MiB, too: go on with `next` until it is null, however many entries came.
     """
     log = memory.session(session)
-    records = log.records(as_of=as_of, archived=archived)
+    records: Sequence[Record]
+    if newest and cursor is None:
+        # Found by the index: the newest page of a long session costs what the page costs.
+        found = log.entries(limit + _ANCHORS, types, as_of=as_of, archived=archived)
+        records = [entry.line for entry in found]
+    else:
+        records = log.records(as_of=as_of, archived=archived)
+        if types is not None:
+            records = [record for record in records if record["type"] in types]
     if not records and log.info() is None:
         raise SessionNotFoundError(memory.slug, session)
-    if types is not None:
-        records = [record for record in records if record["type"] in types]
     begin, end = _span(records, cursor, limit, newest=newest)
     span = reversed(records[begin:end]) if newest else records[begin:end]
     page = fitting(record_document(memory.slug, session, record) for record in span)
@@ -75,8 +84,7 @@ def list_entries(
     end = begin + len(page)
     following = None
     if begin > 0 if newest else end < len(records):
-        edge = records[begin if newest else end - 1]
-        following = encode(_KIND, edge["id"], edge["ts"])
+        following = _cursor(records, begin if newest else end, newest=newest)
     return listed("entries", page, id=session, next=following)
 
 
@@ -84,22 +92,44 @@ def _span(records: Sequence[Record], cursor: str | None, limit: int, *, newest: 
     if cursor is None:
         at = len(records) if newest else 0
     else:
-        at = _place(records, *decode(_KIND, cursor, (str, str)), before=newest)
+        at = _place(records, *decode(_KIND, cursor, (str, list, list)), newest=newest)
     return (max(0, at - limit), at) if newest else (at, min(len(records), at + limit))
 
 
-def _place(records: Sequence[Record], entry_id: str, ts: str, *, before: bool) -> int:
-    """Return where a page begins, or with ``before`` ends, that follows one that had this entry at its edge.
+def _cursor(records: Sequence[Record], at: int, *, newest: bool) -> str:
+    """Return a cursor for the gap before the record ``at``.
 
-    Where the entry has gone meanwhile its time tells: one of the same time may come twice, none is missed.
+    It has the time of the last record that was shown, and marks of records next to the gap that have the
+    same time: those shown, and those not shown. Any of them that is left tells where the gap is.
     """
-    found = next((place for place, record in enumerate(records) if record["id"] == entry_id), None)
-    if found is not None:
-        return found if before else found + 1
+    below, above = records[max(0, at - _ANCHORS) : at][::-1], records[at : at + _ANCHORS]
+    shown, others = (above, below) if newest else (below, above)
+    moment = _moment(shown[0])
+    marks = [[_mark(record) for record in side if _moment(record) == moment] for side in (shown, others)]
+    return encode(_KIND, shown[0]["ts"], *marks)
+
+
+def _place(records: Sequence[Record], ts: str, shown: list[Any], others: list[Any], *, newest: bool) -> int:
+    """Return where the gap of a cursor is now.
+
+    Where all the records next to it have gone the run of its time begins again: one may come twice, none is
+    left out.
+    """
     moment = read_time(ts)
-    if moment is None:
+    if moment is None or not all(isinstance(mark, str) for mark in shown + others):
         raise ValueError("the cursor is none of this list: begin without one")
-    return (bisect_right if before else bisect_left)(records, moment, key=_moment)
+    begin, end = bisect_left(records, moment, key=_moment), bisect_right(records, moment, key=_moment)
+    places = {_mark(records[at]): at for at in range(begin, end)}
+    for marks, is_above in ((shown, newest), (others, not newest)):
+        found = next((places[mark] for mark in marks if mark in places), None)
+        if found is not None:
+            return found if is_above else found + 1
+    return end if newest else begin
+
+
+def _mark(record: Record) -> str:
+    """Return a short name for a record's id, which may be long."""
+    return hashlib.blake2b(record["id"].encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _moment(record: Record) -> datetime:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from nicegui import ui
 
+from keepstone.failures import message_of
 from keepstone.model import Entry
 from keepstone.notes import PROJECT
 from keepstone.session import Session
@@ -111,7 +112,7 @@ class Chat:
             await self._settle()
         except EXPECTED as error:
             with self.trouble:
-                failure(str(error))
+                failure(message_of(error))
             self.input.value = text
             await self._settle()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from keepstone.documents import finding_document
+from keepstone.failures import message_of
 from keepstone.model import Finding
 from keepstone.shown import counted
 from keepstone.web.components import FindingList
@@ -41,7 +42,7 @@ class Doctor:
             self._draw(await aside(self._findings))
         except EXPECTED as error:
             with self.none:
-                failure(str(error))
+                failure(message_of(error))
         self.again.props.update(disabled=False)
 
     def _findings(self) -> list[Finding]:

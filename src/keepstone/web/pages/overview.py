@@ -12,6 +12,7 @@ from pathlib import Path
 from nicegui import ui
 
 from keepstone.decay import FADED, worth_of
+from keepstone.failures import message_of
 from keepstone.layout import Layout
 from keepstone.line import read_time
 from keepstone.model import Hits, SessionInfo
@@ -104,7 +105,7 @@ class OverviewPage:
             found = await aside(gather, self.place)
             self._redraw(lambda: _draw(found))
         except EXPECTED as error:
-            words = str(error)
+            words = message_of(error)
             self._redraw(lambda: failure(words))
         self.again.props.update(disabled=False)
 

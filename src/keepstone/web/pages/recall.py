@@ -8,6 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
+from keepstone.failures import message_of
 from keepstone.model import Hits
 from keepstone.recall.meaning import UNWANTED
 from keepstone.shown import counted
@@ -87,7 +88,7 @@ class Recall:
         try:
             hits = await aside(self.place.agent.recall, query, **self._bounds())
         except EXPECTED as error:
-            self._fail(str(error))
+            self._fail(message_of(error))
             return
         self._remember(query)
         self._draw(hits)
