@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import string
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,15 +20,24 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Home, MemoryAdapter, MemoryService, SecretError, Session
+from keepstone.secret_kinds import KINDS
 from keepstone.secrets import kinds_in, mask, masked
 
 _LETTERS = string.ascii_letters + string.digits
 
 
-def letters(count: int) -> str:
+def letters(count: int, alphabet: str = _LETTERS) -> str:
     """Letters and digits without meaning, made here so that no scanner takes this file for a leak."""
     chance = random.Random(count)
-    return "".join(chance.choice(_LETTERS) for _ in range(count))
+    return "".join(chance.choice(alphabet) for _ in range(count))
+
+
+def hexa(count: int) -> str:
+    return letters(count, "0123456789abcdef")
+
+
+def capitals(count: int) -> str:
+    return letters(count, string.ascii_uppercase + string.digits)
 
 
 TOKEN = "ghp_" + letters(36)
@@ -56,6 +67,52 @@ SECRETS = [
     ("PyPI token", "pypi-AgEIcHlwaS5vcmc" + letters(80)),
     ("Hugging Face token", "hf_" + letters(34)),
     ("SendGrid key", f"SG.{letters(22)}.{letters(43)}"),
+    ("keepstone token", "kst_" + letters(40) + "-_a"),
+    ("AWS Bedrock key", "ABSK" + letters(120)),
+    ("Google token", "ya29." + letters(120)),
+    ("Google token", "1//0" + letters(60)),
+    ("GitLab token", "glrt-" + letters(20)),
+    ("GitLab token", "gldt-" + letters(20)),
+    ("GitLab token", "glptt-" + hexa(40)),
+    ("JWT", f"eyJhbGciOiJSU0EtT0FFUCJ9.{letters(80)}.{letters(16)}.{letters(60)}.{letters(22)}"),
+    ("private key", "AGE-SECRET-KEY-1" + capitals(58)),
+    ("Azure client secret", letters(3) + "8Q~" + letters(34)),
+    ("crates.io token", "cio" + letters(32)),
+    ("RubyGems key", "rubygems_" + hexa(48)),
+    ("Twilio key", "SK" + hexa(32)),
+    ("Mailgun key", "key-" + hexa(32)),
+    ("Brevo key", f"xkeysib-{hexa(64)}-{letters(16)}"),
+    ("Telegram token", "123456789:AA" + letters(33)),
+    ("Discord token", f"MT{letters(24)}.G{letters(5)}.{letters(38)}"),
+    ("DigitalOcean token", "dop_v1_" + hexa(64)),
+    ("Shopify token", "shpat_" + hexa(32)),
+    ("Square token", "sq0atp-" + letters(22)),
+    ("Vault token", "hvs." + letters(90)),
+    ("Databricks token", "dapi" + hexa(32)),
+    ("Groq key", "gsk_" + letters(52)),
+    ("xAI key", "xai-" + letters(80)),
+    ("Replicate token", "r8_" + letters(37)),
+    ("Perplexity key", "pplx-" + letters(48)),
+    ("Grafana token", f"glsa_{letters(32)}_{hexa(8)}"),
+    ("Grafana token", "glc_" + letters(90)),
+    ("Linear key", "lin_api_" + letters(40)),
+    ("Notion token", "ntn_" + letters(46)),
+    ("Figma token", "figd_" + letters(40)),
+    ("Atlassian token", "ATATT3xFf" + letters(180)),
+    ("Docker token", "dckr_pat_" + letters(27)),
+    ("Doppler token", "dp.pt." + letters(43)),
+    ("Supabase token", "sbp_" + hexa(40)),
+    ("New Relic key", "NRAK-" + capitals(27)),
+    ("PlanetScale token", "pscale_tkn_" + letters(43)),
+    ("Terraform token", f"{letters(14)}.atlasv1.{letters(67)}"),
+    ("Fly.io token", "fo1_" + letters(43)),
+    ("Fly.io token", "fm2_" + letters(200)),
+    ("Heroku key", "HRKU-AA" + letters(58)),
+    ("Pulumi token", "pul-" + hexa(40)),
+    ("1Password token", "ops_eyJ" + letters(260)),
+    ("Tailscale key", f"tskey-auth-{letters(17)}-{letters(32)}"),
+    ("Sentry token", "sntryu_" + hexa(64)),
+    ("Postman key", f"PMAK-{hexa(24)}-{hexa(34)}"),
 ]
 HARMLESS = [
     "see the line -----BEGIN PRIVATE KEY----- in the file",
@@ -69,6 +126,18 @@ HARMLESS = [
     "AKIA is how such ids begin, eyJ a token, ghp_ another",
     "data:image/png;base64," + letters(400),
     "pk_live_" + letters(24),
+    "AKIAIOSFODNN7EXAMPLE",
+    'the secret: "keepingitsimple1"',
+    'secret_key="example-value-1" password = "changeme123"',
+    'access_token="$TOKEN1234" "api_key": "process.env.KEY1"',
+    '"pwd": "/home/user1/proj" secret: projects/7/secrets/db1',
+    'compass_secret="see_ticket_123" api_key = settings.API_KEY_2',
+    "password = derive_key2(salt) secret: https://vault.example.com/v1",
+    "DB_PASSWORD=${DB_PASSWORD_2} DB_PASSWORD=<password-of-8> api_key=YOUR_API_KEY_1",
+    "postgres://postgres:postgres@localhost, https://user:password@example.com, http://localhost:8080/@ana",
+    "Authorization: Bearer $TOKEN, then Authorization: Bearer YOUR_TOKEN_1, and the bearer of a token",
+    "docker run --user 1000:1000 img1, the curl of a -u flag",
+    "max_tokens=20000000a, monkey: banana123, primary_key: id_column1",
 ]
 
 
@@ -90,6 +159,32 @@ def test_text_that_only_resembles_a_secret_stays(text: str) -> None:
         ('{"api_key": "abc12345xyz"}', '{"api_key": "[secret: password]"}'),
         ("DB_PWD='p4ssw0rd!'", "DB_PWD='[secret: password]'"),
         (f"aws_secret_access_key = {'a1/B' * 10}", "aws_secret_access_key = [secret: AWS secret key]"),
+        ("DB_PASSWORD=hunter2hunter2", "DB_PASSWORD=[secret: password]"),
+        ("PGPASSWORD=hunter22pw psql", "PGPASSWORD=[secret: password] psql"),
+        ("password: hunter2hunter2\nuser: bob", "password: [secret: password]\nuser: bob"),
+        ("the API key: abc12345xyz, then", "the API key: [secret: password], then"),
+        ("Server=h;Password=Passw0rd1;", "Server=h;Password=[secret: password];"),
+        (
+            "jdbc:mysql://h/d?user=x&password=Passw0rd1&a=b",
+            "jdbc:mysql://h/d?user=x&password=[secret: password]&a=b",
+        ),
+        (f"AWS_SESSION_TOKEN={'a1/B' * 90}", "AWS_SESSION_TOKEN=[secret: password]"),
+        ("postgres://app:S3cr3tPw@db.example.com/x", "postgres://app:[secret: password]@db.example.com/x"),
+        ("redis://:letmein@r:6379", "redis://:[secret: password]@r:6379"),
+        ("curl -u bob:hunter22pw https://x", "curl -u bob:[secret: password] https://x"),
+        ("machine h login b password hunter22pw", "machine h login b password [secret: password]"),
+        (f"Authorization: Bearer {letters(40)}", "Authorization: Bearer [secret: Authorization header]"),
+        (
+            '"Authorization": "Basic Ym9iOmh1bnRlcjI="',
+            '"Authorization": "Basic [secret: Authorization header]"',
+        ),
+        (f"SharedAccessKey={letters(43)}=", "SharedAccessKey=[secret: Azure access key]"),
+        (f"?sv=2022&sig={letters(43)}%3D", "?sv=2022&sig=[secret: Azure signature]"),
+        (f"Private-Lines: 1\n{letters(64)}", "Private-Lines: 1[secret: private key]"),
+        (
+            f"https://discord.com/api/webhooks/{'1' * 18}/{letters(68)}",
+            f"https://discord.com/api/webhooks/{'1' * 18}/[secret: Discord webhook]",
+        ),
         (
             f"https://hooks.slack.com/services/{'T0B1' * 8}",
             "https://hooks.slack.com/services/[secret: Slack webhook]",
@@ -103,6 +198,40 @@ def test_of_a_named_secret_only_the_value_is_masked(before: str, after: str) -> 
 def test_a_payload_key_that_names_a_password_tells_of_its_value() -> None:
     record = {"id": "1", "data": {"login": {"password": "hunter2hunter", "user": "ada1815xx"}}}
     assert mask(record)["data"]["login"] == {"password": "[secret: password]", "user": "ada1815xx"}
+
+
+@pytest.mark.parametrize("value", ["/home/ada/key1.pem", "see_ticket_123", "${KEY_1}", "two words 1"])
+def test_a_payload_key_that_names_a_secret_may_hold_a_placeholder(value: str) -> None:
+    record = {"id": "1", "data": {"api_key": value}}
+    assert mask(record) is record
+
+
+def test_the_token_that_the_server_makes_is_found(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "keepstone", "token", "create", "--home", str(tmp_path), "--json"]
+    made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert kinds_in(json.loads(made)["token"]) == ["keepstone token"]
+
+
+PATTERNS = {
+    kind.pattern.pattern: "".join(f"{mark}{filler}" for filler in ("a", "1", "-", " ", ".a_", "=")) + mark
+    for kind in KINDS
+    for mark in kind.marks
+}
+
+
+@pytest.mark.parametrize("piece", PATTERNS.values())
+def test_no_pattern_takes_longer_than_its_text_is_long(piece: str) -> None:
+    def effort(size: int) -> float:
+        begin = time.process_time()
+        kinds_in((piece * size)[:size])
+        return time.process_time() - begin
+
+    assert effort(200_000) < 40 * (min(effort(20_000) for _ in range(3)) + 0.001)
+
+
+def test_credentials_in_a_header_of_a_payload_are_masked() -> None:
+    record = {"id": "1", "data": {"headers": {"Authorization": "Basic Ym9iOmh1bnRlcjI=", "Accept": "a/b1"}}}
+    assert mask(record)["data"]["headers"] == {"Authorization": "[secret: password]", "Accept": "a/b1"}
 
 
 def test_a_line_without_a_secret_is_not_even_copied() -> None:

@@ -1,0 +1,240 @@
+"""The table of secrets: the shapes that issuers give to keys and tokens, and the names that passwords go by.
+
+Only shapes that hardly anything else has are in it: what is masked by mistake is lost, and a warning that is
+often wrong is soon not read any more. Nothing here looks at how random a string is (docs/decisions/0011).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PASSWORD = "password"  # noqa: S105  The name of a kind.
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of secret."""
+
+    name: str
+    marks: tuple[str, ...]
+    """Every such secret has one of these in it. Looking for them first is what makes most texts cheap."""
+    pattern: re.Pattern[str]
+    """Matches it; if there is a group ``secret``, that alone is the secret."""
+    is_free: bool = False
+    """Whether anybody may choose its characters, so that ``is_real`` has to tell it from a placeholder."""
+
+
+# A value that a person may have chosen is a secret if it has a letter and a digit and is none of these.
+_PLACEHOLDER = re.compile(
+    r"\A[$%@]|\$\{|\{\{|[<\[]|\.\.\.|[*]{3}|xxx|example|placeholder|redacted|change[-_]?(?:me|it)|your[-_]|://"
+    r"|\A(?:dummy|fake|sample|passw(?:or)?d[0-9]{0,4}\Z|[0-9]{4}-[0-9]{2}-[0-9]{2}|[a-z]:[\\/])"
+    r"|\A(?:(?:process|import\.meta)\.env|os\.environ|env|settings|config|self|this|secrets|vars|args|ctx)\.",
+    re.ASCII | re.IGNORECASE,
+)
+_IS_PATH = re.compile(r"(?:\.{0,2}|~)/[\w.-]+(?:/[\w.-]*)*|[a-z0-9._-]+(?:/[a-z0-9._-]+){2,}", re.ASCII)
+_IS_IDENTIFIER = re.compile(r"(?:[a-z]+|[A-Z]+)(?:[-_.](?:[a-z]+|[A-Z]+))*[-_.]?[0-9]{0,4}", re.ASCII)
+_IS_PASSWORD = re.compile(r"pass|pwd", re.IGNORECASE)
+_LETTER_AND_DIGIT = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.DOTALL)
+_USUAL = frozenset("password passwd pass pwd secret token user username changeme test".split())
+"""What stands for a password in the address of a server, where one without a digit is a secret, too."""
+
+
+def is_real(value: str, name: str) -> bool:
+    """Tell whether a value that stands beside this name is a secret, and no placeholder, path or variable."""
+    if name == "://":  # It stands before the password of an address.
+        return value.casefold() not in _USUAL and not _PLACEHOLDER.search(value)
+    if not _LETTER_AND_DIGIT.match(value) or _PLACEHOLDER.search(value) or _IS_PATH.fullmatch(value):
+        return False
+    return bool(_IS_PASSWORD.search(name)) or not _IS_IDENTIFIER.fullmatch(value)
+
+
+NAME = (
+    r"(?P<name>(?i:passw(?:or)?d|passphrase|pwd|secret|(?:api|secret|access|account|private)[_ -]?key"
+    r"|(?:auth|access|session|refresh|bearer)[_ -]?token))"
+)
+"""Names that a password or key goes by, at the end of a variable or of a payload's key."""
+_NAME_MARKS = (
+    *"assw ASSW assphrase ASSPHRASE pwd Pwd PWD ecret ECRET _key -key ikey skey tkey ekey Key KEY".split(),
+    *"_token -token stoken htoken ntoken rtoken Token TOKEN".split(),
+    *("I key", "i key", "s key", "t key", "e key", " token"),
+)
+
+
+def _kind(name: str, marks: str | Sequence[str], pattern: str, *, is_free: bool = False) -> Kind:
+    found = tuple(marks.split()) if isinstance(marks, str) else tuple(marks)
+    return Kind(name, found, re.compile(pattern, re.ASCII), is_free)
+
+
+def _token(name: str, prefixes: str, body: str, after: str = r"[A-Za-z0-9]") -> Kind:
+    """Return a kind that begins with one of some prefixes, which nothing that may belong to it precedes."""
+    begin = "|".join(map(re.escape, prefixes.split()))
+    return _kind(name, prefixes, rf"(?<![A-Za-z0-9-])(?:{begin}){body}(?!{after})")
+
+
+# No pattern may look at a character more than a few times, for texts have up to 16 MB: none begins in the
+# middle of what it may match, and what repeats is bounded. \b would begin behind "-", which tokens hold.
+_IS_RANDOM = r"(?=[\w-]{0,100}?(?:[0-9]|[A-Za-z]{16}))"
+_LABEL = r"(?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----"
+_HEX = "[a-f0-9]"
+_ALNUM = "[A-Za-z0-9]"
+_BASE64 = "[A-Za-z0-9+/]"
+KINDS: Sequence[Kind] = (
+    # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html; EXAMPLE ends those of their pages.
+    _token("AWS access key", "AKIA ASIA ABIA ACCA", r"(?![A-Z0-9]{9}EXAMPLE)[A-Z0-9]{16}"),
+    _token("AWS Bedrock key", "ABSK", rf"{_BASE64}{{100,300}}={{0,2}}"),
+    # The secret half is 40 characters of base64 without a mark: only the name before it tells.
+    _kind(
+        "AWS secret key",
+        "ecret_access_key ecretAccessKey ECRET_ACCESS_KEY",
+        r"(?:ecret_access_key|ecretAccessKey|ECRET_ACCESS_KEY)[\\\"']{0,2}\s{0,4}[=:]\s{0,4}[\\\"']{0,2}"
+        r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    ),
+    # What `keepstone token create` prints.
+    _token("keepstone token", "kst_", r"[\w-]{43}", r"[\w-]"),
+    # docs.github.com, "About authentication to GitHub"; docs.gitlab.com/security/tokens, "Token prefixes".
+    _kind("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{36,255}"),
+    _kind("GitHub token", "github_pat_", r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{36,255}"),
+    _kind(
+        "GitLab token",
+        "glpat- glrt- gldt- glptt- glcbt- glsoat- glft- glimt- glagent- gloas- glffct-",
+        rf"(?<![\w-])gl(?:pat|rt|dt|ptt|cbt|soat|ft|imt|agent|oas|ffct)-{_IS_RANDOM}[\w.-]{{20,300}}",
+    ),
+    # As the consoles of these providers make them.
+    _kind("Anthropic key", "sk-ant-", rf"(?<![\w-])sk-ant-{_IS_RANDOM}[\w-]{{20,300}}"),
+    _kind("OpenRouter key", "sk-or-v1-", r"(?<![\w-])sk-or-v1-[0-9a-f]{64}"),
+    _kind("OpenAI key", "sk-", rf"(?<![\w-])sk-(?:proj|svcacct|admin)-{_IS_RANDOM}[\w-]{{20,300}}"),
+    _kind("OpenAI key", "sk-", r"(?<![\w-])sk-[A-Za-z0-9]{32,64}(?![\w-])"),
+    _token("Groq key", "gsk_", rf"{_ALNUM}{{52}}"),
+    _token("xAI key", "xai-", rf"{_ALNUM}{{80}}"),
+    _token("Replicate token", "r8_", rf"{_ALNUM}{{37}}"),
+    _token("Perplexity key", "pplx-", rf"{_ALNUM}{{48}}"),
+    # docs.slack.dev/authentication/tokens; the address of a webhook is all that is needed to post to it.
+    _kind("Slack token", "xox", rf"(?<![\w-])xox[abceoprs]-{_IS_RANDOM}[A-Za-z0-9-]{{10,300}}"),
+    _kind("Slack token", "xapp-", r"(?<![\w-])xapp-[0-9]-[A-Za-z0-9-]{10,300}"),
+    _kind(
+        "Slack webhook", "hooks.slack.com/", r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9+/]{30,200})"
+    ),
+    _kind(
+        "Discord webhook",
+        "/api/webhooks/",
+        r"discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/(?P<secret>[\w-]{60,100})",
+    ),
+    # The first part is the number of the bot in base64.
+    _kind(
+        "Discord token",
+        "MA MD MT Mj Mz NA ND NT Nj Nz OA OD OT Oj Oz",
+        r"(?<![\w.-])[MNO][ADTjz][\w-]{22,26}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])",
+    ),
+    _kind("Telegram token", ":AA", r"(?<![\w:])[0-9]{8,10}:AA[\w-]{33}(?![\w-])"),
+    _token("Twilio key", "SK", rf"{_HEX}{{32}}"),
+    _token("Mailgun key", "key-", rf"{_HEX}{{32}}"),
+    _token("Brevo key", "xkeysib-", rf"{_HEX}{{64}}-{_ALNUM}{{16}}"),
+    # docs.stripe.com/keys and docs.stripe.com/webhooks; keys that begin with pk_ are public.
+    _kind("Stripe key", "k_live_ k_test_", r"(?<![A-Za-z0-9])[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
+    _kind("Stripe key", "whsec_", r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/=]{24,100}"),
+    _token("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"[a-fA-F0-9]{32}"),
+    _token("Square token", "sq0atp- sq0csp-", r"[\w-]{22,60}", r"[\w-]"),
+    # cloud.google.com/docs/authentication; GOCSPX- begins the secret of an OAuth client.
+    _kind("Google API key", "AIza", r"(?<![\w-])AIza[\w-]{35}"),
+    _kind("Google client secret", "GOCSPX-", r"(?<![\w-])GOCSPX-[\w-]{24,40}"),
+    _kind("Google token", "ya29. 1//0", r"(?<![\w./-])(?:ya29\.|1//0)[\w-]{30,2000}"),
+    # RFC 7519 and RFC 7516: parts in base64url, where eyJ is how an object begins.
+    _kind("JWT", "eyJ", r"(?<![\w.-])eyJ[\w-]{8,20000}\.eyJ[\w-]{8,20000}\.[\w-]{16,20000}"),
+    _kind(
+        "JWT",
+        "eyJ",
+        r"(?<![\w.-])eyJ[\w-]{8,20000}\.[\w-]{0,9999}\.[\w-]{8,99}\.[\w-]{2,20000}\.[\w-]{16,99}",
+    ),
+    # RFC 7468, OpenSSH's and OpenPGP's, also with \n written out. To mention the first line is no secret;
+    # a key may be cut off before its last line.
+    _kind(
+        "private key",
+        ("PRIVATE KEY",),
+        rf"-----BEGIN {_LABEL}(?:[^-]|-(?!----)){{4,60000}}+-----END {_LABEL}"
+        rf"|-----BEGIN {_LABEL}(?:\s|\\[rn]){{1,8}}[A-Za-z0-9+/=\s\\]{{40,60000}}",
+    ),
+    _kind(
+        "private key",
+        ("Private-Lines: ",),
+        r"Private-Lines: [0-9]{1,4}(?P<secret>[A-Za-z0-9+/=\s\\]{40,60000})",
+    ),
+    _token("private key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
+    # docs.npmjs.com, "About access tokens". PyPI's, pypi.org/help#apitoken, are macaroons: AgE begins these.
+    _kind("npm token", "npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    _kind("PyPI token", "pypi-AgE", r"(?<![\w-])pypi-AgE[\w-]{32,2000}"),
+    _token("RubyGems key", "rubygems_", rf"{_HEX}{{48}}"),
+    _token("crates.io token", "cio", rf"(?={_ALNUM}{{0,31}}[0-9]){_ALNUM}{{32}}"),
+    _token("Docker token", "dckr_pat_ dckr_oat_", r"[\w-]{27,40}", r"[\w-]"),
+    # huggingface.co/docs/hub/security-tokens; SendGrid's "API Keys".
+    _kind("Hugging Face token", "hf_", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{34,40}(?![A-Za-z0-9_])"),
+    _kind("SendGrid key", "SG.", r"(?<![\w.-])SG\.[\w-]{22}\.[\w-]{43}"),
+    # Azure: connection strings, signed addresses, secrets of clients.
+    _kind("Azure storage key", "AccountKey=", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
+    _kind("Azure access key", "SharedAccessKey=", r"SharedAccessKey=(?P<secret>[A-Za-z0-9+/]{43}=)"),
+    _kind("Azure signature", "sig=", r"[?&]sig=(?P<secret>[A-Za-z0-9%+/]{40,80}(?:%3D|=))"),
+    _kind(
+        "Azure client secret", "Q~", r"(?<![\w~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![\w~-])"
+    ),
+    _token("DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", rf"{_HEX}{{64}}"),
+    _token("Vault token", "hvs. hvb.", rf"{_IS_RANDOM}[\w-]{{24,300}}", r"[\w-]"),
+    _kind("Terraform token", ".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}"),
+    _token("Databricks token", "dapi", rf"{_HEX}{{32}}(?:-[0-9])?"),
+    _token("Fly.io token", "fo1_", r"[\w-]{43}", r"[\w-]"),
+    _token("Fly.io token", "fm1a_ fm1r_ fm2_", rf"{_BASE64}{{100,2000}}={{0,3}}"),
+    _token("Heroku key", "HRKU-AA", r"[\w-]{58}", r"[\w-]"),
+    _token("Supabase token", "sbp_", rf"{_HEX}{{40}}"),
+    _token("PlanetScale token", "pscale_tkn_ pscale_oauth_ pscale_pw_", r"[\w.=-]{32,64}", r"[\w-]"),
+    _token("Doppler token", "dp.pt. dp.st. dp.ct. dp.sa.", r"[\w.-]{40,80}", r"[\w-]"),
+    _token("Pulumi token", "pul-", rf"{_HEX}{{40}}"),
+    _token("1Password token", "ops_eyJ", rf"{_BASE64}{{250,3000}}={{0,3}}"),
+    _token("Tailscale key", "tskey-", rf"[a-z]{{3,12}}-{_ALNUM}{{8,24}}-{_ALNUM}{{16,64}}"),
+    _token("Grafana token", "glsa_", rf"{_ALNUM}{{32}}_[A-Fa-f0-9]{{8}}"),
+    _token("Grafana token", "glc_", rf"{_BASE64}{{32,400}}={{0,3}}"),
+    _token("New Relic key", "NRAK-", r"[A-Z0-9]{27}"),
+    _token("Sentry token", "sntryu_ sntrya_", rf"{_HEX}{{64}}"),
+    _token("Linear key", "lin_api_ lin_oauth_", rf"{_ALNUM}{{40,64}}"),
+    _token("Notion token", "ntn_", rf"{_ALNUM}{{46}}"),
+    _token("Figma token", "figd_", r"[\w-]{40}", r"[\w-]"),
+    _token("Atlassian token", "ATATT3 ATCTT3", r"[\w=-]{100,300}", r"[\w=-]"),
+    _token("Postman key", "PMAK-", rf"{_HEX}{{24}}-{_HEX}{{34}}"),
+    # RFC 9110, 11.6.2, and RFC 6750: credentials after their scheme.
+    _kind(
+        "Authorization header",
+        "earer EARER asic",
+        r"(?<![\w-])(?:(?i:bearer)\s{1,4}|(?i:authorization)[\\\"']{0,2}\s{0,4}[:=]\s{0,4}[\\\"']{0,2}(?i:basic)\s{1,4})"
+        r"(?P<secret>[\w.~+/-]{12,20000}+={0,2})",
+        is_free=True,
+    ),
+    # RFC 3986, 3.2.1: the password of an address.
+    _kind(
+        PASSWORD,
+        ("://",),
+        r"(?<![\w+.-])[A-Za-z][\w+.-]{1,30}(?P<name>://)(?P<user>[^\s/:@\"'<>]{0,100}):(?!(?P=user)@)"
+        r"(?P<secret>[^\s/@\"'<>]{1,200})@(?=[\w\[%])",
+        is_free=True,
+    ),
+    _kind(
+        PASSWORD,
+        "curl",
+        r"(?<!\S)(?:-u|--user)[ =]{1,2}[\\\"']{0,2}[^\s:\"']{1,64}:"
+        r"(?P<secret>[^\s\"'\\]{4,200})",
+        is_free=True,
+    ),
+    _kind(
+        PASSWORD,
+        "login",
+        r"login\s{1,4}\S{1,64}\s{1,4}(?P<name>password)\s{1,4}(?P<secret>\S{8,200})",
+        is_free=True,
+    ),
+    # Any other key or password that a program or a setting names as one, with or without quotation marks.
+    _kind(
+        PASSWORD,
+        _NAME_MARKS,
+        rf"(?<!\[){NAME}[\\\"'\]]{{0,3}}\s{{0,4}}(?:=>|:=|=|:)(?:\s{{0,4}}(?P<quote>\\?[\"'])|[ \t]{{0,4}})"
+        r"(?P<secret>(?(quote)[^\s\"'`\\]{8,4000}+|[^\s\"'`\\,;&<>()\[\]{}|]{8,4000}+))"
+        r"(?(quote)\\?[\"']|(?![(\[{]))",
+        is_free=True,
+    ),
+)
