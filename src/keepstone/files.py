@@ -155,7 +155,7 @@ class AgentFiles:
                 self._sync_parent(folder, name)
 
     def _open(self, *, create: bool = False) -> Folder:
-        return Folder(self._folder, root=self._root, create=create)
+        return Folder(self._folder, root=self._root, create=create, durable=self._durable)
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[Folder]:

@@ -63,13 +63,19 @@ class AgentLogs:
         durable: bool,
         create: bool,
         most_logs: Callable[[], int],
+        finish: Callable[[AgentLogs], None],
     ) -> None:
         self.agent = agent
         self._root = root
         self._layout = layout
         self._durable = durable
         self._most_logs = most_logs
-        self.folder = Folder(layout.sessions_folder(root, agent), root=root, create=create)
+        self._finish = finish
+        self._preparing = threading.Lock()
+        self._is_finished = False
+        self._is_made = create
+        path = layout.sessions_folder(root, agent)
+        self.folder = Folder(path, root=root, create=create, durable=durable)
         self._guard = threading.RLock()
         self._logs: OrderedDict[str, Log] = OrderedDict()
         self._names: dict[str, str] = {}
@@ -77,7 +83,19 @@ class AgentLogs:
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
-        self._closed = False
+
+    def prepare(self, *, create: bool) -> None:
+        """Finish, once, purges that a killed process began and, with ``create``, sync the folder's name."""
+        if self._is_finished and (self._is_made or not create):
+            return
+        with self._preparing:
+            if not self._is_finished:
+                self._finish(self)
+                self._is_finished = True
+            if create and not self._is_made:
+                # It was there, but whoever made it may have been killed before its name was synced.
+                Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
+                self._is_made = True
 
     # Logs
 
@@ -131,13 +149,17 @@ class AgentLogs:
         return True
 
     def close_some(self) -> None:
-        """Close the logs used longest ago that are more than may be open now."""
-        with self._guard:
+        """Close the logs used longest ago that are more than may be open, unless a thread is at work here."""
+        if not self._guard.acquire(blocking=False):
+            return
+        try:
             too_many = max(len(self._logs) - self._most_logs(), 0)
             for session in list(islice(self._logs, too_many)):
                 if self._logs[session].close_if_idle():
                     del self._logs[session]
                     self._snapshots.pop(session, None)
+        finally:
+            self._guard.release()
 
     # Sessions
 
@@ -184,10 +206,19 @@ class AgentLogs:
         """The agent's index; in memory where none can be kept on disk."""
         with self._guard:
             if self._index is None:
-                if self._closed:  # Perhaps because the agent is purged: nothing of it may be made again.
-                    raise UnavailableError("the agent was closed meanwhile")
-                self._index = self._open_index()
+                self._check_place()
+                index = self._open_index()
+                try:
+                    self._check_place()  # Its folder may have been removed and made again by now.
+                except UnavailableError:
+                    index.close()
+                    raise
+                self._index = index
             return self._index
+
+    def _check_place(self) -> None:
+        if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
+            raise UnavailableError("the agent was removed or renamed")
 
     def _open_index(self) -> Index:
         folder = self._layout.index_folder(self._root, self.agent, SCHEMA)
@@ -368,14 +399,19 @@ class AgentLogs:
                 self.asking(lambda index: index.reread(session, log))
         raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
-    def is_gone(self) -> bool:
-        """Tell whether the sessions folder was removed since it was opened."""
-        return self.folder.is_gone()
+    def is_moved(self) -> bool:
+        """Tell whether the agent's path no longer leads to the folder that is open here."""
+        return self.folder.is_moved()
+
+    def abandon(self) -> None:
+        """Close what a forked child got of the folder and the logs, and leave the rest to the parent."""
+        for log in self._logs.values():
+            log.forget()
+        self.folder.close()
 
     def close(self) -> None:
-        """Close everything. Threads that are still at work here find no index any more."""
+        """Close everything; no thread may be at work here."""
         with self._guard:
-            self._closed = True
             for log in self._logs.values():
                 log.close()
             self._logs.clear()

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import deepcopy
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from keepstone import rewrite
+from keepstone.confine import MovedError
 from keepstone.errors import AgentNotFoundError, EntryNotFoundError, LockTimeoutError, StoreError
 from keepstone.files import AgentFiles
 from keepstone.index import Index, Row, UnavailableError
@@ -40,10 +42,30 @@ from keepstone.store.writing import (
 )
 from keepstone.vector import Space, Vector
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 FRESH = 0.5
 """Seconds within which a search sees what a foreign program appended: half of what is promised."""
+
+_TRIES = 5
+"""How often a change is tried while the agent's folder is exchanged under it."""
+
+
+def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
+    """Repeat a change whose folder was renamed, replaced or removed before anything was written.
+
+    The next try opens what the path leads to now.
+    """
+
+    @wraps(change)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_TRIES - 1):
+            with suppress(MovedError):
+                return change(*args, **kwargs)
+        return change(*args, **kwargs)
+
+    return repeated
 
 
 class FileStore:
@@ -59,16 +81,15 @@ class FileStore:
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
-        logs = AgentLogs(
+        return AgentLogs(
             self.root,
             self._layout,
             agent,
             durable=self._durable,
             create=create,
             most_logs=self._agents.logs_each,
+            finish=self._eraser.finish,
         )
-        self._eraser.finish(logs)
-        return logs
 
     def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
         return self._agents.using(agent, create=False)
@@ -100,6 +121,7 @@ class FileStore:
 
     # Writing
 
+    @again_if_moved
     def create(self, agent: str, session: str) -> None:
         with self._making(agent) as logs:
             log = logs.log(session)
@@ -112,6 +134,7 @@ class FileStore:
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
         return self._write(agent, session, records, apply)
 
+    @again_if_moved
     def _write(
         self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
     ) -> list[Entry]:
@@ -161,6 +184,7 @@ class FileStore:
         logs.asking(lambda index: index.looked_through(session, size))
         return False
 
+    @again_if_moved
     def amend(self, agent: str, session: str, record: Record) -> Entry:
         written = Written(record, dump(record))
         with self._using(agent) as logs:
@@ -177,6 +201,7 @@ class FileStore:
                 self._append(logs, session, log, log.create(), [written], new=False)
         return entry_of(agent, session, changed)
 
+    @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
@@ -193,6 +218,7 @@ class FileStore:
                 return False
         return True
 
+    @again_if_moved
     def compact(self, agent: str, session: str, aged: Callable[[Record], bool] | None = None) -> int:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
@@ -213,18 +239,22 @@ class FileStore:
 
     # Erasing
 
+    @again_if_moved
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
         with self._using(agent) as logs:
             return self._eraser.purge(logs, session, ids) if logs else 0
 
+    @again_if_moved
     def clear(self, agent: str, session: str) -> int | None:
         with self._using(agent) as logs:
             return self._eraser.clear(logs, session) if logs else None
 
+    @again_if_moved
     def remove(self, agent: str, session: str) -> bool:
         with self._using(agent) as logs:
             return self._eraser.remove(logs, session) if logs else False
 
+    @again_if_moved
     def drop(self, agent: str, session: str, ts: str) -> int:
         with self._using(agent) as logs:
             return self._eraser.drop(logs, session, ts) if logs else 0
@@ -236,6 +266,7 @@ class FileStore:
             )
         self._agents.drop(agent)
         self._eraser.purge_agent(agent)
+        self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 
     # Reading
 
