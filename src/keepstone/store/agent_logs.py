@@ -19,7 +19,7 @@ from keepstone.errors import InvalidSessionIdError, KeepstoneError
 from keepstone.fold import Folded
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.layout import ARCHIVE, Layout, folds_case, lock_file, refuse_case_twin
+from keepstone.layout import ARCHIVE, Layout, lock_file, refuse_case_twin
 from keepstone.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.lock import TIMEOUT, Lock
 from keepstone.log import Log, Stat, stat_of
@@ -128,6 +128,7 @@ class AgentLogs:
     def _name(self, session: str) -> str:
         """Return the file name of a session: the canonical one unless only a hand-made one exists."""
         canonical = self._layout.session_file(session)
+        refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
         if self._exists(canonical):
             return canonical
         if not self._names:
@@ -137,8 +138,6 @@ class AgentLogs:
             is_its_own = check_path(by_hand) == (by_hand,) and self._layout.session_of(by_hand) == session
             if is_its_own and self._exists(by_hand):
                 return by_hand
-        if folds_case(self.folder.path):
-            refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
         return canonical
 
     def _exists(self, name: str) -> bool:

@@ -9,13 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import deepcopy
 from datetime import datetime
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from keepstone import rewrite
 from keepstone.confine import MovedError
-from keepstone.errors import AgentNotFoundError, EntryNotFoundError, LockTimeoutError, StoreError
+from keepstone.errors import (
+    AgentNotFoundError,
+    EntryNotFoundError,
+    KeepstoneError,
+    LockTimeoutError,
+    StoreError,
+)
 from keepstone.files import AgentFiles
 from keepstone.index import Index, Row, UnavailableError
 from keepstone.layout import Layout
@@ -81,7 +87,8 @@ class FileStore:
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
-        return AgentLogs(
+        self._layout.refuse_twin(self.root, agent)
+        logs = AgentLogs(
             self.root,
             self._layout,
             agent,
@@ -90,6 +97,12 @@ class FileStore:
             most_logs=self._agents.logs_each,
             finish=self._eraser.finish,
         )
+        try:
+            self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
+        except KeepstoneError:
+            logs.close()
+            raise
+        return logs
 
     def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
         return self._agents.using(agent, create=False)
@@ -108,7 +121,12 @@ class FileStore:
         return self._layout.agents(self.root)
 
     def files(self, agent: str) -> AgentFiles:
-        return AgentFiles(self._layout.files_folder(self.root, agent), root=self.root, durable=self._durable)
+        return AgentFiles(
+            self._layout.files_folder(self.root, agent),
+            root=self.root,
+            durable=self._durable,
+            refuse=partial(self._layout.refuse_twin, self.root, agent),
+        )
 
     def sessions(self, agent: str) -> list[SessionInfo]:
         with self._using(agent) as logs:
