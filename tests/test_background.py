@@ -74,6 +74,26 @@ def test_unexpected_errors_leave_the_thread_working(caplog: pytest.LogCaptureFix
     assert "entry text" not in caplog.text
 
 
+def test_agents_take_turns_one_piece_of_work_each() -> None:
+    pieces: list[str] = []
+    all_told, done = threading.Event(), threading.Event()
+
+    def work(agent: str) -> bool:
+        all_told.wait(30)
+        pieces.append(agent)
+        if len(pieces) == 6:
+            done.set()
+        return pieces.count(agent) < (1 if agent == "short" else 4)
+
+    background = Background(work)
+    for agent in ("long", "short", "other"):
+        background.wake(agent)
+    all_told.set()
+    assert done.wait(30)
+    background.close()
+    assert pieces[:6] == ["long", "short", "other", "long", "other", "long"]
+
+
 def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
     asked: list[str] = []
     begun = threading.Event()

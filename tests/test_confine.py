@@ -411,9 +411,9 @@ def test_refusals_keep_nothing_open(folder: Folder) -> None:
 
 
 def test_a_folder_that_was_removed_says_so(folder: Folder) -> None:
-    assert folder.is_gone() is False
+    assert folder.is_moved() is False
     folder.path.rmdir()
-    assert folder.is_gone() is True
+    assert folder.is_moved() is True
 
 
 def test_a_closed_folder_is_of_no_use_and_closes_again(tmp_path: Path) -> None:

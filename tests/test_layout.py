@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.folding import fold_case
 
 from keepstone.errors import AccessDeniedError, InvalidAgentIdError, InvalidSessionIdError
-from keepstone.layout import LAYOUTS, Layout, folds_case, layout_of, lock_file, refuse_case_twin
+from keepstone.layout import LAYOUTS, Layout, layout_of, lock_file, refuse_case_twin
 
 DEFAULT, BMAD, CACHE = (LAYOUTS[name] for name in ("default", "bmad", "cache"))
 ROOT = Path("root")
@@ -330,44 +331,28 @@ def test_an_extension_that_would_clash_is_refused(extension: str) -> None:
         Layout("a", "b", extension)
 
 
-def test_a_twin_by_case_is_refused_with_the_callers_error() -> None:
-    with pytest.raises(InvalidAgentIdError, match="'Coder'"):
-        refuse_case_twin("coder", ["x", "Coder"], InvalidAgentIdError)
+@pytest.mark.parametrize("existing", [(), ("other",), ("coder",), ("Coder", "coder")])
+def test_a_name_without_a_twin_or_that_exists_is_taken(tmp_path: Path, existing: tuple[str, ...]) -> None:
+    for name in existing:
+        (tmp_path / name).mkdir(exist_ok=True)
+    refuse_case_twin(tmp_path / "coder", InvalidAgentIdError)
+    assert {path.name for path in tmp_path.iterdir()} <= set(existing)
 
 
-@pytest.mark.parametrize("existing", [[], ["other"], ["coder"], ["Coder", "coder"]])
-def test_a_name_without_a_twin_or_that_exists_is_taken(existing: list[str]) -> None:
-    refuse_case_twin("coder", existing, InvalidAgentIdError)
+@pytest.mark.parametrize("name", ["coder", "CODER", "Coder"])
+def test_a_twin_by_case_is_refused_with_the_callers_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "cOder").mkdir()
+    fold_case(monkeypatch)
+    refuse_case_twin(tmp_path / "cOder", InvalidAgentIdError)
+    with pytest.raises(InvalidAgentIdError, match="from the existing 'cOder'"):
+        refuse_case_twin(tmp_path / name, InvalidAgentIdError)
 
 
-def test_a_folder_with_names_of_both_cases_does_not_fold(tmp_path: Path) -> None:
+def test_two_hard_links_that_differ_by_case_are_two_names(tmp_path: Path) -> None:
     (tmp_path / "name").touch()
     if (tmp_path / "NAME").exists():
         pytest.skip("the file system of this folder folds case")
     os.link(tmp_path / "name", tmp_path / "NAME")
-    assert folds_case(tmp_path) is False
-
-
-@pytest.mark.parametrize("names", [["name"], ["123"], []])
-def test_a_folder_that_folds_case_is_recognised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
-) -> None:
-    for name in names:
-        (tmp_path / name).touch()
-    known = {str(path).casefold(): path for path in [*tmp_path.iterdir(), *tmp_path.parents, tmp_path]}
-    look = os.lstat
-    monkeypatch.setattr(os, "lstat", lambda path: look(known[str(path).casefold()]))
-    assert folds_case(tmp_path) is True
-
-
-def test_a_probe_for_case_writes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "name").touch()
-    before = tmp_path.stat().st_mtime_ns
-    folds_case(tmp_path)
-    assert tmp_path.stat().st_mtime_ns == before
-    assert list(tmp_path.iterdir()) == [tmp_path / "name"]
-
-
-def test_a_probe_for_case_needs_an_existing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        folds_case(tmp_path / "none")
+    refuse_case_twin(tmp_path / "NAME", InvalidSessionIdError)

@@ -14,7 +14,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 import keepstone
-from keepstone.confine import Folder
+from keepstone.confine import Folder, MovedError
 from keepstone.errors import LockTimeoutError
 from keepstone.lock import WAIT_LIMIT, Lock
 
@@ -146,6 +146,38 @@ def test_a_removed_lock_file_is_noticed_and_made_again(lock: Lock, folder: Folde
     folder.unlink(NAME)
     with lock.hold(), pytest.raises(Timeout):
         FileLock(folder.path / NAME).acquire(timeout=0)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_lock_file_that_was_renamed_keeps_nobody_out(lock: Lock, folder: Folder, replaced: bool) -> None:  # noqa: FBT001
+    with lock.hold():
+        pass
+    (folder.path / NAME).rename(folder.path / "other")
+    if replaced:
+        (folder.path / NAME).touch()
+    with lock.hold(), pytest.raises(Timeout):
+        FileLock(folder.path / NAME).acquire(timeout=0)
+    with FileLock(folder.path / NAME), pytest.raises(LockTimeoutError), lock.hold(timeout=0):
+        pytest.fail("two held one lock")
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_the_lock_of_a_folder_that_was_moved_is_refused(lock: Lock, folder: Folder, replaced: bool) -> None:  # noqa: FBT001
+    with lock.hold():
+        pass
+    moved = folder.path.rename(folder.path.with_name("moved"))
+    if replaced:
+        folder.path.mkdir()
+    with pytest.raises(MovedError, match="nothing was written"), lock.hold(timeout=0):
+        pytest.fail("held a lock that others do not find")
+    with FileLock(moved / NAME, timeout=0):
+        pass
+
+
+def test_the_lock_of_a_folder_that_was_removed_is_refused(lock: Lock, folder: Folder) -> None:
+    folder.path.rmdir()
+    with pytest.raises(MovedError, match="nothing was written"), lock.hold(timeout=0):
+        pytest.fail("held a lock that others do not find")
 
 
 def test_a_lock_is_held_until_its_file_is_removed(lock: Lock, folder: Folder) -> None:

@@ -19,6 +19,7 @@ _ENDING_SECONDS = 10.0
 class Background:
     """Calls ``work`` with each agent that it is told of, again and again as long as that returns True.
 
+    Agents take turns, one piece of work each, so that none waits until another has nothing left.
     What ``work`` raises ends the work on that agent until it is told of it again.
     After a fork the child begins with nothing to do.
     """
@@ -63,11 +64,16 @@ class Background:
             del self._waiting[agent]
             return agent
 
+    def _put_back(self, agent: str) -> None:
+        with self._guard:
+            if not self._closing:
+                self._waiting[agent] = None
+
     def _run(self) -> None:
         while (agent := self._next()) is not None:
             try:
-                while not self._closing and self._work(agent):
-                    pass
+                if self._work(agent):
+                    self._put_back(agent)
             except KeepstoneError as error:
                 logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
             except Exception as error:  # noqa: BLE001  One agent's failure must not end the work on others.

@@ -20,6 +20,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
@@ -95,6 +96,11 @@ def check_file(status: os.stat_result, name: str) -> None:
         raise PathEscapeError(f"{name!r} is a link, FIFO, socket or device; only regular files are opened")
 
 
+def identity_of(status: os.stat_result) -> tuple[int, int]:
+    """Return what tells one open file or folder from all others: its device and inode."""
+    return status.st_dev, status.st_ino
+
+
 def write_all(fd: int, data: bytes | memoryview) -> None:
     """Write ``data`` with one call; what a short write left over follows, or the error that stopped it.
 
@@ -151,6 +157,10 @@ def border(*where: object) -> Iterator[None]:
         raise _translated(error, *where) from error
 
 
+class MovedError(StoreError):
+    """The path of an open folder leads to another folder now, or to none. Nothing was written."""
+
+
 class Folder:
     """A folder held by a directory handle; names below it never leave it.
 
@@ -159,7 +169,7 @@ class Folder:
 
     ``path`` may be reached through links: a user may have linked a home elsewhere. With ``root``, which
     must contain ``path``, only ``root`` may, and no part below it. ``create`` makes what is missing, with
-    mode 0700, and syncs it.
+    mode 0700, and syncs it, unless ``durable`` is False.
 
     Raises:
         FileNotFoundError: there is no such folder and ``create`` is False.
@@ -171,17 +181,24 @@ class Folder:
         ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
     """
 
-    __slots__ = ("_handle", "path")
+    __slots__ = ("_durable", "_handle", "_identity", "_levels", "path")
 
     path: Path
     """Where the folder was when it was opened, for messages."""
 
-    def __init__(self, path: Path, *, root: Path | None = None, create: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, root: Path | None = None, create: bool = False, durable: bool = True
+    ) -> None:
         top = path if root is None else root
         below = _split(path.relative_to(top).as_posix()) if path != top else []
         self.path = path
+        self._durable = durable
+        self._levels = [str(top.joinpath(*below[: depth + 1])) for depth in range(len(below))]
         with border(path):
-            self._handle = _open_top(top, below, create=create)
+            if create and not _is_used(path):
+                _make_missing(top, durable=durable)
+            self._handle = _open_top(top, below, create=create, durable=durable)
+            self._identity = identity_of(os.stat(path if self._handle is None else self._handle))
 
     def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
         """Open a regular file and return its descriptor, which the caller closes. It never waits for a FIFO.
@@ -230,9 +247,9 @@ class Folder:
         parts = _split(name)
         with border(self.path, name):
             if self._handle is None:
-                _checked(self.path, parts, create=True)
+                _checked(self.path, parts, create=True, durable=self._durable)
             else:
-                os.close(_descend(self._handle, parts, create=True))
+                os.close(_descend(self._handle, parts, create=True, durable=self._durable))
 
     def replace(self, source: str, target: str) -> None:
         """Rename ``source`` to ``target``, replacing such a file, in one step. Sync the folder after."""
@@ -249,11 +266,20 @@ class Folder:
         with self._enter(sub) as folder:
             _sync_folder(folder)
 
-    def is_gone(self) -> bool:
-        """Tell whether the folder was removed since it was opened."""
-        if self._handle is None:
-            return not self.path.is_dir()
-        return os.fstat(self._handle).st_nlink == 0
+    def is_moved(self) -> bool:
+        """Tell whether the path no longer leads here: the folder was renamed, replaced, linked or removed."""
+        # Asked before each write and read, so it is one call of the system a level and little else.
+        status = None
+        try:
+            for level in self._levels:
+                status = os.lstat(level)
+                if stat.S_ISLNK(status.st_mode):
+                    return True
+            return identity_of(status or os.stat(self.path)) != self._identity
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError as error:
+            raise _translated(error, self.path) from error
 
     def close(self) -> None:
         """Give the handle back; a second call does nothing. The folder is of no use afterwards."""
@@ -343,41 +369,63 @@ def _closing(handle: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _open_top(top: Path, below: Sequence[str], *, create: bool) -> int | None:
+def _open_top(top: Path, below: Sequence[str], *, create: bool, durable: bool) -> int | None:
     """The handle of the folder ``below`` the top, or None where folders have none; it exists afterwards."""
-    if create:
-        _make_missing(top)
     if HANDLES:
         with _closing(os.open(top, _FOLDER)) as handle:
-            return _descend(handle, below, create=create)
-    _check_folder(_checked(top.resolve(strict=True), below, create=create))
+            return _descend(handle, below, create=create, durable=durable)
+    _check_folder(_checked(top.resolve(strict=True), below, create=create, durable=durable))
     return None
 
 
-def _make_missing(path: Path) -> None:
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+def _make_missing(path: Path, *, durable: bool) -> None:
+    missing = list(takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
+    there = missing[-1].parent if missing else path
+    if durable:
+        with suppress(PermissionError):  # We made no folder in a parent that we may not read.
+            _sync_folder(str(there.parent))
     for folder in reversed(missing):
         try:
             folder.mkdir(FOLDER_MODE, exist_ok=True)
         except FileExistsError:
             raise _no_folder(folder) from None
-        _sync_folder(str(folder.parent))
+        if durable:
+            _sync_folder(str(folder.parent))
 
 
-def _descend(handle: int, parts: Sequence[str], *, create: bool = False) -> int:
-    """A new handle of the folder that lies ``parts`` below another handle, which stays open."""
+def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> int:
+    """A new handle of the folder that lies ``parts`` below another handle, which stays open.
+
+    With ``create`` each folder is made if it is missing, and its name is synced before anything is put into
+    it, also if another process made it, which may have been killed before it synced. So a folder that holds
+    something has a synced name, and needs none of this.
+    """
+    if create:
+        with suppress(FileNotFoundError):
+            found = _descend(handle, parts)
+            if _is_used(found):
+                return found
+            os.close(found)
     current = os.dup(handle)
     for part in parts:
         with _closing(current):
-            current = _step(current, part, create=create)
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(part, FOLDER_MODE, dir_fd=current)
+                if durable:
+                    os.fsync(current)
+            current = _step(current, part)
     return current
 
 
-def _step(handle: int, part: str, *, create: bool) -> int:
-    if create:
-        with suppress(FileExistsError):
-            os.mkdir(part, FOLDER_MODE, dir_fd=handle)
-            os.fsync(handle)
+def _is_used(folder: int | Path) -> bool:
+    """Whether anything lies in a folder; False for one that is missing or that we may not read."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(folder) as entries:
+        return any(True for _ in entries)
+    return False
+
+
+def _step(handle: int, part: str) -> int:
     try:
         return os.open(part, _FOLDER | _NOFOLLOW, dir_fd=handle)
     except NotADirectoryError:
@@ -387,12 +435,12 @@ def _step(handle: int, part: str, *, create: bool) -> int:
         raise
 
 
-def _checked(folder: Path, parts: Sequence[str], *, create: bool = False) -> Path:
+def _checked(folder: Path, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> Path:
     """The path ``parts`` below a folder, none of which is a link just now."""
     for part in parts:
         folder /= part
         if create and not os.path.lexists(folder):
-            _make_missing(folder)
+            _make_missing(folder, durable=durable)
         with suppress(FileNotFoundError):
             _check_folder(folder)
     return folder

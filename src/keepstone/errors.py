@@ -32,7 +32,7 @@ class KeepstoneError(Exception):
 
 
 class InvalidAgentIdError(KeepstoneError, ValueError):
-    """An agent slug has other characters or another length than slugs may have. Nothing was touched."""
+    """An agent slug is not one, or differs only by case from an existing one. Nothing was touched."""
 
 
 class AgentNotFoundError(KeepstoneError, LookupError):

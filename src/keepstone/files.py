@@ -22,6 +22,7 @@ from keepstone.confine import (
     write_all,
 )
 from keepstone.errors import (
+    KeepstoneError,
     MemoryFileNotFoundError,
     NotTextError,
     PathEscapeError,
@@ -45,7 +46,8 @@ class AgentFiles:
     kept exactly, line ends included. New files have mode 0600 and new folders 0700. Any thread may call.
 
     The folder is made by the first write and by no read. With ``root``, which must contain ``folder``, no
-    part of it below ``root`` may be a link. ``durable=False`` leaves syncing to the system.
+    part of it below ``root`` may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is
+    called before and after the folder is opened; what it raises stops the call.
 
     Every method refuses a path that may leave the folder with PathEscapeError, before anything is touched,
     a malformed one with ValueError, and raises AccessDeniedError, StoreError or LockTimeoutError where the
@@ -59,10 +61,18 @@ class AgentFiles:
         ['plans/today.md']
     """
 
-    __slots__ = ("_durable", "_folder", "_root")
+    __slots__ = ("_durable", "_folder", "_refuse", "_root")
 
-    def __init__(self, folder: Path, *, root: Path | None = None, durable: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        root: Path | None = None,
+        durable: bool = True,
+        refuse: Callable[[], None] = lambda: None,
+    ) -> None:
         self._folder = folder
+        self._refuse = refuse
         self._root = root
         self._durable = durable
 
@@ -159,7 +169,14 @@ class AgentFiles:
                 self._sync_parent(folder, name)
 
     def _open(self, *, create: bool = False) -> Folder:
-        return Folder(self._folder, root=self._root, create=create)
+        self._refuse()
+        folder = Folder(self._folder, root=self._root, create=create, durable=self._durable)
+        try:
+            self._refuse()
+        except KeepstoneError:
+            folder.close()
+            raise
+        return folder
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[Folder]:

@@ -132,6 +132,12 @@ class Layout:
         slug = self.check_agent(agent)
         return [_below(root, head, slug) for head in self._heads()]
 
+    def refuse_twin(self, root: Path, agent: str) -> None:
+        """Raise InvalidAgentIdError if an agent's folder is that of a slug that differs only by case."""
+        if _AGENT in self.sessions:
+            for folder in self.agent_folders(root, agent):
+                refuse_case_twin(folder, InvalidAgentIdError)
+
     def agents(self, root: Path) -> list[str]:
         """Return the slugs, sorted, of the agents that have a real folder (no link) below ``root``.
 
@@ -238,28 +244,20 @@ def lock_file(name: str, extension: str) -> str:
     return name.removesuffix(extension) + LOCK
 
 
-def folds_case(folder: Path) -> bool:
-    """Return whether names in this existing folder that differ only by case mean the same file.
+def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
+    """Raise ``error`` if a log or an agent's folder is listed under a name that differs by case.
 
-    It looks for something that exists under its name in swapped case, and never writes. An empty folder
-    is judged by its own name. Raises FileNotFoundError if there is no such folder.
+    Where the file system folds case, a path leads there by either name. A path that leads nowhere is fine.
+    The error is that of what is named: :class:`InvalidSessionIdError` or :class:`InvalidAgentIdError`.
     """
-    here = folder.absolute()
-    named = (path for path in chain(here.iterdir(), [here, *here.parents]) if _has_case(path.name))
-    path = next(named, None)
-    return path is not None and _is_twin(path, path.with_name(path.name.swapcase()))
-
-
-def refuse_case_twin(name: str, existing: Iterable[str], error: type[KeepstoneError]) -> None:
-    """Raise ``error`` if a name that differs from ``name`` only by case exists and ``name`` does not.
-
-    Call it where :func:`folds_case` says so, with file names or slugs, and with the error of what is
-    named: :class:`InvalidSessionIdError` or :class:`InvalidAgentIdError`.
-    """
-    folded = name.casefold()
-    twins = [other for other in existing if other.casefold() == folded]
-    if twins and name not in twins:
-        raise error(f"{name!r} differs only by case from the existing {twins[0]!r}; use that or another name")
+    if not _folds_case(path):
+        return
+    names = [other.name for other in path.parent.iterdir()]
+    if path.name not in names:
+        twin = next((other for other in names if other.casefold() == path.name.casefold()), "another one")
+        raise error(
+            f"{path.name!r} differs only by case from the existing {twin!r}; use that or another name"
+        )
 
 
 def _check_template(template: object) -> None:
@@ -324,17 +322,15 @@ def _encode(session: str) -> str:
     return "%2E" + stem[1:] if stem.startswith(".") else stem
 
 
-def _has_case(name: str) -> bool:
-    return name.isascii() and name.swapcase() != name
-
-
-def _is_twin(path: Path, twin: Path) -> bool:
+def _folds_case(path: Path) -> bool:
+    """Whether a path leads to the same thing with the case of its name swapped."""
+    name = path.name
+    if not name.isascii() or name.swapcase() == name:
+        return False
     try:
-        same = os.path.samestat(os.lstat(path), os.lstat(twin))
+        return os.path.samestat(os.lstat(path), os.lstat(path.with_name(name.swapcase())))
     except FileNotFoundError:
         return False
-    # Two hard links of one file are the same file too, but then both names are listed.
-    return same and twin not in path.parent.iterdir()
 
 
 LAYOUTS: Mapping[str, Layout] = MappingProxyType(

@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-from keepstone.confine import Folder, truncate
+from keepstone.confine import Folder, MovedError, identity_of, truncate
 from keepstone.errors import LockTimeoutError
+from keepstone.forking import hold_over_forks, reset_in_child
 
 TIMEOUT = 5.0
 """Seconds to wait for a lock before ``LockTimeoutError``."""
@@ -36,14 +37,23 @@ _YIELD = 0.003
 """Seconds at most for which the last holder keeps back if it saw that somebody waits."""
 
 
+_opening = threading.RLock()
+"""Held while a lock file is opened or closed, and over forks: a child must know all its copies."""
+hold_over_forks(_opening)
+
+
 class Lock:
-    """An exclusive lock on one lock file. Not reentrant; share one object between threads."""
+    """An exclusive lock on one lock file. Not reentrant; share one object between threads.
+
+    A forked child closes its copy of the descriptor, since a lock is held as long as any copy is open.
+    """
 
     def __init__(self, folder: Folder, name: str) -> None:
         self._folder = folder
         self._name = name
         self._queue = threading.Lock()
         self._fd = -1
+        self._identity = (0, 0)
         self._unwanted = False
         self._wanted = False
         self._touched = 0
@@ -55,10 +65,12 @@ class Lock:
 
         Raises:
             LockTimeoutError: Another thread or process kept it for ``timeout`` or ``WAIT_LIMIT`` seconds.
+            MovedError: The folder's path leads to another folder now, whose lock is another one.
         """
         timeout = min(timeout, WAIT_LIMIT.get())
         deadline = time.monotonic() + timeout
-        if not self._queue.acquire(timeout=timeout):
+        queue = self._queue
+        if not queue.acquire(timeout=timeout):
             raise self._timed_out(timeout)
         try:
             marked = self._take(deadline, timeout)
@@ -67,7 +79,7 @@ class Lock:
             finally:
                 self._give_back()
         finally:
-            self._queue.release()
+            queue.release()
 
     def mark(self, *, on: bool) -> None:
         """While holding, say that a death may leave files beside the log, or no longer may."""
@@ -83,9 +95,16 @@ class Lock:
 
     def close(self) -> None:
         """Close the descriptor, which no thread may use any more; the next use opens it again."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+        with _opening:
+            fd, self._fd = self._fd, -1
+            if fd >= 0:
+                os.close(fd)
+
+    def reset(self) -> None:
+        """Close a child's copy of the descriptor. It is never unlocked: that would unlock the parent's."""
+        self.close()
+        self._queue = threading.Lock()
+        self._unwanted = False
 
     def if_free(self, act: Callable[[], None]) -> bool:
         """Close the lock and act, unless a thread holds or awaits it; tell whether that was done."""
@@ -99,6 +118,8 @@ class Lock:
         return True
 
     def _give_back(self) -> None:
+        if self._fd < 0:
+            return  # In a child that was forked while the lock was held: the parent holds it.
         try:
             self._given_back = time.monotonic()
             if self._unwanted:
@@ -116,21 +137,52 @@ class Lock:
         began = time.monotonic()
         while True:
             if self._fd < 0:
-                self._fd = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
-                self._touched = os.fstat(self._fd).st_mtime_ns
+                self._open()
             if _try_lock(self._fd):
-                status = os.fstat(self._fd)
-                if status.st_nlink:
-                    self._wanted = status.st_mtime_ns != self._touched
-                    self._touched = status.st_mtime_ns
-                    return status.st_size > 0
-                self.close()
-                continue
+                status = self._confirmed()
+                if status is None:
+                    continue
+                self._wanted = status.st_mtime_ns != self._touched
+                self._touched = status.st_mtime_ns
+                return status.st_size > 0
             now = time.monotonic()
             if now >= deadline:
                 raise self._timed_out(timeout)
             _touch(self._fd)
             time.sleep(_pause(now - began))
+
+    def _open(self) -> None:
+        try:
+            with _opening:
+                self._fd = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
+                reset_in_child(self)
+        except FileNotFoundError as error:
+            raise self._moved() from error
+        status = os.fstat(self._fd)
+        self._identity, self._touched = identity_of(status), status.st_mtime_ns
+
+    def _confirmed(self) -> os.stat_result | None:
+        """Return the state of the file just locked; None, unlocked, if its name is another file's by now.
+
+        A lock on a file that others do not find by its name keeps nobody out.
+        """
+        found = None
+        try:
+            if self._folder.is_moved():
+                raise self._moved()
+            with suppress(FileNotFoundError):
+                status = self._folder.stat(self._name)
+                found = status if identity_of(status) == self._identity else None
+            return found
+        finally:
+            if found is None:
+                self.close()
+
+    def _moved(self) -> MovedError:
+        return MovedError(
+            f"{self._folder.path} was renamed, replaced or removed while it was in use; "
+            "nothing was written: try again"
+        )
 
     def _let_others_go_first(self) -> None:
         """Give those who wait, and only ask now and then, a chance to take what was just given back."""

@@ -92,3 +92,36 @@ def test_the_first_note_of_a_user_survives_a_power_cut(disk: Disk, tmp_path: Pat
     assert [note.content for note in Notes(left, left / "new/folder/memory.md").entries("User")] == [
         "Use pnpm"
     ]
+
+
+@pytest.mark.parametrize("opened", ["by a reader", "by the writer"])
+@pytest.mark.parametrize("depth", range(1, 6))
+def test_a_write_syncs_folders_that_a_killed_process_made(
+    disk: Disk, tmp_path: Path, depth: int, opened: str
+) -> None:
+    parts = ("home", "agents", "a", "memory", "sessions")[:depth]
+    disk.root.joinpath(*parts).mkdir(parents=True)  # Not synced.
+    with keepstone.open(disk.root / "home", embedder="none") as home:
+        if opened == "by a reader":
+            home.agent("a").session("s").entries()
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+    with keepstone.open(disk.cut(tmp_path / "left") / "home", embedder="none") as again:
+        assert [entry.text for entry in again.agent("a").session("s").entries()] == ["walnut"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_written_file_syncs_folders_that_a_killed_process_made(
+    disk: Disk,
+    tmp_path: Path,
+    first: bool,  # noqa: FBT001
+) -> None:
+    with keepstone.open(disk.root / "home", embedder="none") as home:
+        files, folder = home.agent("a").files, disk.root / "home/agents/a/files"
+        if first:
+            folder.mkdir(parents=True)
+        else:
+            files.write("other.md", "walnut")
+            (folder / "plans").mkdir()
+        files.write("plans/today.md", "walnut")
+    with keepstone.open(disk.cut(tmp_path / "left") / "home", embedder="none") as again:
+        assert again.agent("a").files.read("plans/today.md") == "walnut"

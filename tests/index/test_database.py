@@ -2,7 +2,10 @@
 
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -11,7 +14,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Home
-from keepstone.index.database import SCHEMA
+from keepstone.index.database import SCHEMA, Database
 
 QUERIES = ["walnut", "pecan 7", "hazel", "東京", "nothing of it"]
 
@@ -235,3 +238,20 @@ def test_a_row_whose_text_was_damaged_does_not_wait_for_a_vector_for_ever(tmp_pa
         home.embed()
         assert home.agent("a").recall("pecan").pending == 0
         assert [hit.entry.text for hit in home.agent("a").recall("pecan", limit=1)] == ["pecan"]
+
+
+TAKE_ALL = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:  # What the last connection to close takes before it removes the journal.
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+    except BlockingIOError:
+        print("held")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="only POSIX ends a process's locks with any descriptor")
+def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
+    with closing(Database(tmp_path / "index.db")), closing(Database(tmp_path / "index.db")):
+        command = [sys.executable, "-c", TAKE_ALL, str(tmp_path / "index.db")]
+        assert subprocess.run(command, check=True, capture_output=True, timeout=60).stdout == b"held\n"

@@ -231,7 +231,15 @@ def test_reading_one_session_whole_keeps_no_other_waiting(
 
 def test_what_lags_behind_during_a_look_stays_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions_of(tmp_path).joinpath("s.ndjson").write_text(LINE)
-    logs = AgentLogs(tmp_path, LAYOUTS["default"], "a", durable=False, create=True, most_logs=lambda: 9)
+    logs = AgentLogs(
+        tmp_path,
+        LAYOUTS["default"],
+        "a",
+        durable=False,
+        create=True,
+        most_logs=lambda: 9,
+        finish=lambda _: None,
+    )
     interrupted(monkeypatch, Index, "catch_up", lambda: logs.lag(OSError()))
     logs.look(0)
     assert logs.stale

@@ -40,7 +40,9 @@ def using(root: Path) -> Callable[[str], AbstractContextManager[AgentLogs | None
         if not LAYOUT.sessions_folder(root, agent).exists():
             yield None
             return
-        logs = AgentLogs(root, LAYOUT, agent, durable=False, create=False, most_logs=lambda: 8)
+        logs = AgentLogs(
+            root, LAYOUT, agent, durable=False, create=False, most_logs=lambda: 8, finish=lambda _: None
+        )
         logs.look(0)
         yield logs
         logs.close()

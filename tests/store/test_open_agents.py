@@ -1,15 +1,24 @@
 """However many agents and sessions there are, few files are open, and nothing is lost over it."""
 
+import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 import keepstone
-from keepstone.store.open_agents import MOST_OPEN, most_open
+from keepstone import Home
+from keepstone.layout import LAYOUTS
+from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.erasing import Eraser
+from keepstone.store.open_agents import MOST_OPEN, OpenAgents, most_open
 
 
 def open_files() -> list[str]:
@@ -59,6 +68,121 @@ with keepstone.open(sys.argv[1], durability="os") as home:
 def test_128_open_files_are_enough_for_any_number(tmp_path: Path, agents: int, sessions: int) -> None:
     total = 2 * agents * sessions
     assert run(MANY, str(tmp_path), str(agents), str(sessions)).split() == [str(total)] * 2
+
+
+@needs_proc
+def test_an_agent_in_use_is_closed_by_its_last_user(tmp_path: Path) -> None:
+    def make(agent: str, create: bool) -> AgentLogs:  # noqa: FBT001
+        return AgentLogs(
+            tmp_path,
+            LAYOUTS["default"],
+            agent,
+            durable=False,
+            create=create,
+            most_logs=lambda: 8,
+            finish=lambda _: None,
+        )
+
+    agents = OpenAgents(make)
+    for close in (agents.close, lambda: agents.drop("a"), lambda: shutil.rmtree(tmp_path / "agents/a")):
+        with agents.using("a", create=True) as first, agents.using("a", create=True) as second:
+            assert first is second
+            assert first is not None
+            close()
+            with agents.using("a", create=False):
+                first.folder.sync()
+            first.folder.sync()
+    agents.close()
+    assert not [name for name in open_files() if name.startswith(str(tmp_path))]
+
+
+@dataclass
+class Pause:
+    """Where the next thread that opens a file of this name waits, for a minute at most."""
+
+    name: str = ""
+    reached: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pause]:
+    pause, real = Pause(), os.open
+
+    def slow(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path == pause.name and not pause.reached.is_set():
+            pause.reached.set()
+            pause.over.wait(60)
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", slow)
+    yield pause
+    pause.over.set()
+
+
+@pytest.mark.parametrize("close", [Home.close, lambda home: home.purge_agent("a")], ids=["close", "purge"])
+@pytest.mark.parametrize("write", [True, False], ids=["write", "read"])
+def test_no_thread_ever_meets_the_folder_of_another_agent(
+    tmp_path: Path,
+    pause: Pause,
+    close: Callable[[Home], None],
+    write: bool,  # noqa: FBT001
+) -> None:
+    home = keepstone.open(tmp_path, durability="os")
+    for agent in ("a", "b"):
+        home.agent(agent).session("s").add("note", {"content": f"walnut of {agent}"})
+    home.close()
+    home.agent("a").session("s").info()
+
+    def use() -> list[str]:
+        session = home.agent("a").session("new" if write else "s")
+        if write:
+            session.add("note", {"content": "walnut of a"})
+        return [entry.text for entry in session.entries(archived=True)]
+
+    pause.name = "new.ndjson" if write else "s.ndjson"
+    with ThreadPoolExecutor() as threads:
+        used = threads.submit(use)
+        assert pause.reached.wait(30)
+        close(home)
+        home.agent("b").session("s").info()  # What is opened next gets the lowest number that is free.
+        pause.over.set()
+        assert set(used.result(timeout=30)) <= {"walnut of a"}
+    assert {path.name for path in (tmp_path / "agents/b/memory/sessions").iterdir()} == {"s.ndjson", "s.lock"}
+    home.close()
+
+
+def test_an_unfinished_purge_of_one_agent_keeps_no_other_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def finish(_: Eraser, logs: AgentLogs) -> None:
+        if logs.agent == "a":
+            begun.set()
+            go_on.wait(30)
+
+    monkeypatch.setattr(Eraser, "finish", finish)
+    with keepstone.open(tmp_path, durability="os") as home, ThreadPoolExecutor() as threads:
+        opening = threads.submit(home.agent("a").session("s").add, "note")
+        assert begun.wait(30)
+        threads.submit(home.agent("b").session("s").add, "note").result(timeout=30)
+        assert not opening.done()
+        go_on.set()
+        opening.result(timeout=30)
+
+
+def test_a_long_catch_up_of_one_agent_keeps_no_other_from_being_opened(tmp_path: Path, pause: Pause) -> None:
+    with keepstone.open(tmp_path, durability="os") as home, ThreadPoolExecutor() as threads:
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+        shutil.rmtree(tmp_path / ".index")
+        home.close()
+        pause.name = "s.ndjson"
+        recalled = threads.submit(home.agent("a").recall, "walnut")
+        assert pause.reached.wait(30)
+        threads.submit(home.agent("b").session("new").add, "note").result(timeout=30)
+        pause.over.set()
+        assert len(recalled.result(timeout=30)) == 1
 
 
 THREADS = """

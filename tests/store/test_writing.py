@@ -35,7 +35,15 @@ EMBEDDING = encode("given:2", unit([1, 0]))
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Iterator[AgentLogs]:
-    logs = AgentLogs(tmp_path, LAYOUTS["default"], "a", durable=False, create=True, most_logs=lambda: 8)
+    logs = AgentLogs(
+        tmp_path,
+        LAYOUTS["default"],
+        "a",
+        durable=False,
+        create=True,
+        most_logs=lambda: 8,
+        finish=lambda _: None,
+    )
     yield logs
     logs.close()
 

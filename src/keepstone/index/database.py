@@ -273,7 +273,9 @@ def _connect(path: Path | None) -> apsw.Connection:
     if path is not None:
         if path.is_dir():
             remove_files(path)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+        # Never one that exists: closing it would end all locks that other connections of this process hold.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
         _prepare_in_turn(connection)

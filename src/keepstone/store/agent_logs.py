@@ -19,7 +19,7 @@ from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.fold import Folded
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.layout import Layout, folds_case, lock_file, refuse_case_twin
+from keepstone.layout import Layout, lock_file, refuse_case_twin
 from keepstone.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.lock import TIMEOUT, Lock
 from keepstone.log import Log, Stat, stat_of
@@ -65,13 +65,18 @@ class AgentLogs:
         durable: bool,
         create: bool,
         most_logs: Callable[[], int],
+        finish: Callable[[AgentLogs], None],
     ) -> None:
         self.agent = agent
         self._root = root
         self._layout = layout
         self._durable = durable
         self._most_logs = most_logs
-        self.folder = _opened(layout.sessions_folder(root, agent), root, create=create)
+        self._finish = finish
+        self._preparing = threading.Lock()
+        self._is_finished = False
+        self._is_made = create
+        self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
         self._logs: OrderedDict[str, Log] = OrderedDict()
         self._names: dict[str, str] = {}
@@ -81,7 +86,19 @@ class AgentLogs:
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
-        self._closed = False
+
+    def prepare(self, *, create: bool) -> None:
+        """Finish, once, purges that a killed process began and, with ``create``, sync the folder's name."""
+        if self._is_finished and (self._is_made or not create):
+            return
+        with self._preparing:
+            if not self._is_finished:
+                self._finish(self)
+                self._is_finished = True
+            if create and not self._is_made:
+                # It was there, but whoever made it may have been killed before its name was synced.
+                Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
+                self._is_made = True
 
     # Logs
 
@@ -126,14 +143,10 @@ class AgentLogs:
             if by_hand is None:
                 raise
             return by_hand
+        refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
         if self._exists(canonical):
             return canonical
-        by_hand = self._name_by_hand(session)
-        if by_hand is not None:
-            return by_hand
-        if folds_case(self.folder.path):
-            refuse_case_twin(canonical, [entry.name for entry in self.folder.scan()], InvalidSessionIdError)
-        return canonical
+        return self._name_by_hand(session) or canonical
 
     def _name_by_hand(self, session: str) -> str | None:
         """Return the name of an existing file that another program, or a person, named for a session."""
@@ -154,13 +167,17 @@ class AgentLogs:
         return True
 
     def close_some(self) -> None:
-        """Close the logs used longest ago that are more than may be open now."""
-        with self._guard:
+        """Close the logs used longest ago that are more than may be open, unless a thread is at work here."""
+        if not self._guard.acquire(blocking=False):
+            return
+        try:
             too_many = max(len(self._logs) - self._most_logs(), 0)
             for session in list(islice(self._logs, too_many)):
                 if self._logs[session].close_if_idle():
                     del self._logs[session]
                     self._snapshots.pop(session, None)
+        finally:
+            self._guard.release()
 
     # Sessions
 
@@ -221,10 +238,19 @@ class AgentLogs:
         """The agent's index; in memory where none can be kept on disk."""
         with self._guard:
             if self._index is None:
-                if self._closed:  # Perhaps because the agent is purged: nothing of it may be made again.
-                    raise UnavailableError("the agent was closed meanwhile")
-                self._index = self._open_index()
+                self._check_place()
+                index = self._open_index()
+                try:
+                    self._check_place()  # Its folder may have been removed and made again by now.
+                except UnavailableError:
+                    index.close()
+                    raise
+                self._index = index
             return self._index
+
+    def _check_place(self) -> None:
+        if self.is_moved():  # Perhaps the agent is purged: no index may take in anything of it again.
+            raise UnavailableError("the agent was removed or renamed")
 
     def _open_index(self) -> Index:
         folder = self._layout.index_folder(self._root, self.agent, SCHEMA)
@@ -422,14 +448,19 @@ class AgentLogs:
                 self.asking(lambda index: index.reread(session, log))
         raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
-    def is_gone(self) -> bool:
-        """Tell whether the sessions folder was removed since it was opened."""
-        return self.folder.is_gone()
+    def is_moved(self) -> bool:
+        """Tell whether the agent's path no longer leads to the folder that is open here."""
+        return self.folder.is_moved()
+
+    def abandon(self) -> None:
+        """Close what a forked child got of the folder and the logs, and leave the rest to the parent."""
+        for log in self._logs.values():
+            log.forget()
+        self.folder.close()
 
     def close(self) -> None:
-        """Close everything. Threads that are still at work here find no index any more."""
+        """Close everything; no thread may be at work here."""
         with self._looking, self._guard:
-            self._closed = True
             for log in self._logs.values():
                 log.close()
             self._logs.clear()
@@ -447,10 +478,10 @@ def info_of(session: str, stat: Stat) -> SessionInfo:
     return SessionInfo(session, modified, stat.size)
 
 
-def _opened(path: Path, root: Path, *, create: bool) -> Folder:
+def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
     try:
-        return Folder(path, root=root, create=create)
+        return Folder(path, root=root, create=create, durable=durable)
     except NotADirectoryError as error:
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import deepcopy
 from datetime import datetime
+from functools import partial, wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from keepstone import rewrite
+from keepstone.confine import MovedError
 from keepstone.errors import (
     AgentNotFoundError,
     EntryNotFoundError,
@@ -47,12 +49,32 @@ from keepstone.store.writing import (
 )
 from keepstone.vector import Space, Vector
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 logger = logging.getLogger("keepstone.store")
 
 FRESH = 0.5
 """Seconds within which a search sees what a foreign program appended: half of what is promised."""
+
+_TRIES = 5
+"""How often a change is tried while the agent's folder is exchanged under it."""
+
+
+def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
+    """Repeat a change whose folder was renamed, replaced or removed before anything was written.
+
+    The next try opens what the path leads to now.
+    """
+
+    @wraps(change)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_TRIES - 1):
+            with suppress(MovedError):
+                return change(*args, **kwargs)
+        return change(*args, **kwargs)
+
+    return repeated
 
 
 class FileStore:
@@ -68,6 +90,7 @@ class FileStore:
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
+        self._layout.refuse_twin(self.root, agent)
         logs = AgentLogs(
             self.root,
             self._layout,
@@ -75,8 +98,13 @@ class FileStore:
             durable=self._durable,
             create=create,
             most_logs=self._agents.logs_each,
+            finish=self._eraser.finish,
         )
-        self._eraser.finish(logs)
+        try:
+            self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
+        except KeepstoneError:
+            logs.close()
+            raise
         return logs
 
     def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
@@ -96,7 +124,12 @@ class FileStore:
         return self._layout.agents(self.root)
 
     def files(self, agent: str) -> AgentFiles:
-        return AgentFiles(self._layout.files_folder(self.root, agent), root=self.root, durable=self._durable)
+        return AgentFiles(
+            self._layout.files_folder(self.root, agent),
+            root=self.root,
+            durable=self._durable,
+            refuse=partial(self._layout.refuse_twin, self.root, agent),
+        )
 
     def sessions(self, agent: str) -> list[SessionInfo]:
         with self._using(agent) as logs:
@@ -109,6 +142,7 @@ class FileStore:
 
     # Writing
 
+    @again_if_moved
     def create(self, agent: str, session: str) -> None:
         with self._making(agent) as logs:
             log = logs.log(session)
@@ -121,6 +155,7 @@ class FileStore:
     def put(self, agent: str, session: str, records: Sequence[Record]) -> list[Entry]:
         return self._write(agent, session, records, apply)
 
+    @again_if_moved
     def _write(
         self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
     ) -> list[Entry]:
@@ -184,6 +219,7 @@ class FileStore:
         logs.asking(lambda index: index.looked_through(session, size))
         return False
 
+    @again_if_moved
     def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
@@ -202,6 +238,7 @@ class FileStore:
                 self._append(logs, session, log, log.create(), [written], new=False)
         return entry_of(agent, session, changed)
 
+    @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         with self._using(agent) as logs:
             if logs is None or logs.log(session).stat() is None:
@@ -219,6 +256,7 @@ class FileStore:
                 return False
         return True
 
+    @again_if_moved
     def compact(
         self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
     ) -> int:
@@ -251,18 +289,22 @@ class FileStore:
 
     # Erasing
 
+    @again_if_moved
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
         with self._using(agent) as logs:
             return self._eraser.purge(logs, session, ids) if logs else 0
 
+    @again_if_moved
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
         with self._using(agent) as logs:
             return self._eraser.clear(logs, session, check) if logs else None
 
+    @again_if_moved
     def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
         with self._using(agent) as logs:
             return self._eraser.remove(logs, session, check) if logs else False
 
+    @again_if_moved
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
         with self._using(agent) as logs:
             return self._eraser.drop(logs, session, ts, check) if logs else 0
@@ -274,6 +316,7 @@ class FileStore:
             )
         self._agents.drop(agent)
         self._eraser.purge_agent(agent)
+        self._agents.drop(agent)  # Another thread may have opened it before its folder was put away.
 
     # Reading
 

@@ -1,0 +1,188 @@
+"""Folders that are renamed, replaced or linked under an open home: nothing is written to the wrong one."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+import keepstone
+from keepstone import Agent, Home
+from keepstone.index import Index, UnavailableError
+from keepstone.index.database import SCHEMA
+from keepstone.layout import LAYOUTS
+from keepstone.store import agent_logs
+from keepstone.store.agent_logs import AgentLogs
+
+Move = Callable[[Path], Path]
+"""Moves what lies at agents/alice of a home, and returns where it lies then."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    with keepstone.open(tmp_path / "home", durability="os") as home:
+        home.agent("alice").session("s").add("note", {"content": "one"}, id="one")
+        home.agent("alice").files.write("plan.md", "one")
+        yield home
+
+
+def renamed(root: Path) -> Path:
+    return (root / "agents/alice").rename(root / "agents/bob")
+
+
+def restored(root: Path) -> Path:
+    shutil.copytree(root / "agents/alice", root / "copy")
+    moved = (root / "agents/alice").rename(root / "old")
+    (root / "copy").rename(root / "agents/alice")
+    return moved
+
+
+def home_restored(root: Path) -> Path:
+    shutil.copytree(root, root.with_name("copy"))
+    moved = root.rename(root.with_name("old"))
+    root.with_name("copy").rename(root)
+    return moved / "agents/alice"
+
+
+def only_sessions_renamed(root: Path) -> Path:
+    memory = root / "agents/alice/memory"
+    return (memory / "sessions").rename(memory / "old").parent.parent
+
+
+def bytes_below(folder: Path) -> dict[Path, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return {path: path.read_bytes() for path in files}
+
+
+MOVES = [renamed, restored, home_restored, only_sessions_renamed]
+WRITES: dict[str, Callable[[Agent], object]] = {
+    "add": lambda agent: agent.session("s").add("note", {"content": "two"}),
+    "add_many": lambda agent: agent.session("new").add_many(
+        [{"type": "note", "content": text} for text in "ab"]
+    ),
+    "update": lambda agent: agent.session("s").update("one", text="changed"),
+    "delete": lambda agent: agent.session("s").delete("one"),
+    "purge": lambda agent: agent.session("s").purge("one"),
+    "compact": lambda agent: agent.session("s").compact(),
+    "clear": lambda agent: agent.session("s").clear(),
+    "remove": lambda agent: agent.session("s").remove(),
+    "write": lambda agent: agent.files.write("other.md", "two"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_no_write_reaches_a_folder_that_was_moved(
+    home: Home, move: Move, write: Callable[[Agent], object]
+) -> None:
+    moved = move(home.root)
+    before = bytes_below(moved)
+    with suppress(keepstone.EntryNotFoundError, keepstone.PathEscapeError):
+        write(home.agent("alice"))
+    assert bytes_below(moved).items() >= before.items()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_no_write_follows_a_link_to_a_moved_agent(home: Home, write: Callable[[Agent], object]) -> None:
+    moved = renamed(home.root)
+    (home.root / "agents/alice").symlink_to("bob")
+    before = bytes_below(moved)
+    with pytest.raises(keepstone.PathEscapeError):
+        write(home.agent("alice"))
+    assert bytes_below(moved) == before
+
+
+def test_a_renamed_agent_takes_no_word_of_the_old_name(home: Home) -> None:
+    renamed(home.root)
+    home.agent("alice").session("s").add("note", {"content": "secret"})
+    with keepstone.open(home.root) as other:
+        assert [entry.text for entry in other.agent("bob").session("s").entries()] == ["one"]
+        assert [entry.text for entry in other.agent("alice").session("s").entries()] == ["secret"]
+        assert other.agent("bob").recall("secret") == []
+        assert other.agent("alice").recall("one") == []
+
+
+@pytest.mark.parametrize("restore", [restored, home_restored])
+def test_a_folder_restored_by_rename_gets_all_later_writes(home: Home, restore: Move) -> None:
+    restore(home.root)
+    home.agent("alice").session("s").add("note", {"content": "two"})
+    with keepstone.open(home.root) as other:
+        assert [entry.text for entry in other.agent("alice").session("s").entries()] == ["one", "two"]
+        assert other.agent("alice").recall("two")[0].entry.text == "two"
+
+
+def test_a_moved_agent_is_read_no_more(home: Home) -> None:
+    renamed(home.root)
+    alice = home.agent("alice")
+    assert (alice.sessions(), alice.session("s").entries(), alice.recall("one")) == ([], [], [])
+
+
+def until_waited_for(lock: Path) -> None:
+    """Return once a writer waits for a lock: it touches the lock file then."""
+    seen = lock.stat().st_mtime_ns
+    while lock.stat().st_mtime_ns == seen:
+        threading.Event().wait(0.001)
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_writer_that_waits_while_its_folder_is_moved_writes_to_the_new_one(home: Home, move: Move) -> None:
+    lock = home.root / "agents/alice/memory/sessions/s.lock"
+    session = home.agent("alice").session("s")
+    with ThreadPoolExecutor() as threads:
+        with FileLock(lock):
+            writing = threads.submit(session.add, "note", {"content": "two"})
+            until_waited_for(lock)
+            moved = move(home.root)
+            before = bytes_below(moved)
+        writing.result(timeout=30)
+    assert bytes_below(moved).items() >= before.items()
+    with keepstone.open(home.root) as other:
+        assert [entry.text for entry in other.agent("alice").session("s").entries()][-1] == "two"
+
+
+def test_a_writer_that_waits_while_its_agent_is_purged_makes_a_new_one(home: Home) -> None:
+    lock = home.root / "agents/alice/memory/sessions/s.lock"
+    session = home.agent("alice").session("s")
+    with keepstone.open(home.root) as other, ThreadPoolExecutor() as threads:
+        with FileLock(lock):
+            writing = threads.submit(session.add, "note", {"content": "two"})
+            until_waited_for(lock)
+            other.purge_agent("alice")
+        writing.result(timeout=30)
+        assert [entry.text for entry in other.agent("alice").session("s").entries()] == ["two"]
+        assert other.agent("alice").recall("one") == []
+
+
+def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.close()
+
+    def index(path: Path) -> Index:
+        renamed(home.root)  # A purge puts the folder away, then it removes the index, before we make ours.
+        shutil.rmtree(home.root / ".index")
+        path.parent.mkdir(parents=True)
+        return Index(path)
+
+    monkeypatch.setattr(agent_logs, "Index", index)
+    logs = AgentLogs(
+        home.root,
+        LAYOUTS["default"],
+        "alice",
+        durable=False,
+        create=False,
+        most_logs=lambda: 8,
+        finish=lambda _: None,
+    )
+    with closing(logs):
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="removed or renamed"):
+                logs.asking(lambda index: index.catch_up("s", logs.log("s")))
+    with closing(Index(home.root / ".index/alice" / f"v{SCHEMA}" / "index.db")) as left:
+        assert left.known() == {}
