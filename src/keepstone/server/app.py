@@ -77,9 +77,9 @@ def create_app(
     _add_routes(app, notes, web)
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
-    app.add_middleware(Concurrency)
     app.add_middleware(Heads)
     app.add_middleware(Retries)
+    app.add_middleware(Concurrency)
     app.add_middleware(Bodies, limits=limits or Limits())
     app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))
     app.add_middleware(Counting, metrics=app.state.metrics)
