@@ -10,11 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from keepstone.confine import Folder, check_path
+from keepstone.confine import Folder, MovedError, check_path
 from keepstone.errors import InvalidSessionIdError, KeepstoneError
 from keepstone.fold import Folded
 from keepstone.index import DamagedError, Index, Row, UnavailableError
@@ -103,10 +104,16 @@ class AgentLogs:
         """Return the log of a session, which need not exist."""
         with self._guard:
             log = self._logs.get(session)
+            if log is not None and self._is_renamed(session, log.name):
+                self.forget_log(session)
+                log = None
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                log = self._logs[session] = _Log(self.folder, name, lock, session, durable=self._durable)
+                is_renamed = partial(self._is_renamed, session, name)
+                log = self._logs[session] = _Log(
+                    self.folder, name, lock, session, is_renamed, durable=self._durable
+                )
             self._logs.move_to_end(session)
             if len(self._logs) > _NEVER_TOO_MANY:
                 self.close_some()  # Also those that were in use when it became too many.
@@ -139,6 +146,13 @@ class AgentLogs:
             if is_its_own and self._exists(by_hand):
                 return by_hand
         return canonical
+
+    def _is_renamed(self, session: str, name: str) -> bool:
+        """Tell whether a session that had a name made by hand has another one now."""
+        canonical = self._canonical(session)
+        if name == canonical:
+            return False
+        return not self._exists(name) or (canonical is not None and self._exists(canonical))
 
     def _exists(self, name: str) -> bool:
         try:
@@ -434,14 +448,28 @@ class _Log(Log):
     It gives its files back when it is forgotten: a thread may still use one just closed.
     """
 
-    def __init__(self, folder: Folder, name: str, lock: Lock, session: str, *, durable: bool) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        name: str,
+        lock: Lock,
+        session: str,
+        is_renamed: Callable[[], bool],
+        *,
+        durable: bool,
+    ) -> None:
         super().__init__(folder, name, lock, durable=durable)
         self._sessions = folder
         self._session = session
+        self._is_renamed = is_renamed
 
     @contextmanager
     def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
         with super().locked(timeout):
+            if self._is_renamed():
+                raise MovedError(
+                    f"{self._sessions.path / self.name} was renamed; nothing was written: try again"
+                )
             resume(self._sessions, self._session, self, _archive_of(self._sessions, self))
             yield
 
