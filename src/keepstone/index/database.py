@@ -259,8 +259,6 @@ def _connect(path: Path | None) -> apsw.Connection:
     fresh = path if path is not None and not path.exists() else None
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
-        if path is not None and connection.readonly("main"):
-            raise apsw.ReadOnlyError(f"{path} may not be written")
         if fresh is not None:
             # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
             fresh.chmod(FILE_MODE)
@@ -290,6 +288,8 @@ def _prepare_in_turn(connection: apsw.Connection) -> None:
 
 
 def _prepare(connection: apsw.Connection) -> None:
+    if connection.readonly("main"):
+        raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(_patience())
     connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
     connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
