@@ -78,7 +78,7 @@ class AgentLogs:
         path = layout.sessions_folder(root, agent)
         self.folder = Folder(path, root=root, create=create, durable=durable)
         self._guard = threading.RLock()
-        self._logs: OrderedDict[str, Log] = OrderedDict()
+        self._logs: OrderedDict[str, _Log] = OrderedDict()
         self._names: dict[str, str] = {}
         self._looked = float("-inf")
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
@@ -104,15 +104,16 @@ class AgentLogs:
         """Return the log of a session, which need not exist."""
         with self._guard:
             log = self._logs.get(session)
-            if log is not None and self._is_renamed(session, log.name):
+            if log is not None and log.is_renamed():
                 self.forget_log(session)
                 log = None
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                is_renamed = partial(self._is_renamed, session, name)
+                by_hand = name != self._canonical(session)
+                check = partial(self._is_renamed, session, name) if by_hand else None
                 log = self._logs[session] = _Log(
-                    self.folder, name, lock, session, is_renamed, durable=self._durable
+                    self.folder, name, lock, session, check, durable=self._durable
                 )
             self._logs.move_to_end(session)
             if len(self._logs) > _NEVER_TOO_MANY:
@@ -148,10 +149,8 @@ class AgentLogs:
         return canonical
 
     def _is_renamed(self, session: str, name: str) -> bool:
-        """Tell whether a session that had a name made by hand has another one now."""
+        """Tell whether a session whose file has a name made by hand has another file now."""
         canonical = self._canonical(session)
-        if name == canonical:
-            return False
         return not self._exists(name) or (canonical is not None and self._exists(canonical))
 
     def _exists(self, name: str) -> bool:
@@ -454,19 +453,23 @@ class _Log(Log):
         name: str,
         lock: Lock,
         session: str,
-        is_renamed: Callable[[], bool],
+        check: Callable[[], bool] | None,
         *,
         durable: bool,
     ) -> None:
         super().__init__(folder, name, lock, durable=durable)
         self._sessions = folder
         self._session = session
-        self._is_renamed = is_renamed
+        self._check = check
+
+    def is_renamed(self) -> bool:
+        """Tell whether the session's file has another name now; asked only of names made by hand."""
+        return self._check is not None and self._check()
 
     @contextmanager
     def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
         with super().locked(timeout):
-            if self._is_renamed():
+            if self.is_renamed():
                 raise MovedError(
                     f"{self._sessions.path / self.name} was renamed; nothing was written: try again"
                 )
