@@ -94,6 +94,26 @@ def test_agents_take_turns_one_piece_of_work_each() -> None:
     assert pieces[:6] == ["long", "short", "other", "long", "other", "long"]
 
 
+def test_at_most_four_agents_take_turns() -> None:
+    pieces: list[str] = []
+    all_told, done = threading.Event(), threading.Event()
+
+    def work(agent: str) -> bool:
+        all_told.wait(30)
+        pieces.append(agent)
+        if agent == "e":
+            done.set()
+        return pieces.count(agent) < 3
+
+    background = Background(work)
+    for agent in "abcde":
+        background.wake(agent)
+    all_told.set()
+    assert done.wait(30)
+    background.close()
+    assert "".join(pieces[:13]) == "abcdabcdabcde"
+
+
 def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
     asked: list[str] = []
     begun = threading.Event()

@@ -15,11 +15,15 @@ logger = logging.getLogger("keepstone.background")
 _ENDING_SECONDS = 10.0
 """How long ``close`` waits for the piece of work at hand, which takes a second."""
 
+_IN_TURN = 4
+"""Agents that take turns."""
+
 
 class Background:
     """Calls ``work`` with each agent that it is told of, again and again as long as that returns True.
 
-    Agents take turns, one piece of work each, so that none waits until another has nothing left.
+    Four agents at a time take turns, one piece of work each, so that none waits until another has nothing
+    left; with all at once, each would be closed between its turns to make room for the others.
     What ``work`` raises ends the work on that agent until it is told of it again.
     After a fork the child begins with nothing to do.
     """
@@ -33,14 +37,15 @@ class Background:
     def reset(self) -> None:
         """Forget all work, and the thread, which a fork does not take along."""
         self._guard = threading.Lock()
-        self._waiting: dict[str, None] = {}
+        self._waiting: list[str] = []
         self._thread: threading.Thread | None = None
         self._closing = False
 
     def wake(self, agent: str) -> None:
         """Let an agent be worked on soon."""
         with self._guard:
-            self._waiting[agent] = None
+            if agent not in self._waiting:
+                self._waiting.append(agent)
             if self._thread is None and not self._closing:
                 self._thread = threading.Thread(target=self._run, name="keepstone", daemon=True)
                 self._thread.start()
@@ -57,17 +62,15 @@ class Background:
 
     def _next(self) -> str | None:
         with self._guard:
-            agent = next(iter(self._waiting), None)
-            if agent is None or self._closing:
+            if not self._waiting or self._closing:
                 self._thread = None
                 return None
-            del self._waiting[agent]
-            return agent
+            return self._waiting.pop(0)
 
     def _put_back(self, agent: str) -> None:
         with self._guard:
-            if not self._closing:
-                self._waiting[agent] = None
+            if not self._closing and agent not in self._waiting:
+                self._waiting.insert(_IN_TURN - 1, agent)
 
     def _run(self) -> None:
         while (agent := self._next()) is not None:

@@ -329,8 +329,10 @@ def _folds_case(path: Path) -> bool:
         return False
     try:
         return os.path.samestat(os.lstat(path), os.lstat(path.with_name(name.swapcase())))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except PermissionError as error:
+        raise AccessDeniedError(f"the system refuses access to {path}; check its owner and mode") from error
 
 
 LAYOUTS: Mapping[str, Layout] = MappingProxyType(

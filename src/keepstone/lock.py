@@ -140,11 +140,12 @@ class Lock:
                 self._open()
             if _try_lock(self._fd):
                 status = self._confirmed()
-                if status is None:
+                if status is not None:
+                    self._wanted = status.st_mtime_ns != self._touched
+                    self._touched = status.st_mtime_ns
+                    return status.st_size > 0
+                if time.monotonic() < deadline + _PATIENCE:
                     continue
-                self._wanted = status.st_mtime_ns != self._touched
-                self._touched = status.st_mtime_ns
-                return status.st_size > 0
             now = time.monotonic()
             if now >= deadline:
                 raise self._timed_out(timeout)

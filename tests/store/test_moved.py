@@ -186,3 +186,29 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
                 logs.asking(lambda index: index.catch_up("s", logs.log("s")))
     with closing(Index(home.root / ".index/alice" / f"v{SCHEMA}" / "index.db")) as left:
         assert left.known() == {}
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_log_that_was_renamed_by_hand_gets_all_later_writes(home: Home, waits: bool) -> None:  # noqa: FBT001
+    folder = home.root / "agents/alice/memory/sessions"
+    (folder / "s.ndjson").rename(folder / "caf\u00e9.ndjson")
+    session = home.agent("alice").session("caf\u00e9")
+    session.add("note", {"content": "two"})
+
+    def rename() -> None:
+        (folder / "caf\u00e9.ndjson").rename(folder / "caf%C3%A9.ndjson")
+
+    if waits:
+        with ThreadPoolExecutor() as threads:
+            with FileLock(folder / "caf\u00e9.lock"):
+                writing = threads.submit(session.add, "note", {"content": "three"})
+                until_waited_for(folder / "caf\u00e9.lock")
+                rename()
+            writing.result(timeout=30)
+    else:
+        rename()
+        session.add("note", {"content": "three"})
+    with keepstone.open(home.root) as other:
+        found = other.agent("alice").session("caf\u00e9").entries()
+    assert [entry.text for entry in found] == ["one", "two", "three"]
+    assert [path.name for path in folder.glob("*.ndjson")] == ["caf%C3%A9.ndjson"]

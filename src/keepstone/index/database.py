@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import threading
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import apsw
 
+from keepstone.confine import FILE_MODE
 from keepstone.forking import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
 from keepstone.tokens import TOKENIZER
@@ -270,14 +270,14 @@ def remove_files(path: Path) -> None:
 
 
 def _connect(path: Path | None) -> apsw.Connection:
-    if path is not None:
-        if path.is_dir():
-            remove_files(path)
-        # Never one that exists: closing it would end all locks that other connections of this process hold.
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+    if path is not None and path.is_dir():
+        remove_files(path)
+    fresh = path if path is not None and not path.exists() else None
     connection = apsw.Connection(str(path) if path else ":memory:")
     try:
+        if fresh is not None:
+            # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
+            fresh.chmod(FILE_MODE)
         _prepare_in_turn(connection)
     except BaseException:
         connection.close(force=True)
@@ -304,6 +304,8 @@ def _prepare_in_turn(connection: apsw.Connection) -> None:
 
 
 def _prepare(connection: apsw.Connection) -> None:
+    if connection.readonly("main"):
+        raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(_patience())
     connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
     connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)

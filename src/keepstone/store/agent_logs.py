@@ -10,11 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from keepstone.confine import Folder
+from keepstone.confine import Folder, MovedError
 from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.fold import Folded
 from keepstone.index import DamagedError, Index, Row, UnavailableError
@@ -78,7 +79,7 @@ class AgentLogs:
         self._is_made = create
         self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
-        self._logs: OrderedDict[str, Log] = OrderedDict()
+        self._logs: OrderedDict[str, _Log] = OrderedDict()
         self._names: dict[str, str] = {}
         self._looking = threading.RLock()
         self._looked = float("-inf")
@@ -106,11 +107,16 @@ class AgentLogs:
         """Return the log of a session, which need not exist."""
         with self._guard:
             log = self._logs.get(session)
+            if log is not None and log.is_renamed():
+                self.forget_log(session)
+                log = None
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
+                by_hand = name != self._canonical(session)
+                check = partial(self._is_renamed, session, name) if by_hand else None
                 log = self._logs[session] = _Log(
-                    self.folder, name, lock, session, self._layout, durable=self._durable
+                    self.folder, name, lock, session, self._layout, check, durable=self._durable
                 )
             self._logs.move_to_end(session)
             if len(self._logs) > _NEVER_TOO_MANY:
@@ -158,6 +164,11 @@ class AgentLogs:
             if is_its_own and self._exists(by_hand):
                 return by_hand
         return None
+
+    def _is_renamed(self, session: str, name: str) -> bool:
+        """Tell whether a session whose file has a name made by hand has another file now."""
+        canonical = self._canonical(session)
+        return not self._exists(name) or (canonical is not None and self._exists(canonical))
 
     def _exists(self, name: str) -> bool:
         try:
@@ -494,16 +505,33 @@ class _Log(Log):
     """
 
     def __init__(
-        self, folder: Folder, name: str, lock: Lock, session: str, layout: Layout, *, durable: bool
+        self,
+        folder: Folder,
+        name: str,
+        lock: Lock,
+        session: str,
+        layout: Layout,
+        check: Callable[[], bool] | None,
+        *,
+        durable: bool,
     ) -> None:
         super().__init__(folder, name, lock, durable=durable)
         self._sessions = folder
         self._session = session
         self._layout = layout
+        self._check = check
+
+    def is_renamed(self) -> bool:
+        """Tell whether the session's file has another name now; asked only of names made by hand."""
+        return self._check is not None and self._check()
 
     @contextmanager
     def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
         with super().locked(timeout):
+            if self.is_renamed():
+                raise MovedError(
+                    f"{self._sessions.path / self.name} was renamed; nothing was written: try again"
+                )
             resume(self._sessions, self._session, self, self._spellings)
             yield
 
