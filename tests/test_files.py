@@ -301,6 +301,20 @@ def test_a_file_in_the_place_of_the_folder_holds_none(files: AgentFiles, root: P
         files.read("a.md")
 
 
+def test_only_the_files_below_a_folder_are_listed(files: AgentFiles) -> None:
+    for path in ("a/b/d.md", "a/c.md", "ab.md", "a.md"):
+        files.write(path, "x")
+    assert [files.list("a"), files.list("a/b"), files.list("a.md"), files.list("none")] == [
+        ["a/b/d.md", "a/c.md"], ["a/b/d.md"], [], [],
+    ]  # fmt: skip
+
+
+def test_a_folder_outside_of_the_agents_is_not_listed(files: AgentFiles) -> None:
+    for folder in ("..", "/etc", "a/../.."):
+        with pytest.raises(PathEscapeError):
+            files.list(folder)
+
+
 def test_only_what_can_be_read_is_listed(files: AgentFiles, root: Path, tmp_path: Path) -> None:
     files.write("a.md", "text")
     (root / "link").symlink_to(tmp_path)

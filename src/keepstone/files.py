@@ -140,17 +140,18 @@ class AgentFiles:
             return contains(_decoded(_read(folder, path)))
         return False
 
-    def list(self) -> list[str]:
-        """Return the paths of all files, sorted; none if nothing was ever written.
+    def list(self, folder: str = "") -> list[str]:
+        """Return the paths of all files, or of those below a folder, sorted; none if there are none.
 
         What no call could read is left out: links, hard links and devices, and names that are no valid path.
         """
+        name = _name_of(folder) if folder else ""
         try:
-            folder = self._open()
+            opened = self._open()
         except (FileNotFoundError, NotADirectoryError):
             return []
-        with folder:
-            return sorted(_walk(folder))
+        with opened:
+            return sorted(_walk(opened, name))
 
     def delete(self, path: str, *, check: Check | None = None) -> None:
         """Remove a file. The folders it lay in stay. ``check`` is as for ``write``.
@@ -294,12 +295,12 @@ def _status_of(folder: Folder, name: str) -> os.stat_result | None:
     return status
 
 
-def _walk(folder: Folder) -> Iterator[str]:
-    pending = [""]
+def _walk(folder: Folder, begin: str) -> Iterator[str]:
+    pending = [begin]
     while pending:
         sub = pending.pop()
         # A folder that another process removes meanwhile has no files any more.
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):
                 name = f"{sub}/{entry.name}" if sub else entry.name
                 if entry.is_dir(follow_symlinks=False):

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keepstone.model import Record
@@ -29,6 +29,10 @@ _MAX_DEPTH = 200
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
 _ROOM = 1024
 """Bytes of a line that writers leave free, so that a batch mark and later patches fit into it."""
+_DIGITS_OF_ANY_DOUBLE = 308
+"""An integer of at most this many digits fits into a double, whatever the digits are."""
+_BEYOND_DOUBLES = 2**1024 - 2**970
+"""The smallest integer that rounds to infinity in a double, the only number that JavaScript has."""
 _JSON_SPACE = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,8 +50,16 @@ def _finite(digits: str) -> float:
     return number
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS_OF_ANY_DOUBLE:
+        _finite(digits)
+    return int(digits)
+
+
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
+_decode = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+).raw_decode
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
@@ -79,7 +91,7 @@ def _is_too_deep(raw: bytes, record: Record) -> bool:
     level: list[Any] = [record]
     for _ in range(_LONGEST_READ_DEPTH):
         level = [item for value in level for item in _items(value)]
-    return bool(level)
+    return any(isinstance(value, dict | list) for value in level)
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -128,9 +140,13 @@ def plain(value: Any, depth: int = 0) -> Any:
 
     Raises:
         TypeError: Something in it has no JSON form, or a key is not a string.
-        ValueError: A number is not finite, or the nesting is too deep.
+        ValueError: A number is not finite or beyond 1.8e308, or the nesting is too deep.
     """
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        if not -_BEYOND_DOUBLES < value < _BEYOND_DOUBLES:
+            raise ValueError("an integer is beyond 1.8e308, which not every reader can hold: store a string")
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -252,7 +268,20 @@ def _strings(value: Any, label: str) -> Iterator[str]:
             yield from _strings(item, label)
 
 
-_LEAP_SECOND = re.compile(r":60(?=[.,Z+-]|$)")
+_TIME = re.compile(
+    r"(\d{4})(-?)(\d\d)\2(\d\d)"
+    r"(?:[Tt _](\d\d)(?:(:?)(\d\d)(?:\6(\d\d)(?:[.,](\d+))?)?)?"
+    r"(?:([Zz])|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?",
+    re.ASCII,
+)
+"""RFC 3339, and what programs write for it: without seconds, a zone or a time, or without separators.
+
+Not ``fromisoformat``: what that takes differs between versions of Python, and from the TypeScript package.
+"""
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6}Z", re.ASCII)
+"""What ``format_time`` makes: nearly every time that is read."""
+_DATE_LENGTH = len("2026-01-11")
+_LEAP_SECOND = 60
 
 
 def read_time(value: object) -> datetime | None:
@@ -260,20 +289,30 @@ def read_time(value: object) -> datetime | None:
 
     A time without a zone, which many programs write, is read as UTC.
     """
-    if not isinstance(value, str):
-        return None
     try:
-        moment = _from_iso(value)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return _parsed(value) if isinstance(value, str) else None
     except (ValueError, OverflowError):
         return None
 
 
-def _from_iso(text: str) -> datetime:
-    try:
+def _parsed(text: str) -> datetime:
+    """Return the instant that a text says; ValueError or OverflowError if it says none."""
+    if _WRITTEN.fullmatch(text):
         return datetime.fromisoformat(text)
-    except ValueError:  # Small letters and leap seconds, which RFC 3339 allows, are seldom.
-        return datetime.fromisoformat(_LEAP_SECOND.sub(":59", text.upper()))
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text:.80} is no time")
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 3, 4, 5, 7, 8))
+    # A leap second is the one before it: neither language can say the sixtieth.
+    moment = datetime(year, month, day, hour, minute, 59 if second == _LEAP_SECOND else second, tzinfo=UTC)
+    micros = int((found[9] or "")[:6].ljust(6, "0"))
+    ahead = timedelta(hours=int(found[12] or 0), minutes=int(found[13] or 0))
+    return moment.replace(microsecond=micros) - (-ahead if found[11] == "-" else ahead)
+
+
+def _has_zone(text: str) -> bool:
+    found = _TIME.fullmatch(text)
+    return found is not None and (found[10] or found[11]) is not None
 
 
 def instant(value: datetime | str, name: str = "ts") -> datetime:
@@ -298,12 +337,12 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
 
 def _from_text(value: str, name: str) -> datetime:
     try:
-        if len(value) == len("2026-01-11"):
-            return datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
-        moment = datetime.fromisoformat(_LEAP_SECOND.sub(":59", value.upper()))
-    except ValueError:
+        moment = _parsed(value)
+    except (ValueError, OverflowError):
         raise ValueError(f"{name} is no RFC 3339 time: {value!r:.80}; write 2026-01-11T14:31:00Z") from None
-    return _aware(moment, value, name)
+    if not _has_zone(value) and len(value) != _DATE_LENGTH:
+        raise ValueError(f"{name} has no time zone: {value:.80}; add one, such as Z for UTC")
+    return moment
 
 
 def _aware(moment: datetime, value: object, name: str) -> datetime:

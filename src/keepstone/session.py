@@ -88,16 +88,18 @@ class Session:
 
         Each item is a mapping with the keys of a log line: ``type``, ``data`` and so on. See ``add``.
         """
-        if isinstance(items, Mapping | str | bytes) or not isinstance(items, Iterable):
-            raise TypeError(f"items must be an iterable of mappings, not {items.__class__.__name__}")
-        return self._store.append(self.agent, self.id, self._records(items))
+        return self._store.append(self.agent, self.id, self._records(_checked(items)))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the one with the item's id.
 
         The item is a mapping with the keys of a log line.
         """
-        return self._store.put(self.agent, self.id, self._records([item]))[0]
+        return self.put_many([item])[0]
+
+    def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
+        """Add or replace many entries, each as ``put`` does, with one write: all of them, or none."""
+        return self._store.put(self.agent, self.id, self._records(_checked(items)))
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session, None if it is missing."""
@@ -283,3 +285,9 @@ class Session:
 def _body_of(entry: Entry) -> Record:
     """Return what an entry's line says beside envelope and reserved keys."""
     return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}
+
+
+def _checked(items: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    if isinstance(items, Mapping | str | bytes) or not isinstance(items, Iterable):
+        raise TypeError(f"items must be an iterable of mappings, not {items.__class__.__name__}")
+    return items

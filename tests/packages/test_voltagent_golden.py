@@ -15,11 +15,15 @@ import pytest
 import keepstone
 from keepstone import InvalidAgentIdError, InvalidSessionIdError, MemoryAdapter
 from keepstone.layout import LAYOUTS, Layout
+from keepstone.line import format_time, instant, parse, read_time
+from keepstone.scan import batch_of
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPT = json.loads((GOLDEN / "operations.json").read_text("utf-8"))
 EVENTS = json.loads((GOLDEN / "events.json").read_text("utf-8"))
 NAMES = json.loads((GOLDEN / "names.json").read_text("utf-8"))
+LINES = json.loads((GOLDEN / "lines.json").read_text("utf-8"))
+TIMES = json.loads((GOLDEN / "times.json").read_text("utf-8"))
 SESSIONS = Path("agents", "golden", "memory", "sessions")
 NEW_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 MOMENT = datetime.fromisoformat(SCRIPT["clock"])
@@ -108,3 +112,37 @@ def test_a_new_session_has_an_id_that_sorts_by_time(tmp_path: Path) -> None:
     ids = [adapter.new_session() for _ in range(20)]
     assert all(re.fullmatch(NEW_ID, session) for session in ids)
     assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize(("line", "readable", "batch"), LINES, ids=range(len(LINES)))
+def test_an_odd_line_is_read_as_the_table_says(line: str, batch: list[int] | None, *, readable: bool) -> None:
+    record = parse(line.encode())
+    found = batch_of(record)
+    assert (record is not None, found and list(found)) == (readable, batch)
+
+
+@pytest.mark.parametrize(("text", "moment", "accepted"), TIMES)
+def test_a_time_is_read_as_the_table_says(text: str, moment: str | None, *, accepted: bool) -> None:
+    found = read_time(text)
+    assert (found and format_time(found)) == moment
+    if accepted:
+        assert instant(text) == found
+    else:
+        with pytest.raises(ValueError, match="ts (has no time zone|is no RFC 3339 time)"):
+            instant(text)
+
+
+@pytest.mark.parametrize("number", [10**309, -(10**400), 2**1024 - 2**970], ids=["309", "-400", "least"])
+def test_an_integer_that_no_double_can_hold_is_refused_and_nothing_is_written(
+    tmp_path: Path, number: int
+) -> None:
+    adapter = MemoryAdapter(tmp_path, "golden")
+    with pytest.raises(ValueError, match=r"an integer is beyond 1\.8e308"):
+        adapter.save({"n": [number]}, "s")
+    assert adapter.list() == []
+
+
+def test_the_largest_integer_that_a_double_can_hold_is_stored(tmp_path: Path) -> None:
+    adapter = MemoryAdapter(tmp_path, "golden")
+    saved = adapter.save({"n": 2**1024 - 2**970 - 1}, "s")
+    assert adapter.load("s") == [saved]

@@ -65,6 +65,49 @@ def test_a_batch_is_all_or_nothing(http: httpx.Client) -> None:
     assert code(http.get(f"{AGENT}/sessions/batch")) == (404, "session_not_found")
 
 
+def test_many_entries_are_added_and_replaced_with_one_request(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/put-many/entries"
+    http.put(path, json={"items": [{"id": name, "type": "note", "text": "old"} for name in "ab"]})
+    items = [{"id": name, "type": "note", "text": "new"} for name in "bcb"]
+    answer = http.put(path, json={"items": items})
+    assert [entry["id"] for entry in answer.json()["entries"]] == ["b", "c", "b"]
+    found = http.get(path).json()["entries"]
+    assert [(entry["id"], entry["text"]) for entry in found] == [("a", "old"), ("b", "new"), ("c", "new")]
+
+
+def test_of_many_entries_to_put_one_that_is_refused_stops_all(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/put-none/entries"
+    items = [{"id": "a", "type": "note", "text": "fine"}, {"id": "b", "type": "note", "deleted": True}]
+    assert code(http.put(path, json={"items": items})) == (400, "invalid_argument")
+    assert code(http.get(path)) == (404, "session_not_found")
+
+
+def test_the_texts_of_a_folders_files_come_page_by_page(http: httpx.Client) -> None:
+    for name in ("plans/b", "plans/a", "plans/deep/c", "plans2", "other/d"):
+        http.put(f"{AGENT}/files/{name}.md", json={"content": name})
+    path, asked = f"{AGENT}/file-contents", {"folder": "plans", "limit": "2"}
+    first = http.get(path, params=asked).json()
+    second = http.get(path, params={**asked, "cursor": first["next"]}).json()
+    found = [(file["path"], file["content"]) for page in (first, second) for file in page["files"]]
+    assert found == [(f"{name}.md", name) for name in ("plans/a", "plans/b", "plans/deep/c")]
+    assert second["next"] is None
+
+
+def test_a_file_that_is_not_text_hides_no_other(http: httpx.Client, server: Any) -> None:
+    http.put(f"{AGENT}/files/mixed/text.md", json={"content": "here"})
+    (server.home / "agents" / "coder" / "files" / "mixed" / "raw.md").write_bytes(b"\xff")
+    found = http.get(f"{AGENT}/file-contents", params={"folder": "mixed/"}).json()["files"]
+    assert [file["content"] for file in found] == [None, "here"]
+
+
+def test_a_page_of_files_ends_before_it_becomes_too_long(http: httpx.Client) -> None:
+    for name in "abc":
+        http.put(f"{AGENT}/files/long/{name}", json={"content": name * 9_000_000})
+    page = http.get(f"{AGENT}/file-contents", params={"folder": "long"}).json()
+    assert [file["path"] for file in page["files"]] == ["long/a", "long/b"]
+    assert page["next"] is not None
+
+
 def test_all_pages_of_a_session_hold_each_entry_once(http: httpx.Client) -> None:
     items = [{"id": f"p{number}", "type": "note", "text": "x"} for number in range(25)]
     http.post(f"{AGENT}/sessions/pages/entries/batch", json={"items": items})
@@ -84,6 +127,19 @@ def test_the_newest_page_comes_first_where_that_is_asked(http: httpx.Client) -> 
     first = http.get(path, params=asked).json()
     second = http.get(path, params={**asked, "cursor": first["next"]}).json()
     assert [entry["id"] for entry in [*second["entries"], *first["entries"]]] == ["n1", "n2", "n3", "n4"]
+
+
+def test_only_messages_of_the_roles_asked_for_are_listed(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/roles/entries"
+    items: list[dict[str, Any]] = [{"type": "message", "data": {"role": role}} for role in ("user", "system")]
+    items += [
+        {"type": "message", "role": ["odd"]},
+        {"type": "message", "role": "system"},
+        {"type": "note", "text": "x"},
+    ]
+    http.post(f"{path}/batch", json={"items": items})
+    found = http.get(path, params={"role": ["system", "tool"]}).json()["entries"]
+    assert [(entry.get("data") or entry)["role"] for entry in found] == ["system", "system"]
 
 
 def test_a_cursor_whose_entry_has_gone_still_misses_none(http: httpx.Client) -> None:
@@ -319,7 +375,8 @@ PUBLIC = {
         "entry_counts": "count_entries",
     },
     "Session": {
-        "add": "add_entry", "add_many": "add_entries", "put": "put_entry", "info": "show_session",
+        "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
+        "put_many": "put_entries", "info": "show_session",
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",

@@ -1,4 +1,5 @@
 /** Speaking to `keepstone serve`: one agent's part of the HTTP API, with patience while the server is away. */
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { AccessDeniedError, StoreError } from "./errors.js";
@@ -7,6 +8,19 @@ import { checkAgent, shown } from "./layout.js";
 
 const DEFAULT_URL = "http://127.0.0.1:8765";
 const [FIRST_PAUSE, LONGEST_PAUSE] = [50, 1000];
+// What a turn waits for at most, in milliseconds, so that it answers within 5 seconds without a server:
+/** for its messages, while the server is away; */
+const BEFORE_A_TURN = 2000;
+/** for its messages, from a server that takes the request and does not answer; */
+const SLOWEST_BEFORE_A_TURN = 4000;
+/** for all calls of a turn that began without its messages, from when the server was first found away; */
+const WITHIN_A_TURN = 3500;
+/** for the answer to each try after that, before the next turn and within this one. */
+const [LATER_BEFORE_A_TURN, LATER_WITHIN_IT] = [1000, 500];
+/** How often a change is tried that others came before each time. */
+const MOST_TRIES = 20;
+/** Bytes that the server takes as the body of one request. */
+export const MAX_BODY = 32 * 1024 * 1024;
 const COME_AGAIN = new Set([502, 503, 504]);
 
 export interface ClientOptions {
@@ -18,7 +32,10 @@ export interface ClientOptions {
   token?: string;
   /** Milliseconds to wait for one answer. Default 10,000. */
   timeoutMs?: number;
-  /** Milliseconds for which a call is tried again while the server is away or busy. Default 30,000. */
+  /**
+   * Milliseconds for which a call is tried again while the server is away or busy. Default 30,000.
+   * A turn waits 2 seconds at most for the messages that it begins with, and answers without them.
+   */
   retryMs?: number;
   /** What sends requests; the global `fetch` if not given. */
   fetch?: typeof fetch;
@@ -26,17 +43,24 @@ export interface ClientOptions {
 
 /** What a request carries. */
 export interface Request {
-  query?: Record<string, string | number | boolean | undefined>;
+  query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   body?: Json;
   headers?: Record<string, string>;
   /** Statuses, beside those of success, that are answers and no errors. */
   allow?: readonly number[];
+  /** The conversation whose turn this call is part of. */
+  conversation?: string;
+  /** Whether a turn waits for this call before it asks its model. */
+  begins?: boolean;
 }
 
 export interface Answer {
   status: number;
   body: Item;
+  /** As a strong one: a proxy that compresses makes it weak, and a weak one never matches. */
   etag: string | null;
+  /** Whether the request was sent more than once, so that an earlier one may have been carried out. */
+  repeated: boolean;
 }
 
 /** An answer as it came, from whatever answers at that address. */
@@ -46,7 +70,10 @@ interface Reply {
   etag: string | null;
 }
 
-/** Sends requests below `/v1/agents/{agent}`. Every request that is sent here may be sent twice. */
+/**
+ * Sends requests below `/v1/agents/{agent}`. A request that is sent again has the key of the first one, by
+ * which the server knows it and answers as before instead of carrying it out twice.
+ */
 export class Client {
   readonly agent: string;
   readonly #base: string;
@@ -54,6 +81,10 @@ export class Client {
   readonly #timeoutMs: number;
   readonly #retryMs: number;
   readonly #fetch: typeof fetch;
+  /** When the server was first found away; null while it answers. */
+  #away: number | null = null;
+  /** Conversations with a turn that began without its messages while the server is away. */
+  readonly #givenUp = new Set<string>();
 
   constructor(options: ClientOptions) {
     this.agent = checkAgent(options.agent);
@@ -73,29 +104,70 @@ export class Client {
    */
   async send(method: string, path: string, request: Request = {}): Promise<Answer> {
     const url = this.#base + path + queryOf(request.query);
-    const deadline = performance.now() + this.#retryMs;
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-      const tried = await this.#once(method, url, request);
+    const headers = { ...request.headers, ...(method === "GET" ? {} : { "idempotency-key": randomUUID() }) };
+    const begin = performance.now();
+    for (let pause = FIRST_PAUSE, tries = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE), tries += 1) {
+      const tried = await this.#once(method, url, { ...request, headers });
       if (!(tried instanceof Error) && !COME_AGAIN.has(tried.status)) {
-        return this.#checked(`${method} ${url}`, tried, request.allow ?? []);
+        return { ...this.#checked(`${method} ${url}`, tried, request.allow ?? []), repeated: tries > 1 };
       }
-      if (performance.now() + pause > deadline) {
-        const why = tried instanceof Error ? reason(tried) : detailOf(objectOf(tried.text), tried.status);
-        throw new StoreError(`${method} ${url} was not carried out: ${why}; is keepstone serve running there?`, {
-          cause: tried,
-        });
+      if (performance.now() + pause > this.#deadline(request, begin)) {
+        throw this.#failed(`${method} ${url}`, tried, request);
       }
       await sleep(pause * (0.5 + Math.random() / 2));
     }
   }
 
+  /** Return until when a call is tried again. */
+  #deadline({ conversation, begins }: Request, begin: number): number {
+    if (!this.#isGivenUp(conversation)) {
+      return begin + Math.min(this.#retryMs, begins ? BEFORE_A_TURN : Infinity);
+    }
+    return begins ? begin : (this.#away ?? begin) + Math.min(this.#retryMs, WITHIN_A_TURN);
+  }
+
+  #isGivenUp(conversation: string | undefined): boolean {
+    return conversation !== undefined && this.#givenUp.has(conversation);
+  }
+
+  #failed(request: string, tried: Reply | Error, { conversation, begins }: Request): StoreError {
+    if (begins && conversation !== undefined && this.#away !== null) {
+      this.#givenUp.add(conversation);
+    }
+    const why = tried instanceof Error ? reason(tried) : detailOf(objectOf(tried.text), tried.status);
+    const message = `${request} was not carried out: ${why}; is keepstone serve running there?`;
+    return new StoreError(message, { cause: tried });
+  }
+
   /** Send one request; an error, not thrown, if no answer came. */
-  async #once(method: string, url: string, { body, headers = {} }: Request): Promise<Reply | Error> {
+  async #once(method: string, url: string, request: Request): Promise<Reply | Error> {
+    const began = performance.now();
+    const reply = await this.#sent(method, url, request, this.#wait(request, began));
+    if (isAway(reply)) {
+      this.#away ??= began;
+    } else {
+      this.#away = null;
+      this.#givenUp.clear();
+    }
+    return reply;
+  }
+
+  /** Return how long to wait for one answer: a server that is only slow gets its time, unless a turn waits. */
+  #wait(request: Request, now: number): number {
+    const isGivenUp = this.#isGivenUp(request.conversation);
+    if (request.begins) {
+      return Math.min(this.#timeoutMs, isGivenUp ? LATER_BEFORE_A_TURN : SLOWEST_BEFORE_A_TURN);
+    }
+    const left = isGivenUp ? Math.max(this.#deadline(request, now) - now, LATER_WITHIN_IT) : Infinity;
+    return Math.min(this.#timeoutMs, left);
+  }
+
+  async #sent(method: string, url: string, { body, headers = {} }: Request, wait: number): Promise<Reply | Error> {
     try {
       const response = await this.#fetch(url, {
         method,
         headers: [...this.#headers, ...Object.entries(headers), ["content-type", "application/json"]],
-        signal: AbortSignal.timeout(this.#timeoutMs),
+        signal: AbortSignal.timeout(Math.ceil(wait)),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return { status: response.status, text: await response.text(), etag: response.headers.get("etag") };
@@ -107,20 +179,37 @@ export class Client {
     }
   }
 
-  #checked(request: string, { status, text, etag }: Reply, allow: readonly number[]): Answer {
+  #checked(request: string, { status, text, etag }: Reply, allow: readonly number[]): Omit<Answer, "repeated"> {
     const body = objectOf(text);
     const code = body?.code;
     // The server says the same of an agent that is out of the token's reach and of one that is not there.
     if ([401, 403, 429].includes(status) || code === "agent_not_found") {
       throw new AccessDeniedError(`agent ${this.agent}: ${detailOf(body, status)}; see keepstone token create`);
     }
+    if (code === "answer_forgotten") {
+      return { status: 200, body: {}, etag: null }; // It was carried out when it was sent before.
+    }
     // A page that is not found is no answer: something else is at this address.
     const isAnswer = status < 300 || (allow.includes(status) && typeof code === "string" && code !== "not_found");
     if (body !== null && isAnswer) {
-      return { status, body, etag };
+      return { status, body, etag: etag && etag.replace(/^W\//, "") };
     }
     throw new StoreError(`${request}: ${detailOf(body, status)}`);
   }
+}
+
+/** Tell whether nobody answered, or only a proxy that reaches no server. */
+function isAway(reply: Reply | Error): boolean {
+  return reply instanceof Error || (COME_AGAIN.has(reply.status) && typeof objectOf(reply.text)?.code !== "string");
+}
+
+/** Wait before a change that others came before is tried again; StoreError after too many tries. */
+export async function pauseAfter(tries: number, what: string): Promise<void> {
+  if (tries + 1 >= MOST_TRIES) {
+    throw new StoreError(`${what} was changed by others ${MOST_TRIES} times in a row; nothing was stored: try again`);
+  }
+  const pause = Math.min(FIRST_PAUSE * 2 ** Math.floor(tries / 4), LONGEST_PAUSE);
+  await sleep(tries === 0 ? 0 : pause * Math.random());
 }
 
 function detailOf(body: Item | null, status: number): string {
@@ -139,8 +228,10 @@ function rootOf(url: string): string {
 }
 
 function queryOf(query: Request["query"] = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const text = new URLSearchParams(Object.fromEntries(given.map(([key, value]) => [key, String(value)]))).toString();
+  const given = Object.entries(query).flatMap(([key, value]) =>
+    value === undefined ? [] : [value].flat().map((one) => [key, String(one)] as [string, string]),
+  );
+  const text = new URLSearchParams(given).toString();
   return text && `?${text}`;
 }
 

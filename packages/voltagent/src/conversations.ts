@@ -4,6 +4,7 @@ import type { Conversation, ConversationQueryOptions, CreateConversationInput } 
 import type { Client } from "./client.js";
 import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
+import { readTime } from "./time.js";
 import { alreadyExists, notFound } from "./voltagent.js";
 
 type Changes = Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>;
@@ -11,9 +12,12 @@ type Changes = Partial<Omit<Conversation, "id" | "createdAt" | "updatedAt">>;
 /** One agent's conversations. */
 export class Conversations {
   readonly #documents: Documents;
+  readonly #damaged: (path: string) => void;
 
-  constructor(client: Client) {
+  /** `damaged` is told the paths of records that no list can show. */
+  constructor(client: Client, damaged: (path: string) => void) {
     this.#documents = new Documents(client, "conversations");
+    this.#damaged = damaged;
   }
 
   /** Begin a conversation; ConversationAlreadyExistsError for all but one of those who try at once. */
@@ -38,8 +42,7 @@ export class Conversations {
       ...old,
       ...jsonOf(changes),
       id: String(old.id),
-      createdAt: String(old.createdAt),
-      updatedAt: later(String(old.updatedAt)),
+      ...timesOf(old, later),
     }));
     if (updated === null) {
       throw await notFound(id);
@@ -69,7 +72,7 @@ export class Conversations {
   }
 
   async #matching({ userId, resourceId }: ConversationQueryOptions): Promise<Conversation[]> {
-    const all = (await this.#documents.all()).map(conversationOf);
+    const all = (await this.#documents.all(this.#damaged)).map(conversationOf);
     return all.filter(
       (one) =>
         (userId === undefined || one.userId === userId) && (resourceId === undefined || one.resourceId === resourceId),
@@ -78,7 +81,15 @@ export class Conversations {
 }
 
 function conversationOf(item: Item): Conversation {
-  return { ...item, metadata: item.metadata ?? {} } as unknown as Conversation;
+  const title = typeof item.title === "string" ? item.title : "";
+  return { ...item, title, metadata: item.metadata ?? {}, ...timesOf(item) } as unknown as Conversation;
+}
+
+/** Return when a record says that it was made and changed; one that lacks a time has the other, or the first of all. */
+function timesOf(item: Item, change = (time: string): string => time): Pick<Conversation, "createdAt" | "updatedAt"> {
+  const [created, updated] = [item.createdAt, item.updatedAt].map((time) => (readTime(time) === null ? null : String(time)));
+  const beginning = new Date(0).toISOString();
+  return { createdAt: created ?? updated ?? beginning, updatedAt: change(updated ?? created ?? beginning) };
 }
 
 /** Return the time now, and at least a millisecond after an earlier change. */

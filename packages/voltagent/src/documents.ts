@@ -2,15 +2,16 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
-import type { Client } from "./client.js";
+import { type Client, pauseAfter } from "./client.js";
 import { StoreError } from "./errors.js";
+import { itemsIn } from "./fitting.js";
 import { type Item, objectOf } from "./json.js";
 import { fileStem } from "./layout.js";
 
-const AT_ONCE = 16;
+const PAGE = 1000;
 const [NOT_FOUND, CHANGED] = [404, 412];
 
-/** The documents of one kind, each in a file of its own below `voltagent/`. */
+/** The documents of one kind, by the ids of what they are about, each in a file of its own below `voltagent/`. */
 export class Documents {
   readonly #client: Client;
   readonly #folder: string;
@@ -22,7 +23,7 @@ export class Documents {
 
   /** Return a document, null if there is none. */
   async read(id: string): Promise<Item | null> {
-    const found = await this.#open(this.#path(id));
+    const found = await this.#open(id);
     return found && found.value;
   }
 
@@ -31,22 +32,23 @@ export class Documents {
     // The mark tells our own earlier try, whose answer was lost, from somebody else's document.
     const made = randomUUID();
     const headers = { "if-none-match": "*" };
-    if (await this.#write(this.#path(id), { ...value, made }, headers)) {
+    if (await this.#write(id, { ...value, made }, headers)) {
       return true;
     }
-    const there = await this.#open(this.#path(id));
+    const there = await this.#open(id);
     return there?.made === made;
   }
 
   /** Write a document, whatever was there. */
   async put(id: string, value: Item): Promise<void> {
-    await this.#write(this.#path(id), value);
+    await this.#write(id, value);
   }
 
   /** Write what `change` makes of a document, and return that; null if there is none. */
   async update(id: string, change: (value: Item) => Item): Promise<Item | null> {
-    for (let value: Item | undefined; ; ) {
-      const found = await this.#open(this.#path(id));
+    let value: Item | undefined;
+    for (let tries = 0; ; tries += 1) {
+      const found = await this.#open(id);
       if (found === null) {
         return null;
       }
@@ -55,9 +57,10 @@ export class Documents {
       }
       value = change(found.value);
       const mark: Item = found.made === null ? {} : { made: found.made };
-      if (await this.#write(this.#path(id), { ...value, ...mark }, { "if-match": found.etag })) {
+      if (await this.#write(id, { ...value, ...mark }, { "if-match": found.etag })) {
         return value;
       }
+      await pauseAfter(tries, this.#path(id));
     }
   }
 
@@ -69,34 +72,29 @@ export class Documents {
     return status !== NOT_FOUND;
   }
 
-  /** Return all documents of this kind. */
-  async all(): Promise<Item[]> {
-    const names = (await this.#names()).filter((name) => name.startsWith(this.#folder) && name.endsWith(".json"));
+  /** Return all documents of this kind; `damaged` is told the paths of files that hold none. */
+  async all(damaged: (path: string) => void): Promise<Item[]> {
     const found: Item[] = [];
-    for (let at = 0; at < names.length; at += AT_ONCE) {
-      const some = names.slice(at, at + AT_ONCE).map((name) => this.#open(urlOf(name)));
-      found.push(...(await Promise.all(some)).flatMap((one) => (one ? [one.value] : [])));
-    }
+    let cursor: string | undefined;
+    do {
+      const query = { folder: this.#folder, limit: PAGE, cursor };
+      const { body } = await this.#client.send("GET", "/file-contents", { query });
+      for (const { path, content } of itemsIn(body.files).filter((file) => String(file.path).endsWith(".json"))) {
+        const value = objectOf(String(content));
+        if (typeof value?.id === "string") {
+          found.push(unmarked(value).value);
+        } else {
+          damaged(String(path));
+        }
+      }
+      cursor = typeof body.next === "string" ? body.next : undefined;
+    } while (cursor !== undefined);
     return found;
   }
 
-  async #names(): Promise<string[]> {
-    const names: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = { limit: 1000, cursor };
-      const { body, status } = await this.#client.send("GET", "/files", { query, allow: [NOT_FOUND] });
-      if (status === NOT_FOUND) {
-        return names;
-      }
-      names.push(...(body.files as string[]));
-      cursor = typeof body.next === "string" ? body.next : undefined;
-    } while (cursor !== undefined);
-    return names;
-  }
-
-  async #open(path: string): Promise<{ value: Item; made: string | null; etag: string } | null> {
-    const { status, body, etag } = await this.#client.send("GET", path, { allow: [NOT_FOUND] });
+  async #open(id: string): Promise<{ value: Item; made: string | null; etag: string } | null> {
+    const request = { allow: [NOT_FOUND], conversation: id };
+    const { status, body, etag } = await this.#client.send("GET", this.#path(id), request);
     if (status === NOT_FOUND) {
       return null;
     }
@@ -104,19 +102,24 @@ export class Documents {
     if (value === null) {
       throw new StoreError(`the agent's file ${String(body.path)} holds no JSON object: mend or remove it`);
     }
-    const { made, ...rest } = value;
-    return { value: rest, made: typeof made === "string" ? made : null, etag: etag ?? "*" };
+    return { ...unmarked(value), etag: etag ?? "*" };
   }
 
-  async #write(path: string, value: Item, headers: Record<string, string> = {}): Promise<boolean> {
+  async #write(id: string, value: Item, headers: Record<string, string> = {}): Promise<boolean> {
     const body = { content: `${JSON.stringify(value, null, 2)}\n` };
-    const { status } = await this.#client.send("PUT", path, { body, headers, allow: [CHANGED] });
+    const request = { body, headers, allow: [CHANGED], conversation: id };
+    const { status } = await this.#client.send("PUT", this.#path(id), request);
     return status !== CHANGED;
   }
 
   #path(id: string): string {
     return urlOf(`${this.#folder}${fileStem(id)}.json`);
   }
+}
+
+/** Return a document, and the mark of who made it apart from it. */
+function unmarked({ made, ...value }: Item): { value: Item; made: string | null } {
+  return { value, made: typeof made === "string" ? made : null };
 }
 
 /** Return the part of a list that a query is for; a limit of 0 is none, as VoltAgent has it. */

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { InvalidSessionIdError } from "./errors.js";
 import { Folder } from "./folder.js";
 import { isItem, type Item, plain } from "./json.js";
-import { checkAgent, sessionFile, sessionOf, sessionsFolder, shown } from "./layout.js";
+import { ARCHIVE, checkAgent, logOf, sessionFile, sessionOf, sessionsFolder, shown } from "./layout.js";
 import { recordOf, unwrapped, wrapped } from "./line.js";
 import { Log } from "./log.js";
 import { formatTime, type Microseconds, ofDate } from "./time.js";
@@ -101,9 +101,7 @@ export class MemoryAdapter {
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 0)) {
       throw new RangeError(`limit must be a whole number from 0, not ${limit}`);
     }
-    const entries = this.#log(sessionId).entries();
-    const newest = limit === undefined ? entries : entries.slice(Math.max(entries.length - limit, 0));
-    return newest.map((entry) => structuredClone(unwrapped(entry)));
+    return this.#log(sessionId).entries(limit).map((entry) => structuredClone(unwrapped(entry)));
   }
 
   /** Return id, last change and size of every session, the one changed last first. */
@@ -118,6 +116,7 @@ export class MemoryAdapter {
 
   /** Empty a session's log to zero bytes and tell the logger; false if it is missing. */
   async clear(sessionId: string): Promise<boolean> {
+    await this.#removeHidden(sessionId);
     const bytes = await this.#log(sessionId).clear();
     if (bytes === null) {
       return false;
@@ -132,6 +131,7 @@ export class MemoryAdapter {
     if (sessionId === this.#current) {
       this.#current = null;
     }
+    await this.#removeHidden(sessionId);
     const removed = await this.#log(sessionId).remove();
     this.#logs.delete(sessionId);
     return removed;
@@ -163,6 +163,19 @@ export class MemoryAdapter {
     return log;
   }
 
+  /**
+   * Remove what lies under other names for a session than the one in use.
+   *
+   * People make such files. Nothing of them is shown, and they would come back once the other is gone.
+   */
+  async #removeHidden(session: string): Promise<void> {
+    const used = this.#log(session).name;
+    const files = [...this.#folder.entries(), ...this.#folder.entries(ARCHIVE)].filter((entry) => entry.isFile());
+    const names = new Set(files.map(({ name }) => logOf(name)));
+    const hidden = [...names].filter((name) => name !== used && sessionOf(name) === session);
+    await Promise.all(hidden.map((name) => new Log(this.#folder, name).remove()));
+  }
+
   /** Return the file name of a session: the canonical one unless only one that a person made exists. */
   #name(session: string): string {
     const canonical = sessionFile(session);
@@ -179,12 +192,12 @@ export class MemoryAdapter {
     );
   }
 
-  /** Return the file names of all sessions; of two names for one id the canonical one. */
+  /** Return the file names of all sessions; of several for one id the canonical one, else the first in order. */
   #names(): Map<string, string> {
     const names = new Map<string, string>();
     for (const entry of this.#folder.entries()) {
       const session = entry.isFile() ? sessionOf(entry.name) : null;
-      if (session !== null && (!names.has(session) || entry.name === canonicalOf(session))) {
+      if (session !== null && isBetter(entry.name, names.get(session), session)) {
         names.set(session, entry.name);
       }
     }
@@ -192,6 +205,13 @@ export class MemoryAdapter {
   }
 }
 
+/** Tell which of two names for a session is used. */
+function isBetter(name: string, other: string | undefined, session: string): boolean {
+  const canonical = canonicalOf(session);
+  return other === undefined || name === canonical || (other !== canonical && Buffer.from(name).compare(Buffer.from(other)) < 0);
+}
+
+/** Return the name that a session's file has; null for an id that only a person's file has. */
 function canonicalOf(session: string): string | null {
   try {
     return sessionFile(session);

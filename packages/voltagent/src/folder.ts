@@ -91,9 +91,12 @@ export class Folder {
     return ifThere(() => lstatSync(join(this.path, name), { bigint: true }));
   }
 
-  /** Return what the folder holds; nothing if it is missing. */
-  entries(): Dirent[] {
-    return this.exists() ? readdirSync(this.path, { withFileTypes: true }) : [];
+  /** Return what the folder, or a folder of it, holds; nothing if that is missing or a link. */
+  entries(name?: string): Dirent[] {
+    if (!this.exists() || (name !== undefined && !this.stat(name)?.isDirectory())) {
+      return [];
+    }
+    return readdirSync(join(this.path, name ?? "."), { withFileTypes: true });
   }
 
   /** Remove a file; one that is missing is fine. */

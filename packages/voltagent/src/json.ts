@@ -8,6 +8,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type Item = { [key: string]: Json };
 
 const MAX_DEPTH = 200;
+/** Leaves room for the levels of the entry around a message. */
+const MAX_MARKED_DEPTH = MAX_DEPTH - 10;
 
 /**
  * Return a copy of a value made of plain JSON values.
@@ -97,8 +99,72 @@ export function isSound(value: Json, depth: number): boolean {
   return depth > 0 && Object.values(value).every((item) => isSound(item, depth - 1));
 }
 
-/** Return a JSON copy of a value, as `JSON.stringify` writes it, without the halves of torn characters. */
-export function jsonOf(value: unknown): Item {
-  const whole = (_: string, item: unknown): unknown => (typeof item === "string" ? item.toWellFormed() : item);
-  return JSON.parse(JSON.stringify(value, whole)) as Item;
+/**
+ * Return a JSON copy of a value, as `JSON.stringify` writes it, with a marker where that would throw.
+ *
+ * What a tool returns may be circular or hold a BigInt, and must not cost the message around it.
+ * Halves of torn characters are replaced.
+ */
+export function jsonOf(value: object): Item {
+  return copyOf(value, "", []) as Item;
+}
+
+function copyOf(given: unknown, key: string, above: readonly object[]): Json | undefined {
+  const value = formOf(given, key);
+  switch (typeof value) {
+    case "string":
+      return value.toWellFormed();
+    case "bigint":
+      return `[BigInt: ${value}]`;
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "boolean":
+      return value;
+    case "object":
+      return value === null ? null : copyOfObject(value, above);
+    default:
+      return undefined;
+  }
+}
+
+function copyOfObject(value: object, above: readonly object[]): Json {
+  if (above.includes(value)) {
+    return "[Circular]";
+  }
+  if (above.length >= MAX_MARKED_DEPTH) {
+    return "[Too deep]";
+  }
+  const here = [...above, value];
+  if (Array.isArray(value)) {
+    return Array.from(value, (item: unknown, at) => copyOf(item, String(at), here) ?? null);
+  }
+  const pairs = Object.keys(value).map((key) => [key.toWellFormed(), copyOf(read(value, key), key, here)] as const);
+  return Object.fromEntries(pairs.filter((pair): pair is [string, Json] => pair[1] !== undefined));
+}
+
+/** Return what `toJSON` of a value gives, the value itself if it has none. */
+function formOf(value: unknown, key: string): unknown {
+  if (value instanceof String || value instanceof Number || value instanceof Boolean) {
+    return value.valueOf();
+  }
+  const method = typeof value === "object" && value !== null ? read(value, "toJSON") : undefined;
+  return typeof method === "function" ? unlessItThrows(() => method.call(value, key) as unknown) : value;
+}
+
+function read(value: object, key: string): unknown {
+  return unlessItThrows(() => (value as Record<string, unknown>)[key]);
+}
+
+/** Return what code of the caller's gives, such as a getter, a marker with its message if it throws. */
+function unlessItThrows(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (error) {
+    return `[Unreadable: ${error instanceof Error ? error.message : String(error)}]`;
+  }
+}
+
+/** Return the bytes that a value takes as JSON. */
+export function bytesOf(value: Json): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }

@@ -125,6 +125,14 @@ export function lockFile(logName: string): string {
   return logName.slice(0, -EXTENSION.length) + LOCK;
 }
 
+/**
+ * Return the name of the log that a file has lines of: the log itself, its archive or what was copied of them
+ * before they were mended, each finished or not.
+ */
+export function logOf(fileName: string): string {
+  return fileName.replace(new RegExp(`${TEMPORARY.replace(".", "\\.")}$`), "").replace(/\.\d{8}T\d{12}Z\.original$/, "");
+}
+
 /** Return the name of a log's archive, relative to the sessions folder. */
 export function archiveFile(logName: string): string {
   return join(ARCHIVE, logName);

@@ -1,4 +1,5 @@
 /** One line of a log: its grammar, and what a later line does to an entry (docs/formats/log.md). */
+import { batchOf, isMark } from "./batch.js";
 import { isItem, isSound, type Item, type Json } from "./json.js";
 import { formatTime, instant } from "./time.js";
 
@@ -22,9 +23,12 @@ export function parse(raw: Uint8Array): Item | null {
     return null;
   }
   try {
-    const value: unknown = JSON.parse(utf8.decode(withoutBom(raw)));
-    const item = value as Item;
-    return isItem(item) && isSound(item, READ_DEPTH) ? item : null;
+    const text = utf8.decode(withoutBom(raw));
+    const item = JSON.parse(text) as Item;
+    if (!isItem(item) || !isSound(item, READ_DEPTH)) {
+      return null;
+    }
+    return batchOf(item) === null || isMark(text) ? item : { ...item, batch: null };
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError) {
       return null;

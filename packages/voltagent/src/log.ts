@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { CorruptLogError, KeepstoneError, StoreError } from "./errors.js";
 import { type Folder, ifThere } from "./folder.js";
 import type { Item } from "./json.js";
-import { ARCHIVE, archiveFile, lockFile, TEMPORARY } from "./layout.js";
+import { ARCHIVE, archiveFile, lockFile, logOf, TEMPORARY } from "./layout.js";
 import { apply, checkSize, create, dump, inBatch, textOf } from "./line.js";
 import { type Held, Lock } from "./lock.js";
 import { whole } from "./scan.js";
@@ -34,15 +34,15 @@ export class Log {
     return this.#lock.busy;
   }
 
-  /** Return the live entries by time, ties by place; shared objects, not to be changed. */
-  entries(): Item[] {
+  /** Return the newest live entries by time, ties by place; shared objects, not to be changed. */
+  entries(limit?: number): Item[] {
     const fd = ifThere(() => this.#folder.open(this.name, O_RDONLY));
     if (fd === null) {
       return [];
     }
     try {
       this.#snapshot.read(fd);
-      return this.#snapshot.entries();
+      return this.#snapshot.entries(limit);
     } finally {
       closeSync(fd);
     }
@@ -107,7 +107,7 @@ export class Log {
 
   /** Remove the log with its archive and lock file; false if it is missing. */
   async remove(): Promise<boolean> {
-    if (this.size() === null) {
+    if (this.size() === null && this.#archived().length === 0) {
       return false;
     }
     return this.#holding(async (held) => {
@@ -121,8 +121,13 @@ export class Log {
   }
 
   #removeArchive(): void {
-    this.#folder.unlink(archiveFile(this.name));
+    this.#archived().forEach((name) => this.#folder.unlink(join(ARCHIVE, name)));
     this.#folder.sync(ARCHIVE);
+  }
+
+  #archived(): string[] {
+    const files = this.#folder.entries(ARCHIVE).filter((entry) => entry.isFile());
+    return files.map(({ name }) => name).filter((name) => logOf(name) === this.name);
   }
 
   async #holding<T>(act: (held: Held) => Promise<T>): Promise<T> {

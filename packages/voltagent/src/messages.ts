@@ -2,17 +2,30 @@
 import type { GetMessagesOptions, OperationContext } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
-import type { Client } from "./client.js";
-import { isItem, type Item, jsonOf } from "./json.js";
+import { type Client, MAX_BODY, pauseAfter } from "./client.js";
+import { groupsOf, itemsIn, shrink } from "./fitting.js";
+import { bytesOf, isItem, type Item, type Json, jsonOf } from "./json.js";
 import { entryFor, sessionFor } from "./layout.js";
+import { MAX_LINE } from "./line.js";
 import { formatTime, type Microseconds, ofDate, readTime } from "./time.js";
 
 /** A message as VoltAgent reads it back. */
 export type StoredMessage = UIMessage<{ createdAt: Date }>;
 
 const PAGE = 1000;
-const NOT_FOUND = 404;
+const AT_ONCE = 16;
+/** Bytes of a message, which the log has to write as one line, and of the messages of one request. */
+const [LARGEST_MESSAGE, LARGEST_REQUEST] = [MAX_LINE - 64 * 1024, MAX_BODY - 64 * 1024];
+/** Characters of a message by which it is found where the whole of it does not fit twice into a line. */
+const LONGEST_TEXT = 100_000;
+const [NOT_FOUND, CHANGED] = [404, 412];
 const ROLES = new Set(["user", "assistant", "system"]);
+
+/** A session's log, and the mark of what is in it. */
+interface State {
+  size: number;
+  etag: string | null;
+}
 
 /** One agent's messages. */
 export class Messages {
@@ -24,85 +37,158 @@ export class Messages {
     this.#client = client;
   }
 
-  /** Store a message, or replace the one with its id, which keeps its place and time. */
-  async put(message: UIMessage, userId: string, conversation: string, turn?: OperationContext): Promise<void> {
-    const path = `${pathOf(conversation)}/entries/${encodeURIComponent(entryFor(message.id))}`;
-    const ts = formatTime(this.#time(message, turn));
-    await this.#client.send("PUT", path, { body: entryOf(message, userId, ts) });
+  /**
+   * Store messages, or replace those with their ids, which keep their places and times.
+   *
+   * One request is stored as a whole or not at all; only messages that are longer together than a line of a
+   * log may be take several.
+   */
+  async put(
+    messages: readonly UIMessage[],
+    userId: string,
+    conversation: string,
+    turn?: OperationContext,
+  ): Promise<void> {
+    const items: Item[] = messages.map((message) => entryOf(message, userId, formatTime(this.#time(message, turn))));
+    for (const some of groupsOf(items, LARGEST_REQUEST)) {
+      await this.#client.send("PUT", `${pathOf(conversation)}/entries`, { body: { items: some }, conversation });
+    }
   }
 
   /** Return the newest messages that a user may see, oldest first. A missing conversation has none. */
   async list(userId: string, conversation: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
     const limit = Math.max(options.limit ?? 0, 0);
-    const found: StoredMessage[] = [];
-    for await (const page of this.#pages(conversation, limit || PAGE)) {
+    const found: StoredMessage[][] = [];
+    let count = 0;
+    for await (const page of this.#pages(conversation, limit || PAGE, { begins: true, roles: options.roles })) {
       const shown = page.filter((entry) => isFor(entry, userId)).flatMap(messageOf);
-      found.unshift(...shown.filter((message) => isWanted(message, options)));
+      const wanted = shown.filter((message) => isWanted(message, options));
+      found.unshift(wanted);
+      count += wanted.length;
       const oldest = page[0]?.ts;
       const isPast = options.after && typeof oldest === "string" && new Date(oldest) <= options.after;
-      if ((limit && found.length >= limit) || isPast) {
+      if ((limit && count >= limit) || isPast) {
         break;
       }
     }
-    return limit ? found.slice(-limit) : found;
+    return limit ? found.flat().slice(-limit) : found.flat();
   }
 
-  /** Hide messages; ids that there are not are fine. */
+  /** Hide messages of a user; ids that there are not are fine. */
   async delete(ids: readonly string[], userId: string, conversation: string): Promise<void> {
-    const known = new Set((await this.list(userId, conversation)).map(({ id }) => id));
-    for (const id of ids) {
-      if (known.has(id)) {
-        await this.#entry("DELETE", entryFor(id), "", conversation);
-      }
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      await Promise.all(ids.slice(at, at + AT_ONCE).map((id) => this.#hide(entryFor(id), userId, conversation)));
     }
   }
 
-  /** Remove every byte of a user's messages; return how many bytes the log has lost, null if it is missing. */
-  async clear(userId: string, conversation: string): Promise<number | null> {
-    const before = await this.#size(conversation);
-    if (before === null) {
+  /**
+   * Remove every byte of a user's messages; return how many bytes the log has lost, null if there are none.
+   *
+   * What other programs saved names no user. It goes with them, unless the session may be anybody's.
+   */
+  async clear(userId: string, conversation: string, anybodys = false): Promise<number | null> {
+    const state = await this.#state(conversation);
+    if (state === null) {
       return null;
     }
-    const entries: Item[] = [];
-    for await (const page of this.#pages(conversation, PAGE)) {
-      entries.push(...page);
+    const entries = await this.#all(conversation);
+    const own = entries.filter((entry) => isFor(entry, userId) && !(anybodys && userOf(entry) === undefined));
+    if (anybodys && own.length === 0) {
+      return null;
     }
-    const own = entries.filter((entry) => isFor(entry, userId));
-    if (own.length === entries.length) {
-      await this.#client.send("POST", `${pathOf(conversation)}/clear`, { allow: [NOT_FOUND] });
-      return before;
+    if (own.length === entries.length && state.etag !== null && (await this.#empty(conversation, state))) {
+      return state.size;
     }
-    for (const entry of own) {
-      await this.#entry("POST", String(entry.id), "/purge", conversation);
-    }
-    return before - ((await this.#size(conversation)) ?? 0);
+    // By their ids, so that what was stored after they were read stays, also if this is sent again.
+    await this.#purge(own, conversation);
+    return state.size - ((await this.#state(conversation))?.size ?? 0);
+  }
+
+  /** Return the ids of all sessions. */
+  async sessions(): Promise<string[]> {
+    const ids: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { body } = await this.#client.send("GET", "/sessions", { query: { order: "id", limit: PAGE, cursor } });
+      ids.push(...(body.sessions as Item[]).map(({ id }) => String(id)));
+      cursor = typeof body.next === "string" ? body.next : undefined;
+    } while (cursor !== undefined);
+    return ids;
   }
 
   /** Remove a conversation's session; false if it is missing. */
   async remove(conversation: string): Promise<boolean> {
-    const size = await this.#size(conversation);
-    await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
-    return size !== null;
+    for (let tries = 0; ; tries += 1) {
+      const state = await this.#state(conversation);
+      if (state === null) {
+        return tries > 0;
+      }
+      const headers = conditionOf(state);
+      const allow = [NOT_FOUND, CHANGED];
+      const { status, repeated } = await this.#client.send("DELETE", pathOf(conversation), { headers, allow });
+      // Changed since an earlier try whose answer was lost: that one removed it, and this is another session.
+      if (status !== CHANGED || repeated) {
+        return true;
+      }
+      await pauseAfter(tries, `session ${conversation}`);
+    }
   }
 
-  async #entry(method: string, id: string, verb: string, conversation: string): Promise<void> {
-    const query = { session: sessionFor(conversation) };
-    await this.#client.send(method, `/entries/${encodeURIComponent(id)}${verb}`, { query, allow: [NOT_FOUND] });
+  /** Empty a session to zero bytes; false, and nothing is removed, if it has changed since. */
+  async #empty(conversation: string, state: State): Promise<boolean> {
+    const request = { headers: conditionOf(state), allow: [NOT_FOUND, CHANGED] };
+    const { status } = await this.#client.send("POST", `${pathOf(conversation)}/clear`, request);
+    return status !== CHANGED;
   }
 
-  async #size(conversation: string): Promise<number | null> {
-    const { status, body } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
-    return status === NOT_FOUND ? null : Number(body.size);
+  async #purge(entries: readonly Item[], conversation: string): Promise<void> {
+    for (const ids of groupsOf(entries.map(({ id }) => String(id)), LARGEST_REQUEST)) {
+      await this.#client.send("POST", `${pathOf(conversation)}/purge`, { body: { ids }, allow: [NOT_FOUND] });
+    }
   }
 
-  /** Yield a session's entries page by page, the newest page first, each with the oldest entry first. */
-  async *#pages(conversation: string, size: number): AsyncGenerator<Item[]> {
+  async #hide(id: string, userId: string, conversation: string): Promise<void> {
+    const path = `/entries/${encodeURIComponent(id)}`;
+    const request = { query: { session: sessionFor(conversation) }, allow: [NOT_FOUND] };
+    const { status, body } = await this.#client.send("GET", path, request);
+    if (status !== NOT_FOUND && isFor(body, userId)) {
+      await this.#client.send("DELETE", path, request);
+    }
+  }
+
+  async #all(conversation: string): Promise<Item[]> {
+    const pages: Item[][] = [];
+    for await (const page of this.#pages(conversation, PAGE)) {
+      pages.unshift(page);
+    }
+    return pages.flat();
+  }
+
+  async #state(conversation: string): Promise<State | null> {
+    const { status, body, etag } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
+    return status === NOT_FOUND ? null : { size: Number(body.size), etag };
+  }
+
+  /**
+   * Yield a session's entries page by page, the newest page first, each with the oldest entry first.
+   *
+   * The first page has the size that was asked for, and those behind it are as large as they may be: whoever
+   * goes on looks for what is rare, such as the messages of one user among many.
+   */
+  async *#pages(
+    conversation: string,
+    size: number,
+    { begins = false, roles }: { begins?: boolean; roles?: string[] | undefined } = {},
+  ): AsyncGenerator<Item[]> {
     let cursor: string | undefined;
     do {
-      const query = { newest: true, limit: Math.min(size, PAGE), cursor };
+      const limit = cursor === undefined ? Math.min(size, PAGE) : PAGE;
+      const query = { newest: true, limit, cursor, role: roles };
       const { body, status } = await this.#client.send("GET", `${pathOf(conversation)}/entries`, {
         query,
         allow: [NOT_FOUND],
+        conversation,
+        begins,
       });
       if (status === NOT_FOUND) {
         return;
@@ -117,7 +203,7 @@ export class Messages {
    * answer; it was asked when the turn began.
    */
   #time(message: UIMessage, turn: OperationContext | undefined): Microseconds {
-    if (message.role !== "user" || turn === undefined) {
+    if (message.role !== "user" || turn === undefined || Number.isNaN(turn.startTime.getTime())) {
       return this.#now();
     }
     const count = this.#asked.get(turn) ?? 0n;
@@ -137,21 +223,44 @@ function pathOf(conversation: string): string {
   return `/sessions/${encodeURIComponent(sessionFor(conversation))}`;
 }
 
+/** Return what the condition of a request says, so that it is carried out only on this state of a session. */
+function conditionOf({ etag }: State): Record<string, string> {
+  return etag === null ? {} : { "if-match": etag };
+}
+
 function entryOf(message: UIMessage, userId: string, ts: string): Item {
   const { id, metadata, ...rest } = jsonOf(message);
   const own = id === entryFor(message.id) ? {} : { id: String(id) };
   const { createdAt: __, ...kept } = isItem(metadata) ? metadata : {};
-  const text = message.parts.flatMap((part) => (part.type === "text" ? [part.text.toWellFormed()] : [])).join("\n");
-  return {
-    type: "message",
-    ts,
-    ...(text ? { text } : {}),
-    data: { ...own, ...rest, ...(Object.keys(kept).length > 0 ? { metadata: kept } : {}), user: userId.toWellFormed() },
-  };
+  const named = Object.keys(kept).length > 0 ? { metadata: kept } : {};
+  const data = { ...own, ...rest, ...named, user: userId.toWellFormed() };
+  const text = textIn(data);
+  const entry = { id: entryFor(message.id), type: "message", ts, ...(text ? { text } : {}), data };
+  const excess = bytesOf(entry) - LARGEST_MESSAGE;
+  return excess > 0 ? shortened(entry, excess) : entry;
+}
+
+/** Return an entry that fits into a line: with less text to find it by, and markers where that is not enough. */
+function shortened(entry: Item & { data: Item }, excess: number): Item {
+  const text = textIn(entry.data).slice(0, LONGEST_TEXT).toWellFormed();
+  const saved = bytesOf(entry.text ?? "") - bytesOf(text);
+  shrink([...itemsIn(entry.data.parts), ...itemsIn([entry.data.metadata ?? null])], excess - saved);
+  return text ? { ...entry, text } : entry;
+}
+
+function textIn({ parts }: Item): string {
+  return itemsIn(parts)
+    .flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []))
+    .join("\n");
+}
+
+/** Return the user whose message an entry is, undefined for what another program has saved. */
+function userOf(entry: Item): Json | undefined {
+  return isItem(entry.data) && Array.isArray(entry.data.parts) ? entry.data.user : undefined;
 }
 
 function isFor(entry: Item, userId: string): boolean {
-  const user = isItem(entry.data) && Array.isArray(entry.data.parts) ? entry.data.user : undefined;
+  const user = userOf(entry);
   return user === undefined || user === userId.toWellFormed();
 }
 

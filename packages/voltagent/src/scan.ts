@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { fstatSync, readSync } from "node:fs";
 
+import { type Batch, batchOf } from "./batch.js";
 import type { Item } from "./json.js";
 import { idOf, isPut, MAX_LINE, parse, withoutBom } from "./line.js";
 import { formatTime, type Microseconds, readTime } from "./time.js";
@@ -18,18 +19,6 @@ export interface Line {
   length: number;
   /** Its object, null if it is unreadable. */
   record: Item | null;
-}
-
-type Batch = readonly [place: number, length: number];
-
-/** Return the place and the length of the batch that a line says it is part of. */
-function batchOf(record: Item | null): Batch | null {
-  const value = record?.batch;
-  if (!Array.isArray(value) || value.length !== 2 || !value.every(Number.isInteger)) {
-    return null;
-  }
-  const [place, length] = value as [number, number];
-  return place >= 1 && place <= length ? [place, length] : null;
 }
 
 /** The lines of one batch, as they come. */
@@ -162,8 +151,9 @@ export class Scan {
       let begin = 0;
       for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, begin)) {
         const length = held + at - begin + 1;
-        const raw = length > MAX_LINE ? null : Buffer.concat([...pending, chunk.subarray(begin, at)]);
-        const line = lineOf(offset, raw, length);
+        const end = chunk.subarray(begin, at);
+        const raw = pending.length > 0 ? Buffer.concat([...pending, end]) : end;
+        const line = lineOf(offset, length > MAX_LINE ? null : raw, length);
         if (line) {
           yield line;
         }

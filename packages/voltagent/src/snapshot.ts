@@ -5,9 +5,15 @@ import { crc32 } from "node:zlib";
 import type { Item } from "./json.js";
 import { apply, create, idOf, isPut, isTombstone } from "./line.js";
 import { type Line, Scan } from "./scan.js";
-import { readTime } from "./time.js";
+import { type Microseconds, readTime } from "./time.js";
 
 const CHECKED = 4096;
+
+/** A live entry and its time, null once it is deleted. */
+interface Placed {
+  entry: Item | null;
+  readonly ts: Microseconds;
+}
 
 interface State {
   size: bigint;
@@ -18,20 +24,33 @@ interface State {
 /** Folds a log's lines into entries. Reading again takes in only what is new, as long as the log only grew. */
 export class Snapshot {
   scan = new Scan();
-  #entries = new Map<string, Item>();
+  readonly #entries = new Map<string, Placed>();
+  /** The entries by time, ties by place, deleted ones among them. */
+  #order: Placed[] = [];
+  #isSorted = true;
   #state: State | null = null;
   #crc = 0;
   #provisional = false;
 
   /** Return the live entry of this id. */
   get(id: string): Item | undefined {
-    return this.#entries.get(id);
+    return this.#entries.get(id)?.entry ?? undefined;
   }
 
-  /** Return the live entries by time, ties by place; shared objects, not to be changed. */
-  entries(): Item[] {
-    const timed = [...this.#entries.values()].map((entry) => ({ entry, ts: readTime(entry.ts) ?? 0n }));
-    return timed.sort((one, other) => Number(one.ts - other.ts)).map(({ entry }) => entry);
+  /** Return the newest live entries by time, ties by place; shared objects, not to be changed. */
+  entries(limit = Infinity): Item[] {
+    if (!this.#isSorted) {
+      this.#order.sort((one, other) => Number(one.ts - other.ts));
+      this.#isSorted = true;
+    }
+    const found: Item[] = [];
+    for (let at = this.#order.length - 1; at >= 0 && found.length < limit; at -= 1) {
+      const entry = this.#order[at]?.entry;
+      if (entry) {
+        found.push(entry);
+      }
+    }
+    return found.reverse();
   }
 
   /** Bring the entries to where the log is. */
@@ -44,6 +63,7 @@ export class Snapshot {
     if (state === null || this.#provisional || state.inode !== inode || state.size >= size || this.#changed(fd)) {
       this.scan = new Scan();
       this.#entries.clear();
+      [this.#order, this.#isSorted] = [[], true];
     }
     this.scan.read(fd, (line) => this.#fold(line));
     this.#state = { size, mtime, inode };
@@ -63,11 +83,21 @@ export class Snapshot {
     const known = this.#entries.get(id);
     if (isTombstone(line.record)) {
       this.#entries.delete(id);
-    } else if (known !== undefined) {
-      this.#entries.set(id, apply(known, line.record));
+      if (known !== undefined) {
+        known.entry = null;
+      }
+    } else if (known?.entry) {
+      known.entry = apply(known.entry, line.record);
     } else if (isPut(line.record)) {
-      this.#entries.set(id, create(line.record));
+      this.#place(id, create(line.record));
     }
+  }
+
+  #place(id: string, entry: Item): void {
+    const placed = { entry, ts: readTime(entry.ts) ?? 0n };
+    this.#isSorted &&= (this.#order.at(-1)?.ts ?? placed.ts) <= placed.ts;
+    this.#entries.set(id, placed);
+    this.#order.push(placed);
   }
 }
 

@@ -1,12 +1,27 @@
-/** The steps of a conversation's turns, as the console shows them: one NDJSON file a conversation. */
+/** The steps of a conversation's turns, as the console shows them: NDJSON files, one a conversation. */
+import { randomUUID } from "node:crypto";
+
 import type { ConversationStepRecord, GetConversationStepsOptions } from "@voltagent/core";
 
-import type { Client } from "./client.js";
+import { type Client, MAX_BODY, pauseAfter } from "./client.js";
 import { urlOf } from "./documents.js";
-import { jsonOf, objectOf } from "./json.js";
+import { groupsOf, itemsIn, shrink } from "./fitting.js";
+import { bytesOf, type Item, jsonOf, objectOf } from "./json.js";
 import { fileStem } from "./layout.js";
 
-const NOT_FOUND = 404;
+const [NOT_FOUND, CHANGED] = [404, 412];
+/** Bytes of steps that one request writes: as a text in JSON they take up to twice as many. */
+const LARGEST_REQUEST = MAX_BODY / 2 - 64 * 1024;
+const FOLDER = "voltagent/steps/";
+
+interface Found {
+  steps: Item[];
+  /** The mark of what the first file holds. */
+  etag: string | null;
+  /** The paths of the other files. */
+  more: string[];
+  isDamaged: boolean;
+}
 
 /** One agent's steps. */
 export class Steps {
@@ -19,10 +34,10 @@ export class Steps {
   /** Store steps. One with the id and type of an earlier one takes its place: a call and its result share an id. */
   async save(steps: readonly ConversationStepRecord[]): Promise<void> {
     for (const conversation of new Set(steps.map((step) => step.conversationId))) {
-      const own = steps.filter((step) => step.conversationId === conversation);
-      const content = linesOf(own);
-      // Sent twice, the lines are there twice, and read as once.
-      await this.#client.send("POST", pathOf(conversation), { body: { content } });
+      const own = steps.filter((step) => step.conversationId === conversation).map(itemOf);
+      for (const some of groupsOf(own, LARGEST_REQUEST)) {
+        await this.#client.send("POST", pathOf(conversation), { body: { content: linesOf(some) }, conversation });
+      }
     }
   }
 
@@ -32,9 +47,8 @@ export class Steps {
     conversation: string,
     { limit, operationId }: GetConversationStepsOptions = {},
   ): Promise<ConversationStepRecord[]> {
-    const { status, body } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
     const steps = new Map<string, ConversationStepRecord>();
-    for (const step of status === NOT_FOUND ? [] : stepsIn(body.content)) {
+    for (const step of (await this.#read(conversation)).steps as unknown as ConversationStepRecord[]) {
       steps.set(JSON.stringify([step.id, step.type]), step);
     }
     const wanted = [...steps.values()].filter(
@@ -44,38 +58,100 @@ export class Steps {
     return limit && limit > 0 ? wanted.slice(-limit) : wanted;
   }
 
-  /** Remove the steps of a user in a conversation; whose steps they are is looked at. */
+  /**
+   * Remove the steps of a user in a conversation, and keep those of others.
+   *
+   * What is kept may be too long for one request. Then the rest goes into further files, which the first one
+   * names: until that is written, all steps are where they were.
+   */
   async clear(userId: string, conversation: string): Promise<void> {
-    const { status, body, etag } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
-    if (status === NOT_FOUND) {
-      return;
+    for (let tries = 0; ; tries += 1) {
+      const { steps, etag, more, isDamaged } = await this.#read(conversation);
+      const others = steps.filter((step) => step.userId !== userId);
+      if (others.length === steps.length && !isDamaged) {
+        return;
+      }
+      if (others.length === 0) {
+        return this.remove(conversation);
+      }
+      const made: string[] = [];
+      const isWritten = await this.#rewrite(conversation, others, etag, made);
+      await Promise.all((isWritten ? more : made).map((path) => this.#delete(path)));
+      if (isWritten) {
+        return;
+      }
+      await pauseAfter(tries, pathOf(conversation));
     }
-    const others = stepsIn(body.content).filter((step) => step.userId !== userId);
-    if (others.length === 0) {
-      return this.remove(conversation);
-    }
-    const content = linesOf(others);
-    const headers = { "if-match": etag ?? "*" };
-    const changed = await this.#client.send("PUT", pathOf(conversation), { body: { content }, headers, allow: [412] });
-    return changed.status === 412 ? this.clear(userId, conversation) : undefined;
   }
 
   /** Remove all steps of a conversation. */
   async remove(conversation: string): Promise<void> {
-    await this.#client.send("DELETE", pathOf(conversation), { allow: [NOT_FOUND] });
+    await this.#delete(pathOf(conversation));
+    for (let left = true; left; ) {
+      // Also those that no file names: whoever wrote them may have been killed before the first file named them.
+      const query = { folder: folderOf(conversation), limit: 1 };
+      const { body } = await this.#client.send("GET", "/file-contents", { query });
+      const files = itemsIn(body.files);
+      await Promise.all(files.map(({ path }) => this.#delete(urlOf(String(path)))));
+      left = files.length > 0;
+    }
+  }
+
+  /** Write steps in the place of those that were read, and note new files in `made`; false if others came before. */
+  async #rewrite(conversation: string, steps: Item[], etag: string | null, made: string[]): Promise<boolean> {
+    const [first = [], ...rest] = groupsOf(steps, LARGEST_REQUEST);
+    const names = rest.map(() => `${folderOf(conversation)}/${randomUUID()}.ndjson`);
+    for (const [at, name] of names.entries()) {
+      made.push(urlOf(name));
+      await this.#client.send("PUT", urlOf(name), { body: { content: linesOf(rest[at] ?? []) } });
+    }
+    const content = linesOf(names.length > 0 ? [{ more: names }, ...first] : first);
+    const request = { body: { content }, headers: { "if-match": etag ?? "*" }, allow: [CHANGED] };
+    return (await this.#client.send("PUT", pathOf(conversation), request)).status !== CHANGED;
+  }
+
+  async #delete(path: string): Promise<void> {
+    await this.#client.send("DELETE", path, { allow: [NOT_FOUND] });
+  }
+
+  /** Return what a conversation's files hold; none if there are none. */
+  async #read(conversation: string): Promise<Found> {
+    for (let tries = 0; ; tries += 1) {
+      const { status, body, etag } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
+      const { items, isDamaged } = itemsOf(status === NOT_FOUND ? "" : String(body.content));
+      const names = items.flatMap(({ more }) => (Array.isArray(more) ? more.map(String) : []));
+      const rest = await Promise.all(names.map((name) => this.#client.send("GET", urlOf(name), { allow: [NOT_FOUND] })));
+      if (rest.every((answer) => answer.status !== NOT_FOUND)) {
+        const steps = [items, ...rest.map((answer) => itemsOf(String(answer.body.content)).items)].flat();
+        return { steps: steps.filter((item) => !Array.isArray(item.more)), etag, more: names.map(urlOf), isDamaged };
+      }
+      await pauseAfter(tries, pathOf(conversation)); // The first file was written after it was read here.
+    }
   }
 }
 
-function linesOf(steps: readonly ConversationStepRecord[]): string {
-  return steps.map((step) => `${JSON.stringify(jsonOf(step))}\n`).join("");
+function itemOf(step: ConversationStepRecord): Item {
+  const item = jsonOf(step);
+  shrink([item], bytesOf(item) - LARGEST_REQUEST);
+  return item;
 }
 
-/** Return the steps that a file holds; a line that is damaged hides no other. */
-function stepsIn(content: unknown): ConversationStepRecord[] {
-  const items = String(content).split("\n").flatMap((line) => objectOf(line) ?? []);
-  return items as unknown as ConversationStepRecord[];
+function linesOf(steps: readonly Item[]): string {
+  return steps.map((step) => `${JSON.stringify(step)}\n`).join("");
+}
+
+/** Return the objects that a file holds, one a line; a line that is damaged hides no other. */
+function itemsOf(content: string): { items: Item[]; isDamaged: boolean } {
+  const lines = content.split("\n").filter((line) => line.trim() !== "");
+  const items = lines.map(objectOf).filter((item) => item !== null);
+  return { items, isDamaged: items.length < lines.length };
 }
 
 function pathOf(conversation: string): string {
-  return urlOf(`voltagent/steps/${fileStem(conversation)}.ndjson`);
+  return urlOf(`${FOLDER}${fileStem(conversation)}.ndjson`);
+}
+
+/** Return the folder of the files that hold what one file cannot. */
+function folderOf(conversation: string): string {
+  return `${FOLDER}${fileStem(conversation)}.more`;
 }

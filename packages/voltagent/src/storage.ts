@@ -15,6 +15,7 @@ import type { UIMessage } from "ai";
 
 import { Client, type ClientOptions } from "./client.js";
 import { Conversations } from "./conversations.js";
+import { sessionFor } from "./layout.js";
 import { Messages, type StoredMessage } from "./messages.js";
 import { Steps } from "./steps.js";
 import { UnderWay } from "./under-way.js";
@@ -22,8 +23,11 @@ import { type InfoLogger, notFound, voltAgentLogger } from "./voltagent.js";
 import { type Whose, WorkingMemory } from "./working-memory.js";
 import { Workflows } from "./workflows.js";
 
+/** Sessions that are looked through at the same time. */
+const AT_ONCE = 16;
+
 export interface KeepstoneStorageOptions extends ClientOptions {
-  /** Told of every clear; VoltAgent's own logger if not given. */
+  /** Told of every clear, and of records that are damaged; VoltAgent's own logger if not given. */
   logger?: InfoLogger;
 }
 
@@ -54,10 +58,11 @@ export class KeepstoneStorage implements StorageAdapter {
     this.agent = client.agent;
     this.#logger = options.logger;
     this.#messages = new Messages(client);
-    this.#conversations = new Conversations(client);
+    const damaged = (file: string): void => void this.#tellOf(file);
+    this.#conversations = new Conversations(client, damaged);
     this.#steps = new Steps(client);
     this.#workingMemory = new WorkingMemory(client);
-    this.#workflows = new Workflows(client);
+    this.#workflows = new Workflows(client, damaged);
   }
 
   async addMessage(
@@ -66,7 +71,7 @@ export class KeepstoneStorage implements StorageAdapter {
     conversationId: string,
     context?: OperationContext,
   ): Promise<void> {
-    await this.#underWay.during(conversationId, this.#messages.put(message, userId, conversationId, context));
+    await this.addMessages([message], userId, conversationId, context);
   }
 
   async addMessages(
@@ -75,9 +80,7 @@ export class KeepstoneStorage implements StorageAdapter {
     conversationId: string,
     context?: OperationContext,
   ): Promise<void> {
-    for (const message of messages) {
-      await this.addMessage(message, userId, conversationId, context);
-    }
+    await this.#underWay.during(conversationId, this.#messages.put(messages, userId, conversationId, context));
   }
 
   async getMessages(userId: string, conversationId: string, options?: GetMessagesOptions): Promise<StoredMessage[]> {
@@ -85,24 +88,37 @@ export class KeepstoneStorage implements StorageAdapter {
     return this.#messages.list(userId, conversationId, options);
   }
 
-  /** Empty a conversation's session to zero bytes, or all of a user's; its record stays. */
+  /** Empty a conversation's session to zero bytes; without one, all that the user has said anywhere. */
   async clearMessages(userId: string, conversationId?: string, context?: OperationContext): Promise<void> {
-    const conversations =
-      conversationId === undefined
-        ? (await this.#conversations.query({ userId })).map(({ id }) => id)
-        : [conversationId];
-    for (const conversation of conversations) {
-      await this.#underWay.quiet(conversation);
-      await this.#clear(userId, conversation, context?.logger ?? this.#logger ?? (await voltAgentLogger()));
+    const logger = context?.logger ?? (await this.#ownLogger());
+    if (conversationId !== undefined) {
+      return this.#clear(userId, conversationId, logger);
+    }
+    const own = new Set((await this.#conversations.query({ userId })).map(({ id }) => sessionFor(id)));
+    const sessions = [...new Set([...own, ...(await this.#messages.sessions())])];
+    for (let at = 0; at < sessions.length; at += AT_ONCE) {
+      const some = sessions.slice(at, at + AT_ONCE);
+      await Promise.all(some.map((session) => this.#clear(userId, session, logger, !own.has(session))));
     }
   }
 
-  async #clear(userId: string, session: string, logger: InfoLogger): Promise<void> {
-    const bytes = await this.#messages.clear(userId, session);
+  async #clear(userId: string, session: string, logger: InfoLogger, anybodys = false): Promise<void> {
+    await this.#underWay.quiet(session);
+    const bytes = await this.#messages.clear(userId, session, anybodys);
     await this.#steps.clear(userId, session);
     if (bytes !== null) {
       logger.info("memory.clear", { event: "memory.clear", agent: this.agent, session, bytes });
     }
+  }
+
+  async #ownLogger(): Promise<InfoLogger> {
+    return this.#logger ?? (await voltAgentLogger());
+  }
+
+  /** Tell of a record that a list has to leave out. */
+  async #tellOf(file: string): Promise<void> {
+    const logger = await this.#ownLogger();
+    logger.info("memory.damaged", { event: "memory.damaged", agent: this.agent, file });
   }
 
   async deleteMessages(messageIds: string[], userId: string, conversationId: string): Promise<void> {

@@ -6,13 +6,17 @@ import type { WorkflowRunQuery, WorkflowStateEntry } from "@voltagent/core";
 import type { Client } from "./client.js";
 import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
+import { readTime } from "./time.js";
 
 /** One agent's workflow runs. */
 export class Workflows {
   readonly #documents: Documents;
+  readonly #damaged: (path: string) => void;
 
-  constructor(client: Client) {
+  /** `damaged` is told the paths of states that no list can show. */
+  constructor(client: Client, damaged: (path: string) => void) {
     this.#documents = new Documents(client, "workflows");
+    this.#damaged = damaged;
   }
 
   /** Return a run's state, null if it is missing. */
@@ -26,11 +30,15 @@ export class Workflows {
     await this.#documents.put(executionId, { ...jsonOf(state), id: executionId });
   }
 
-  /** Change some keys of a run's state; an error if it is missing. */
+  /** Change some keys of a run's state, and remove those that are undefined; an error if it is missing. */
   async update(executionId: string, updates: Partial<WorkflowStateEntry>): Promise<void> {
     const now = new Date().toISOString();
     const changes = jsonOf(updates);
-    const updated = await this.#documents.update(executionId, (old) => ({ ...old, ...changes, updatedAt: now }));
+    const removed = Object.entries(updates).flatMap(([key, value]) => (value === undefined ? [key] : []));
+    const updated = await this.#documents.update(executionId, (old) => {
+      const kept = Object.entries(old).filter(([key]) => !removed.includes(key));
+      return { ...Object.fromEntries(kept), ...changes, id: executionId, updatedAt: now };
+    });
     if (updated === null) {
       throw new Error(`Workflow state ${executionId} not found`);
     }
@@ -38,7 +46,7 @@ export class Workflows {
 
   /** Return the runs that a query is for, the newest first. */
   async query(query: WorkflowRunQuery): Promise<WorkflowStateEntry[]> {
-    const found = (await this.#documents.all()).map(revived).filter((run) => isWanted(run, query));
+    const found = (await this.#documents.all(this.#damaged)).map(revived).filter((run) => isWanted(run, query));
     found.sort((one, other) => other.createdAt.getTime() - one.createdAt.getTime());
     return pageOf(found, query);
   }
@@ -59,13 +67,19 @@ function isWanted(run: WorkflowStateEntry, query: WorkflowRunQuery): boolean {
 /** Return a state with its times as Dates, as VoltAgent gave them. */
 function revived(item: Item): WorkflowStateEntry {
   const state = structuredClone(item) as unknown as WorkflowStateEntry;
-  state.createdAt = new Date(state.createdAt);
-  state.updatedAt = new Date(state.updatedAt);
+  state.createdAt = dateOf(item.createdAt) ?? dateOf(item.updatedAt) ?? new Date(0);
+  state.updatedAt = dateOf(item.updatedAt) ?? state.createdAt;
   if (state.suspension) {
-    state.suspension.suspendedAt = new Date(state.suspension.suspendedAt);
+    state.suspension.suspendedAt = dateOf(state.suspension.suspendedAt) ?? state.updatedAt;
   }
   if (state.cancellation) {
-    state.cancellation.cancelledAt = new Date(state.cancellation.cancelledAt);
+    state.cancellation.cancelledAt = dateOf(state.cancellation.cancelledAt) ?? state.updatedAt;
   }
   return state;
+}
+
+/** Return the Date that a document's time says, null if somebody has broken it. */
+function dateOf(time: unknown): Date | null {
+  const moment = readTime(time);
+  return moment === null ? null : new Date(Number(moment / 1000n));
 }

@@ -28,7 +28,9 @@ export class WorkingMemory {
     if (path === null) {
       return null;
     }
-    const { status, body } = await this.#client.send("GET", path, { allow: [NOT_FOUND] });
+    const { conversationId: conversation } = whose;
+    const request = { allow: [NOT_FOUND], begins: true, ...(conversation === undefined ? {} : { conversation }) };
+    const { status, body } = await this.#client.send("GET", path, request);
     return status === NOT_FOUND ? null : String(body.content);
   }
 

@@ -113,3 +113,149 @@ test("a deletion whose answers got lost is no missing conversation", async () =>
   await storage.deleteConversation("c");
   await assert.rejects(storage.deleteConversation("c"), { code: "CONVERSATION_NOT_FOUND" });
 });
+
+test("a call that is sent again has the key of its first try, and every call has its own", async () => {
+  const sent: [method: string, key: string | null][] = [];
+  const lossy = forgetful();
+  const keyed: typeof fetch = (input, init) => {
+    sent.push([String(init?.method), new Headers(init?.headers).get("idempotency-key")]);
+    return lossy(input, init);
+  };
+  const storage = await server.storage("keys", { fetch: keyed });
+  await storage.addMessage(hello, "u", "c");
+  await storage.setWorkingMemory({ scope: "user", userId: "u", content: "known" });
+  await storage.getMessages("u", "c");
+  const keys = sent.flatMap(([, key]) => key ?? []);
+  assert.deepEqual(sent.map(([method]) => method), ["PUT", "PUT", "PUT", "PUT", "GET", "GET"]);
+  assert.deepEqual([keys.length, keys[0], keys[2], new Set(keys).size], [4, keys[1], keys[3], 2]);
+});
+
+/** A fetch that does something before, or after, the first request of a kind; after it, the answer is lost. */
+function interrupted(method: string, end: string, when: "before" | "after", act: () => Promise<unknown>): typeof fetch {
+  let isDone = false;
+  return async (input, init) => {
+    const isIt = !isDone && init?.method === method && new URL(String(input)).pathname.endsWith(end);
+    isDone ||= isIt;
+    if (isIt && when === "before") {
+      await act();
+    }
+    const answer = await fetch(input, init);
+    if (isIt && when === "after") {
+      await act();
+      throw new TypeError("the connection was cut");
+    }
+    return answer;
+  };
+}
+
+const theirs: UIMessage = { id: "n", role: "user", parts: [{ type: "text", text: "said since" }] };
+
+test("a message that is stored while a conversation is being cleared stays", async () => {
+  const other = await server.storage("between");
+  for (const userId of ["one", "two"]) {
+    const fetch = interrupted("POST", "/clear", "before", () => other.addMessage(theirs, userId, userId));
+    const storage = await server.storage("between", { fetch });
+    await storage.addMessage(hello, "one", userId);
+    await storage.clearMessages("one", userId);
+    assert.deepEqual((await other.getMessages(userId, userId)).map(({ id }) => id), ["n"]);
+  }
+});
+
+test("a clear whose answer got lost does not remove what was stored since", async () => {
+  const other = await server.storage("cleared");
+  const fetch = interrupted("POST", "/clear", "after", () => other.addMessage(theirs, "u", "c"));
+  const storage = await server.storage("cleared", { fetch });
+  await storage.addMessage(hello, "u", "c");
+  await storage.clearMessages("u", "c");
+  assert.deepEqual((await other.getMessages("u", "c")).map(({ id }) => id), ["n"]);
+});
+
+test("a deletion whose answer got lost does not remove the conversation that began since", async () => {
+  const other = await server.storage("removed");
+  const fetch = interrupted("DELETE", "/sessions/c", "after", () => other.addMessage(theirs, "u", "c"));
+  const storage = await server.storage("removed", { fetch });
+  await storage.addMessage(hello, "u", "c");
+  await storage.deleteConversation("c");
+  assert.deepEqual((await other.getMessages("u", "c")).map(({ id }) => id), ["n"]);
+});
+
+test("a message that is stored while its conversation is being deleted goes with it", async () => {
+  const other = await server.storage("racing");
+  const fetch = interrupted("DELETE", "/sessions/c", "before", () => other.addMessage(theirs, "u", "c"));
+  const storage = await server.storage("racing", { fetch });
+  await storage.addMessage(hello, "u", "c");
+  await storage.deleteConversation("c");
+  assert.deepEqual(await other.getMessages("u", "c"), []);
+});
+
+test("a workflow's state whose answer got lost does not replace a later one", async () => {
+  const other = await server.storage("flows");
+  const fetch = interrupted("PUT", ".json", "after", () => other.updateWorkflowState("w", { status: "completed" }));
+  const storage = await server.storage("flows", { fetch });
+  const at = new Date();
+  await storage.setWorkflowState("w", { id: "w", workflowId: "w", workflowName: "W", status: "running", createdAt: at, updatedAt: at });
+  assert.equal((await other.getWorkflowState("w"))?.status, "completed");
+});
+
+test("a message whose answer got lost does not come back once it was deleted", async () => {
+  const other = await server.storage("revived");
+  const fetch = interrupted("PUT", "/entries", "after", () => other.deleteMessages(["m"], "u", "c"));
+  const storage = await server.storage("revived", { fetch });
+  await storage.addMessage(hello, "u", "c");
+  assert.deepEqual(await other.getMessages("u", "c"), []);
+});
+
+test("a proxy that makes ETags weak keeps no change from being stored", async () => {
+  let requests = 0;
+  const weakening: typeof fetch = async (input, init) => {
+    requests += 1;
+    const answer = await fetch(input, init);
+    const headers = new Headers(answer.headers);
+    headers.set("etag", `W/${headers.get("etag")}`);
+    return new Response(await answer.text(), { status: answer.status, headers });
+  };
+  const storage = await server.storage("weak", { fetch: weakening });
+  await storage.createConversation(conversation);
+  assert.equal((await storage.updateConversation("c", { title: "New" })).title, "New");
+  await storage.addMessage(hello, "u", "c");
+  await storage.clearMessages("u", "c");
+  assert.deepEqual(await storage.getMessages("u", "c"), []);
+  assert.ok(requests < 20, String(requests));
+});
+
+test("a record that others change each time is given up after some tries", async () => {
+  let tries = 0;
+  const busy: typeof fetch = async (input, init) => {
+    if (!new Headers(init?.headers).has("if-match")) {
+      return fetch(input, init);
+    }
+    tries += 1;
+    return new Response(JSON.stringify({ code: "file_changed", detail: "changed" }), { status: 412 });
+  };
+  const storage = await server.storage("contested", { fetch: busy });
+  await storage.createConversation(conversation);
+  await assert.rejects(storage.updateConversation("c", { title: "New" }), { code: "store", message: /changed by others 20 times/ });
+  assert.equal(tries, 20);
+});
+
+test("a turn does not wait for a server that a proxy does not reach", async () => {
+  let requests = 0;
+  const url = await stranger((_, response) => {
+    requests += 1;
+    response.writeHead(502).end("<h1>Bad gateway</h1>");
+  });
+  const storage = new KeepstoneStorage({ agent: "a", url });
+  await assert.rejects(storage.getMessages("u", "c"), { code: "store" });
+  requests = 0;
+  await assert.rejects(storage.getConversation("c"), { code: "store" });
+  await assert.rejects(storage.addMessage(hello, "u", "c"), { code: "store" });
+  assert.ok(requests < 10, String(requests));
+});
+
+test("twenty changes of one record at once are all stored", async () => {
+  const storage = await server.storage("crowd");
+  await storage.setWorkflowState("w", { id: "w", workflowId: "w", workflowName: "W", status: "running", createdAt: new Date(), updatedAt: new Date() });
+  await Promise.all(Array.from({ length: 20 }, (_, at) => storage.updateWorkflowState("w", { [`key${at}`]: at })));
+  const state = (await storage.getWorkflowState("w")) as unknown as Record<string, unknown>;
+  assert.deepEqual(Array.from({ length: 20 }, (_, at) => state[`key${at}`]), Array.from({ length: 20 }, (_, at) => at));
+});

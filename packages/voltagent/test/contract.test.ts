@@ -1,14 +1,15 @@
 /** What VoltAgent expects of a storage: the same cases on its own in-memory one and on ours. */
 import assert from "node:assert/strict";
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import {
-  type ConversationStepRecord, InMemoryStorageAdapter, type StorageAdapter, type WorkflowStateEntry,
+  type ConversationStepRecord, InMemoryStorageAdapter, type OperationContext, type StorageAdapter, type WorkflowStateEntry,
 } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
+import { type KeepstoneStorage, MemoryAdapter } from "../src/index.js";
 import { Server } from "./server.js";
 
 const server = await Server.start();
@@ -152,6 +153,20 @@ each("clearing without a conversation clears all of the user's", async (storage,
   assert.deepEqual(await storage.getMessages("u9", `${id}y`), []);
 });
 
+each("clearing without a conversation reaches the user's messages in other users' and unrecorded conversations", async (storage, id) => {
+  await storage.createConversation(conversation(`${id}theirs`, "u8"));
+  for (const part of ["theirs", "unrecorded"]) {
+    await storage.addMessages([message("a", "gone"), message("c", "gone")], "u7", id + part);
+    await storage.addMessage(message("b", "kept"), "u8", id + part);
+    await storage.saveConversationSteps?.(["u7", "u8"].map((userId) => ({ ...step(id + part, userId, "text", 0), userId })));
+  }
+  await storage.clearMessages("u7");
+  for (const part of ["theirs", "unrecorded"]) {
+    assert.deepEqual(await storage.getMessages("u7", id + part), []);
+    assert.equal((await storage.getMessages("u8", id + part)).length, 1);
+  }
+});
+
 each("deleting messages ignores ids that there are not", async (storage, id) => {
   await storage.addMessages([message("a", "1"), message("b", "2")], "u1", id);
   await storage.deleteMessages(["a", "nobody"], "u1", id);
@@ -237,6 +252,13 @@ each("a workflow's state comes back with its times as dates", async (storage, id
   await assert.rejects(storage.updateWorkflowState("missing", {}));
 });
 
+each("an update with an undefined value clears it", async (storage, id) => {
+  await storage.setWorkflowState(id, { ...run(id, 1), suspension: { suspendedAt: new Date(5), stepIndex: 2 }, output: 1 });
+  await storage.updateWorkflowState(id, { status: "running", suspension: undefined } as unknown as Partial<WorkflowStateEntry>);
+  const found = await storage.getWorkflowState(id);
+  assert.deepEqual([found?.status, found?.suspension, found?.output], ["running", undefined, 1]);
+});
+
 each("workflow runs are found by state, time and metadata, the newest first", async (storage) => {
   for (const [id, day] of [["r1", 11], ["r2", 12], ["r3", 13]] as const) {
     await storage.setWorkflowState(id, run(id, day, "suspended"));
@@ -283,4 +305,166 @@ test("keepstone: any id names a conversation, however long or odd", async () => 
 test("keepstone: a text with half a character is stored with a mark in its place", async () => {
   await keepstone.addMessage(message("a", "cut \ud83d"), "u1", "torn");
   assert.deepEqual(await texts(keepstone, "torn"), ["cut \ufffd"]);
+});
+
+test("keepstone: clearing a user leaves what no user said where the session is not theirs", async () => {
+  const files = new MemoryAdapter({ root: server.home, agent: "coder", logger: { info: () => undefined } });
+  await files.save({ role: "user", content: "by a script" }, "script");
+  await keepstone.addMessage(message("a", "gone"), "u6", "script");
+  await keepstone.clearMessages("u6");
+  assert.deepEqual((await files.load("script")).map(({ content }) => content), ["by a script"]);
+});
+
+test("keepstone: one damaged record hides no other, and lists tell which it is", async () => {
+  const told: unknown[] = [];
+  const storage = await server.storage("listed", { logger: { info: (_, context) => told.push(context) } });
+  const folder = join(server.home, "agents", "listed", "files", "voltagent");
+  for (const id of ["a", "b"]) {
+    await storage.createConversation(conversation(id));
+    await storage.setWorkflowState(id, run(id, 1));
+  }
+  writeFileSync(join(folder, "conversations", "a.json"), "not json");
+  writeFileSync(join(folder, "workflows", "a.json"), Buffer.from([0xff]));
+  assert.deepEqual((await storage.queryConversations({ userId: "u1" })).map(({ id }) => id), ["b"]);
+  assert.deepEqual((await storage.queryWorkflowRuns({})).map(({ id }) => id), ["b"]);
+  const files = ["voltagent/conversations/a.json", "voltagent/workflows/a.json"];
+  assert.deepEqual(told, files.map((file) => ({ event: "memory.damaged", agent: "listed", file })));
+});
+
+test("keepstone: a record without its times is listed and can be changed", async () => {
+  const storage = await server.storage("timeless");
+  const file = (kind: string): string => join(server.home, "agents", "timeless", "files", "voltagent", kind, "c.json");
+  await storage.createConversation(conversation("c"));
+  await storage.setWorkflowState("c", run("c", 1));
+  for (const kind of ["conversations", "workflows"]) {
+    const { updatedAt: _, createdAt: __, ...rest } = JSON.parse(readFileSync(file(kind), "utf8")) as Record<string, unknown>;
+    writeFileSync(file(kind), JSON.stringify({ ...rest, updatedAt: "soon" }));
+  }
+  assert.equal((await storage.queryConversations({}))[0]?.updatedAt, new Date(0).toISOString());
+  assert.equal((await storage.queryWorkflowRuns({}))[0]?.createdAt.getTime(), 0);
+  assert.ok((await storage.updateConversation("c", { title: "New" })).updatedAt > new Date(0).toISOString());
+});
+
+test("keepstone: what a tool returned that has no JSON form leaves a marker, and the message is kept", async () => {
+  const circle: { name: string; self?: object } = { name: "loop" };
+  circle.self = circle;
+  let deep: object = {};
+  for (let level = 0; level < 300; level += 1) {
+    deep = { deep };
+  }
+  const broken = { get value(): never { throw new Error("gone"); } };
+  const outputs = [circle, { count: 10n }, broken, { at: new Date(0), f: () => 1, n: NaN, half: "\ud800" }];
+  const parts = outputs.map((output, at) => ({ type: "tool-look" as const, toolCallId: `t${at}`, state: "output-available" as const, input: {}, output }));
+  await keepstone.addMessage({ id: "m", role: "assistant", parts: [...parts, { ...parts[0], output: deep } as never, { type: "text", text: "done" }] }, "u1", "marked");
+  const [found] = await keepstone.getMessages("u1", "marked");
+  const stored = (found?.parts ?? []).map((part) => ("output" in part ? part.output : part));
+  assert.deepEqual(stored.slice(0, 4), [
+    { name: "loop", self: "[Circular]" }, { count: "[BigInt: 10]" }, { value: "[Unreadable: gone]" },
+    { at: new Date(0).toISOString(), n: null, half: "\ufffd" },
+  ]);
+  assert.match(JSON.stringify(stored[4]), /\{"deep":"\[Too deep\]"\}/);
+  assert.deepEqual(stored[5], { type: "text", text: "done" });
+});
+
+test("keepstone: a part that is larger than a line leaves a marker, and the rest of the message is kept", async () => {
+  const huge = "x".repeat(17 * 1024 * 1024);
+  const tool = { type: "tool-look" as const, toolCallId: "t", state: "output-available" as const, input: { q: 1 }, output: { rows: [huge] } };
+  const file = { type: "file" as const, mediaType: "image/png", url: `data:image/png;base64,${huge}` };
+  const metadata = { operationId: "op", trace: huge };
+  await keepstone.addMessage({ id: "m", role: "assistant", metadata, parts: [tool, file, { type: "text", text: "done" }] }, "u1", "huge");
+  const [found] = await keepstone.getMessages("u1", "huge");
+  const large = /^\[Too large: 178\d{5} bytes\]$/;
+  const [first, second, third] = found?.parts ?? [];
+  assert.ok(first?.type === "tool-look" && "output" in first && second?.type === "text");
+  assert.deepEqual([first.toolCallId, first.input], ["t", { q: 1 }]);
+  assert.match(String(first.output), large);
+  assert.match(second.text, large);
+  assert.deepEqual(third, { type: "text", text: "done" });
+  assert.equal((found?.metadata as { operationId?: string }).operationId, "op");
+});
+
+test("keepstone: a text that fits into a line once is stored whole", async () => {
+  const text = "word ".repeat(2 * 1024 * 1024);
+  await keepstone.addMessage(message("m", text), "u1", "long");
+  assert.deepEqual(await texts(keepstone, "long"), [text]);
+});
+
+test("keepstone: a turn whose beginning is no time stores its question all the same", async () => {
+  const context = { startTime: new Date(NaN) } as OperationContext;
+  await keepstone.addMessage(message("m", "here"), "u1", "odd-turn", context);
+  assert.deepEqual(await texts(keepstone, "odd-turn"), ["here"]);
+});
+
+test("keepstone: steps that no request can hold are stored, cleared for one user and kept for others", async () => {
+  const large = (id: string, userId: string, bytes: number): ConversationStepRecord => ({ ...step("big", id, "text", 0), userId, content: "x".repeat(bytes) });
+  await keepstone.saveConversationSteps([1, 2, 3, 4].map((at) => large(`b${at}`, "u2", 9_000_000)));
+  await keepstone.saveConversationSteps([large("a", "u1", 100), large("c", "u2", 40_000_000)]);
+  const ids = async (userId: string): Promise<string[]> => (await keepstone.getConversationSteps(userId, "big")).map(({ id }) => id);
+  await keepstone.clearMessages("u1", "big");
+  assert.deepEqual([await ids("u1"), (await ids("u2")).sort()], [[], ["b1", "b2", "b3", "b4", "c"]]);
+  await keepstone.saveConversationSteps([large("d", "u1", 100), large("e", "u2", 100)]);
+  await keepstone.clearMessages("u1", "big");
+  assert.deepEqual([await ids("u1"), (await ids("u2")).sort()], [[], ["b1", "b2", "b3", "b4", "c", "e"]]);
+  await keepstone.clearMessages("u2", "big");
+  const left = readdirSync(join(server.home, "agents", "coder", "files", "voltagent", "steps"), { recursive: true });
+  assert.deepEqual(left.map(String).filter((name) => name.startsWith("big") && name.endsWith("ndjson")), []);
+});
+
+/** Return a storage and a list to which the methods and paths of its requests are added. */
+async function counted(agent: string): Promise<{ storage: KeepstoneStorage; requests: string[] }> {
+  const requests: string[] = [];
+  const counting: typeof fetch = (input, init) => {
+    requests.push(`${init?.method} ${new URL(String(input)).pathname.split(agent)[1]}`);
+    return fetch(input, init);
+  };
+  return { storage: await server.storage(agent, { fetch: counting }), requests };
+}
+
+test("keepstone: many messages are stored, replaced and added with one request", async () => {
+  const { storage, requests } = await counted("batches");
+  const many = (text: string, count: number): UIMessage[] => Array.from({ length: count }, (_, at) => message(`m${at}`, `${text} ${at}`));
+  await storage.addMessages(many("old", 1000), "u1", "c");
+  await storage.addMessages(many("new", 1001), "u1", "c");
+  assert.deepEqual(requests, Array.from({ length: 2 }, () => "PUT /sessions/c/entries"));
+  assert.deepEqual(await texts(storage, "c"), Array.from({ length: 1001 }, (_, at) => `new ${at}`));
+});
+
+test("keepstone: a rare role is found with one request, however long the conversation is", async () => {
+  const { storage, requests } = await counted("roles");
+  const many = Array.from({ length: 3000 }, (_, at) => message(`m${at}`, `${at}`));
+  await storage.addMessages([message("s", "rules", "system"), ...many], "u1", "c");
+  requests.length = 0;
+  assert.deepEqual(await texts(storage, "c", { roles: ["system"], limit: 10 }), ["rules"]);
+  assert.equal(requests.length, 1);
+});
+
+test("keepstone: another user's many messages cost few requests", async () => {
+  const { storage, requests } = await counted("users");
+  await storage.addMessage(message("s", "mine"), "u1", "c");
+  await storage.addMessages(Array.from({ length: 3000 }, (_, at) => message(`m${at}`, `${at}`)), "u2", "c");
+  requests.length = 0;
+  assert.deepEqual(await texts(storage, "c", { limit: 10 }), ["mine"]);
+  assert.ok(requests.length <= 4, String(requests.length));
+});
+
+test("keepstone: single messages are deleted without reading the conversation, and only one's own", async () => {
+  const { storage, requests } = await counted("deletes");
+  await storage.addMessages(["a", "b"].map((id) => message(id, id)), "u1", "c");
+  await storage.addMessage(message("theirs", "t"), "u2", "c");
+  requests.length = 0;
+  await storage.deleteMessages(["a", "theirs", "nobody"], "u1", "c");
+  assert.deepEqual(requests.sort(), ["DELETE /entries/a", "GET /entries/a", "GET /entries/nobody", "GET /entries/theirs"]);
+  assert.deepEqual(await texts(storage, "c"), ["b"]);
+  assert.equal((await storage.getMessages("u2", "c")).length, 1);
+});
+
+test("keepstone: conversations and runs are listed without a request for each", async () => {
+  const { storage, requests } = await counted("lists");
+  await Promise.all(Array.from({ length: 30 }, (_, at) => storage.createConversation(conversation(`c${at}`))));
+  await Promise.all(Array.from({ length: 30 }, (_, at) => storage.setWorkflowState(`r${at}`, run(`r${at}`, 1))));
+  requests.length = 0;
+  assert.equal((await storage.queryConversations({ limit: 5 })).length, 5);
+  assert.equal(await storage.countConversations({}), 30);
+  assert.equal((await storage.queryWorkflowRuns({})).length, 30);
+  assert.deepEqual(requests, Array.from({ length: 3 }, () => "GET /file-contents"));
 });

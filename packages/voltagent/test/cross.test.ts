@@ -1,11 +1,11 @@
 /** Whatever one language writes, the other reads alike: made-up events, and lines that no program would write. */
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { MemoryAdapter } from "../src/files.js";
-import { newFolder, runPython, sessionsOf } from "./places.js";
+import { GOLDEN, newFolder, runPython, sessionsOf } from "./places.js";
 
 const COUNT = Number(process.env.KEEPSTONE_CROSS_EVENTS ?? 400);
 const SEED = Number(process.env.KEEPSTONE_CROSS_SEED ?? 1);
@@ -133,4 +133,48 @@ test("lines that no program would write are read alike", async () => {
   const lines = Array.from({ length: COUNT }, () => rawLine(random));
   writeFileSync(join(sessionsOf(root, "cross"), "s.ndjson"), `${lines.join("\n")}\n`);
   await assertBothRead(root, 10);
+});
+
+test("a log of the table's odd lines gives the same entries in both languages", async () => {
+  const root = newFolder();
+  mkdirSync(sessionsOf(root, "cross"), { recursive: true });
+  const table = JSON.parse(readFileSync(join(GOLDEN, "lines.json"), "utf8")) as [string][];
+  // Each line gets an id of its own, or the last would stand for all of them.
+  const lines = table.map(([line], at) => line.replace('"id":"x"', `"id":"x${at}"`));
+  writeFileSync(join(sessionsOf(root, "cross"), "s.ndjson"), `${lines.join("\n")}\n`);
+  await assertBothRead(root, 30);
+});
+
+const SPELLINGS = `
+import json, sys
+from keepstone import MemoryAdapter
+memory = MemoryAdapter(sys.argv[1], "cross")
+if sys.argv[2] == "remove":
+    memory.delete("a:b")
+    memory.delete("c:d")
+print(json.dumps([sorted([info.id, memory.load(info.id)] for info in memory.list()), memory.load("a:b")]))`;
+
+/** Make a folder of sessions with names that no program gives them: two of them for one session. */
+function spelled(): string {
+  const root = newFolder();
+  mkdirSync(sessionsOf(root, "cross"), { recursive: true });
+  for (const [at, name] of ["a:b", "a%3Ab", "a%3ab", "c:d", "%zz", "e%2ff", "50%", "g%3ah", "g:h"].entries()) {
+    writeFileSync(join(sessionsOf(root, "cross"), `${name}.ndjson`), `{"id":"x${at}","ts":"2026-01-01T00:00:00Z","n":${at}}\n`);
+  }
+  return root;
+}
+
+test("odd names of session files are read alike, and none comes back once its session is removed", async () => {
+  const roots = [spelled(), spelled()];
+  const memory = new MemoryAdapter({ root: String(roots[0]), agent: "cross", logger: { info: () => undefined } });
+  for (const act of ["look", "remove"]) {
+    if (act === "remove") {
+      await memory.delete("a:b");
+      await memory.delete("c:d");
+    }
+    const sessions = await Promise.all((await memory.list()).map(async ({ id }) => [id, await memory.load(id)] as const));
+    const here = [sessions.sort(([one], [other]) => (one < other ? -1 : 1)), await memory.load("a:b")];
+    assert.deepEqual(here, JSON.parse(await runPython(SPELLINGS, String(roots[1]), act)));
+    assert.equal(sessions.length, act === "look" ? 6 : 4);
+  }
 });

@@ -76,6 +76,15 @@ test("a line that is being written is left alone by readers and ended by the nex
   assert.deepEqual((await memory.load("s")).map(({ n }) => n), [1, 2]);
 });
 
+test("a last line whose batch is written in fractions is an entry and stays after the next save", async () => {
+  const { memory, folder } = adapter();
+  await memory.save({ n: 1 }, "s");
+  appendFileSync(join(folder, "s.ndjson"), '{"id":"run","type":"run","loss":0.5,"batch":[1.0,32.0]}\n');
+  assert.equal((await memory.load("s")).at(-1)?.id, "run");
+  await memory.save({ n: 2 }, "s");
+  assert.match(readFileSync(join(folder, "s.ndjson"), "utf8"), /"id":"run"/);
+});
+
 test("the list has id, time and size of every session, the one changed last first", async () => {
   const { memory } = adapter();
   await memory.save({ n: 1 }, "old");
@@ -83,6 +92,62 @@ test("the list has id, time and size of every session, the one changed last firs
   const found = await memory.list();
   assert.deepEqual(found.map(({ id }) => id), ["new/er", "old"]);
   assert.ok(found.every(({ modified, size }) => modified instanceof Date && size > 0));
+});
+
+test("the newest events of a long session cost far less than all of them", async () => {
+  const { memory } = adapter();
+  await memory.saveAll(Array.from({ length: 30_000 }, (_, n) => ({ n })), "long");
+  const cost = async (count: number, options: { limit?: number }): Promise<number> => {
+    const begin = process.cpuUsage().user;
+    for (let at = 0; at < count; at += 1) {
+      await memory.load("long", options);
+    }
+    return (process.cpuUsage().user - begin) / count;
+  };
+  const all = await cost(2, {});
+  assert.ok((await cost(50, { limit: 1 })) < all / 50);
+});
+
+test("events that come late are in their place by time, with a limit too", async () => {
+  const { memory } = adapter();
+  const day = (n: number): { n: number; ts: string } => ({ n, ts: `2026-01-0${n}T00:00:00Z` });
+  await memory.saveAll([day(2), day(4)], "s");
+  assert.deepEqual((await memory.load("s", { limit: 1 })).map(({ n }) => n), [4]);
+  const [late] = await memory.saveAll([{ ...day(1), id: "late" }, day(5), day(3), { n: 6, ts: day(4).ts }], "s");
+  assert.deepEqual((await memory.load("s")).map(({ n }) => n), [1, 2, 3, 4, 6, 5]);
+  await memory.save({ n: 7, id: "late" }, "s");
+  assert.deepEqual((await memory.load("s", { limit: 6 })).map(({ n }) => n), [7, 2, 3, 4, 6, 5]);
+  await memory.deleteEvent("s", String(late?.id));
+  await memory.save({ n: 8, id: "late", ts: day(6).ts }, "s");
+  assert.deepEqual((await memory.load("s", { limit: 3 })).map(({ n }) => n), [6, 5, 8]);
+});
+
+test("a session whose file a person has made is listed by its name and goes on being used", async () => {
+  const { memory, folder } = adapter();
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "a:b.ndjson"), '{"id":"x","n":1}\n');
+  await memory.save({ n: 2 }, "a:b");
+  assert.deepEqual((await memory.list()).map(({ id }) => id), ["a:b"]);
+  assert.deepEqual((await memory.load("a:b")).map(({ n }) => n), [1, 2]);
+  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith("ndjson")), ["a:b.ndjson"]);
+});
+
+test("of two files of one session the canonical one is used, and none comes back once that is gone", async () => {
+  for (const act of ["clear", "delete"] as const) {
+    const { memory, folder } = adapter();
+    mkdirSync(join(folder, ".archive"), { recursive: true });
+    for (const [name, n] of [["a:b", 1], ["a%3Ab", 2], ["a%3ab", 3], [".archive/a:b", 4], [".archive/%61:b", 5]] as const) {
+      writeFileSync(join(folder, `${name}.ndjson`), `{"id":"x${n}","n":${n}}\n`);
+    }
+    writeFileSync(join(folder, ".archive", "a%3Ab.ndjson.20260111T143100000000Z.original"), "mended\n");
+    await memory.save({ n: 5 }, "other");
+    assert.deepEqual((await memory.load("a:b")).map(({ n }) => n), [2]);
+    assert.deepEqual((await memory.list()).map(({ id }) => id).sort(), ["a:b", "other"]);
+    assert.equal(await memory[act]("a:b"), true);
+    const left = readdirSync(folder).filter((name) => name.endsWith(".ndjson") && name !== "other.ndjson");
+    assert.deepEqual([left, readdirSync(join(folder, ".archive"))], [act === "clear" ? ["a%3Ab.ndjson"] : [], []]);
+    assert.deepEqual(await memory.load("a:b"), []);
+  }
 });
 
 test("clearing leaves no byte of log and archive", async () => {

@@ -4,8 +4,11 @@ import { appendFileSync, cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { batchOf } from "../src/batch.js";
 import { MemoryAdapter } from "../src/files.js";
 import { checkAgent, sessionFile, sessionFor, sessionOf } from "../src/layout.js";
+import { parse } from "../src/line.js";
+import { formatTime, instant, readTime } from "../src/time.js";
 import { GOLDEN, newFolder, sessionsOf } from "./places.js";
 
 interface Step {
@@ -113,4 +116,22 @@ test("a new session has an id that sorts by time, as Python's have", async () =>
   }
   assert.ok(ids.every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)));
   assert.deepEqual(ids.toSorted(), ids);
+});
+
+function table<Row>(name: string): Row[] {
+  return JSON.parse(readFileSync(join(GOLDEN, name), "utf8")) as Row[];
+}
+
+test("every odd line is read as the table says", () => {
+  for (const [line, readable, batch] of table<[string, boolean, [number, number] | null]>("lines.json")) {
+    const record = parse(Buffer.from(line));
+    assert.deepEqual([record !== null, batchOf(record)], [readable, batch], line.slice(0, 100));
+  }
+});
+
+test("every time is read as the table says", () => {
+  for (const [text, moment, accepted] of table<[string, string | null, boolean]>("times.json")) {
+    const [found, given] = [readTime(text), instant(text)];
+    assert.deepEqual([found && formatTime(found), given], [moment, accepted ? found : null], text);
+  }
 });

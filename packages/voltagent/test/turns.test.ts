@@ -79,6 +79,23 @@ test("a server that is away for longer than the storage tries is reported throug
   assert.deepEqual(found, ["user: Which port?", "assistant: 8765", "assistant: 8765"]);
 });
 
+test("a turn while the server is down answers within five seconds and says so", async () => {
+  const reports: string[] = [];
+  const server = await Server.start();
+  const storage = await server.storage("down");
+  await server.end("SIGKILL");
+  const begin = performance.now();
+  const memory = new Memory({ storage });
+  const agent = new Agent({ name: "down", instructions: "Help.", model: model(says("ok")).model, memory, logger: listening(reports) });
+  assert.equal((await agent.generateText("Hi", turn("c"))).text, "ok");
+  assert.ok(performance.now() - begin < 5000);
+  // Its working memory is another matter: VoltAgent does not answer without that, and says why.
+  const working = new Memory({ storage, workingMemory: { enabled: true } });
+  const strict = new Agent({ name: "down", instructions: "Help.", model: model(says("ok")).model, memory: working });
+  await assert.rejects(strict.generateText("Hi", turn("c")), /is keepstone serve running there\?/);
+  assert.match(reports.join("\n"), /Memory write failed: .*; is keepstone serve running there\?/);
+});
+
 /** Return a logger that keeps what it is told of errors. */
 function listening(reports: string[]): NonNullable<AgentOptions["logger"]> {
   const deaf = (): void => undefined;

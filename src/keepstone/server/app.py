@@ -24,7 +24,7 @@ from keepstone.server.origins import LOOPBACK, Origins
 from keepstone.server.parameters import refuse_unknown
 from keepstone.server.request_ids import RequestIds
 from keepstone.server.retries import Retries
-from keepstone.server.routes import agents, entries, files, recall, sessions, upkeep
+from keepstone.server.routes import agents, entries, file_contents, files, recall, sessions, upkeep
 from keepstone.server.routes import notes as notes_routes
 from keepstone.server.tokens import Tokens
 
@@ -89,8 +89,8 @@ def create_app(
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
     # A route is found by asking one after the other: those that are used most come first.
-    modules = (entries, recall, agents, sessions, files, upkeep, *((notes_routes,) if notes else ()))
-    for module in modules:
+    found_last = (files, file_contents, upkeep, *((notes_routes,) if notes else ()))
+    for module in (entries, recall, agents, sessions, *found_last):
         app.include_router(module.router, prefix="/v1", dependencies=[Depends(refuse_unknown)])
     app.include_router(sign_in.router)
     # Pages take whatever is left, and an unknown address of the API is not theirs.

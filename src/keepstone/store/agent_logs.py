@@ -142,13 +142,9 @@ class AgentLogs:
 
     def _name(self, session: str) -> str:
         """Return the file name of a session: the canonical one unless only a hand-made one exists."""
-        try:
-            canonical = self._layout.session_file(session)
-        except InvalidSessionIdError:
-            by_hand = self._name_by_hand(session)
-            if by_hand is None:
-                raise
-            return by_hand
+        canonical = self._canonical(session)
+        if canonical is None:
+            return self._name_by_hand(session) or self._layout.session_file(session)
         refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
         if self._exists(canonical):
             return canonical
@@ -164,6 +160,13 @@ class AgentLogs:
             if is_its_own and self._exists(by_hand):
                 return by_hand
         return None
+
+    def _canonical(self, session: str) -> str | None:
+        """Return the name that we give a session's file; None if its id is too long for one."""
+        try:
+            return self._layout.session_file(session)
+        except InvalidSessionIdError:
+            return None
 
     def _is_renamed(self, session: str, name: str) -> bool:
         """Tell whether a session whose file has a name made by hand has another file now."""

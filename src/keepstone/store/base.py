@@ -70,8 +70,8 @@ class Files(Protocol):
     def matching(self, text: str) -> list[str]:
         """Return the paths of all files that hold a text, in any case, in their names or contents."""
 
-    def list(self) -> list[str]:
-        """Return the paths of all files, sorted; none for an agent without files."""
+    def list(self, folder: str = "") -> list[str]:
+        """Return the paths of all files, or of those below a folder, sorted; none if there are none."""
 
     def delete(self, path: str, *, check: Check | None = None) -> None:
         """Remove a file; MemoryFileNotFoundError if there is none."""

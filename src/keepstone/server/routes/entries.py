@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Response
 from keepstone import answers
 from keepstone.documents import entry_document, purged_document, record_document, version_document
 from keepstone.failures import SessionNotFoundError
-from keepstone.line import read_time
+from keepstone.line import payload_of, read_time
 from keepstone.model import Entry, Record
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
@@ -36,6 +36,10 @@ from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, Ne
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
+RolesQuery = Annotated[
+    list[str] | None,
+    Query(alias="role", description="Only messages of this role, in the payload; may be repeated."),
+]
 _OF_SESSION = "/sessions/{session}/entries"
 _KIND = "entries"
 _ANCHORS = 8
@@ -58,6 +62,7 @@ def list_entries(
     newest: NewestQuery = False,  # noqa: FBT002  A switch in the query.
     as_of: AsOfQuery = None,
     archived: ArchivedQuery = False,  # noqa: FBT002  A switch in the query.
+    roles: RolesQuery = None,
 ) -> Response:
     """List the entries of a session; each page has the oldest first.
 
@@ -65,7 +70,7 @@ def list_entries(
     """
     log = memory.session(session)
     records: Sequence[Record]
-    if newest and cursor is None:
+    if newest and cursor is None and roles is None:
         # Found by the index: the newest page of a long session costs what the page costs.
         found = log.entries(limit + _ANCHORS, types, as_of=as_of, archived=archived)
         records = [entry.line for entry in found]
@@ -73,6 +78,8 @@ def list_entries(
         records = log.records(as_of=as_of, archived=archived)
         if types is not None:
             records = [record for record in records if record["type"] in types]
+        if roles is not None:
+            records = [record for record in records if payload_of(record).get("role") in roles]
     if not records and log.info() is None:
         raise SessionNotFoundError(memory.slug, session)
     begin, end = _span(records, cursor, limit, newest=newest)
@@ -157,6 +164,12 @@ def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: New
     if body.id not in (None, entry):
         raise ValueError(f"the path names entry {entry!r:.80} and the body {body.id!r:.80}: leave one out")
     return answer(entry_document(memory.session(session).put(_item(body) | {"id": entry})))
+
+
+@router.put(_OF_SESSION, **responds(shapes.Entries))
+def put_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
+    """Add or replace many entries with one write, each as `PUT` of its id does: all of them, or none."""
+    return answer(_entries(memory.session(session).put_many(map(_item, body.items))))
 
 
 def _item(body: Keys) -> dict[str, Any]:
