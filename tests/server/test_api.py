@@ -378,7 +378,7 @@ PUBLIC = {
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
         "put_many": "put_entries", "info": "show_session",
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
-        "delete": "delete_entry",
+        "delete": "delete_entry", "link": "link_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
         "clear": "clear_session",
         "remove": "remove_session", "count": "count_accesses",
@@ -396,8 +396,8 @@ PUBLIC = {
 }  # fmt: skip
 WITHIN = {
     "Home": {"agent", "close", "root"},
-    "Agent": {"session", "files", "vectors", "slug"},
-    "Session": {"agent", "id"},
+    "Agent": {"session", "files", "vectors", "slug", "holds"},
+    "Session": {"agent", "id", "guarded", "compacted_size"},
     "Notes": {"sources", "warning"},
     "Files": {"matching"},
 }

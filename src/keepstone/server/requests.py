@@ -126,6 +126,9 @@ class RecallQuery(Body):
     min_priority: float = Field(0.0, ge=0, description="Only entries that have not faded below this.")
     vector: list[float] | None = Field(None, description="Compare with this instead of the query's own.")
     neighbours: int = Field(0, ge=0, le=100, description="So many entries before and after each hit.")
+    include_superseded: bool = Field(
+        default=False, description="Also entries that are superseded, expired or not valid yet."
+    )
 
 
 class ContextQuery(Body):

@@ -357,8 +357,9 @@ class AgentLogs:
         elif sessions is None or self.stale:
             self.look(age)
         for session in sessions or ():
-            log = self.log(session)
-            self.follow(session, log, log.stat())
+            with suppress(InvalidSessionIdError):  # No session has such an id.
+                log = self.log(session)
+                self.follow(session, log, log.stat())
 
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
