@@ -40,8 +40,8 @@ export class Messages {
   /**
    * Store messages, or replace those with their ids, which keep their places and times.
    *
-   * One request is stored as a whole or not at all; only messages that are longer together than a line of a
-   * log may be take several.
+   * One request is stored as a whole or not at all. Only messages that are too large together for one take
+   * several.
    */
   async put(
     messages: readonly UIMessage[],
@@ -101,7 +101,7 @@ export class Messages {
     }
     // By their ids, so that what was stored after they were read stays, also if this is sent again.
     await this.#purge(own, conversation);
-    return state.size - ((await this.#state(conversation))?.size ?? 0);
+    return Math.max(state.size - ((await this.#state(conversation))?.size ?? 0), 0); // Others may have added more.
   }
 
   /** Return the ids of all sessions. */

@@ -71,13 +71,13 @@ export class Steps {
       if (others.length === steps.length && !isDamaged) {
         return;
       }
-      if (others.length === 0) {
-        return this.remove(conversation);
-      }
       const made: string[] = [];
-      const isWritten = await this.#rewrite(conversation, others, etag, made);
-      await Promise.all((isWritten ? more : made).map((path) => this.#delete(path)));
-      if (isWritten) {
+      const isDone =
+        others.length > 0
+          ? await this.#rewrite(conversation, others, etag, made)
+          : await this.#delete(pathOf(conversation), etag);
+      await Promise.all((isDone ? more : made).map((path) => this.#delete(path)));
+      if (isDone) {
         return;
       }
       await pauseAfter(tries, pathOf(conversation));
@@ -110,8 +110,10 @@ export class Steps {
     return (await this.#client.send("PUT", pathOf(conversation), request)).status !== CHANGED;
   }
 
-  async #delete(path: string): Promise<void> {
-    await this.#client.send("DELETE", path, { allow: [NOT_FOUND] });
+  /** Delete a file; false, and it stays, if it is not as its mark says. */
+  async #delete(path: string, etag: string | null = null): Promise<boolean> {
+    const headers: Record<string, string> = etag === null ? {} : { "if-match": etag };
+    return (await this.#client.send("DELETE", path, { headers, allow: [NOT_FOUND, CHANGED] })).status !== CHANGED;
   }
 
   /** Return what a conversation's files hold; none if there are none. */
@@ -119,15 +121,21 @@ export class Steps {
     for (let tries = 0; ; tries += 1) {
       const { status, body, etag } = await this.#client.send("GET", pathOf(conversation), { allow: [NOT_FOUND] });
       const { items, isDamaged } = itemsOf(status === NOT_FOUND ? "" : String(body.content));
-      const names = items.flatMap(({ more }) => (Array.isArray(more) ? more.map(String) : []));
+      const names = items.flatMap((item) => moreIn(item, conversation));
       const rest = await Promise.all(names.map((name) => this.#client.send("GET", urlOf(name), { allow: [NOT_FOUND] })));
       if (rest.every((answer) => answer.status !== NOT_FOUND)) {
         const steps = [items, ...rest.map((answer) => itemsOf(String(answer.body.content)).items)].flat();
-        return { steps: steps.filter((item) => !Array.isArray(item.more)), etag, more: names.map(urlOf), isDamaged };
+        return { steps: steps.filter((item) => "id" in item), etag, more: names.map(urlOf), isDamaged };
       }
       await pauseAfter(tries, pathOf(conversation)); // The first file was written after it was read here.
     }
   }
+}
+
+/** Return the further files that a line names, and none but this conversation's. */
+function moreIn({ id, more }: Item, conversation: string): string[] {
+  const names = id === undefined && Array.isArray(more) ? more.map(String) : [];
+  return names.filter((name) => name.startsWith(`${folderOf(conversation)}/`));
 }
 
 function itemOf(step: ConversationStepRecord): Item {

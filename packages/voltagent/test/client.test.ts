@@ -161,6 +161,16 @@ test("a message that is stored while a conversation is being cleared stays", asy
   }
 });
 
+test("a step that is stored while another user's are being cleared stays", async () => {
+  const other = await server.storage("stepping");
+  const fetch = interrupted("DELETE", "/c.ndjson", "before", () => other.saveConversationSteps([{ ...step("n"), userId: "two" }]));
+  const storage = await server.storage("stepping", { fetch });
+  await storage.saveConversationSteps([step("s")]);
+  await storage.clearMessages("u", "c");
+  assert.deepEqual(await other.getConversationSteps("u", "c"), []);
+  assert.deepEqual((await other.getConversationSteps("two", "c")).map(({ id }) => id), ["n"]);
+});
+
 test("a clear whose answer got lost does not remove what was stored since", async () => {
   const other = await server.storage("cleared");
   const fetch = interrupted("POST", "/clear", "after", () => other.addMessage(theirs, "u", "c"));
@@ -249,7 +259,7 @@ test("a turn does not wait for a server that a proxy does not reach", async () =
   requests = 0;
   await assert.rejects(storage.getConversation("c"), { code: "store" });
   await assert.rejects(storage.addMessage(hello, "u", "c"), { code: "store" });
-  assert.ok(requests < 10, String(requests));
+  assert.ok(requests < 20, String(requests)); // It would be 60 and more in two times 30 seconds.
 });
 
 test("twenty changes of one record at once are all stored", async () => {
