@@ -23,8 +23,8 @@ _CLOSING = ".,;:!?)]}>\"'"
 def neutralised(text: str) -> str:
     """Return a text in which each ``@path`` stands in backticks, as code, which no agent follows.
 
-    What is code already, by CommonMark's rules and whatever stands around it, stays as it is, and so does an
-    ``@`` inside a word, as in an address of mail. The work grows with the length of the text.
+    Text that is code by CommonMark's rules in any surroundings stays unchanged, and so does an ``@`` inside
+    a word, as in an email address. Takes time linear in the length of the text.
 
     Example:
         >>> neutralised("Read @docs/style.md, or ask me@home.org")
@@ -65,9 +65,9 @@ def _quoted(text: str, begin: int, end: int, ticks: str) -> Iterator[str]:
 
 
 def _code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where code begins and ends: fences that are closed, and spans within one line.
+    """Yield where code begins and ends: closed fences, and code spans within one line.
 
-    What a reader may take for text, because of a list, a quotation, a table or HTML around it, is left out.
+    Leaves out what a list, a quotation, a table or HTML around it may turn into plain text.
     """
     lines = _LINE.findall(text)
     place, offset, is_clear = 0, 0, True
