@@ -74,16 +74,18 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
 
 def _archive(old: Sequence[_Old], archive: Log) -> None:
     """Append to the archive what is not there yet."""
-    with archive.reading() as fd:
-        size = os.fstat(fd).st_size if fd is not None else 0
-        end = behind_last_newline(fd, size) if fd is not None else 0
-        there = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
-    if end < size:
-        archive.truncate(end)
-    new = [one.raw + b"\n" for number, one in enumerate(old) if number not in there and not one.repeats]
-    if new:
-        archive.append(new)
-    archive.forget()
+    try:
+        with archive.reading() as fd:
+            size = os.fstat(fd).st_size if fd is not None else 0
+            end = behind_last_newline(fd, size) if fd is not None else 0
+            there = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
+        if end < size:
+            archive.truncate(end)
+        new = [one.raw + b"\n" for number, one in enumerate(old) if number not in there and not one.repeats]
+        if new:
+            archive.append(new)
+    finally:
+        archive.forget()
 
 
 def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:

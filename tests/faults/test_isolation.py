@@ -311,14 +311,14 @@ def test_what_is_no_file_is_neither_followed_nor_waited_for(
     assert everything(home.root.parent) == before
 
 
-def test_a_write_to_a_hard_link_leaves_the_other_name_alone(home: Home) -> None:
-    files, other = home.root / "agents/a/files/sub", home.root / "agents/b/files/sub/x.md"
-    for name in ("y.md", "z.md"):
-        os.link(other, files / name)
-    home.agent("a").files.append("sub/y.md", "!")
-    home.agent("a").files.write("sub/z.md", "!")
+def test_a_hard_link_to_another_agents_file_is_neither_read_nor_written(home: Home) -> None:
+    files, other = home.agent("a").files, home.root / "agents/b/files/sub/x.md"
+    os.link(other, home.root / "agents/a/files/sub/y.md")
+    calls = (lambda: files.append("sub/y.md", "!"), lambda: files.write("sub/y.md", "!"))
+    for call in (*calls, lambda: files.read("sub/y.md")):
+        with pytest.raises(keepstone.PathEscapeError, match="hard link"):
+            call()
     assert other.read_text() == SECRET
-    assert home.agent("a").files.read("sub/y.md") == f"{SECRET}!"
 
 
 # Every way of reading

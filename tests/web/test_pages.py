@@ -199,7 +199,7 @@ def test_the_doctor_shows_an_agent_named_agents_nothing_of_the_home(tmp_path: Pa
         (limited.home.root / "agents/private-project").symlink_to(tmp_path)
         page = browse(limited.url("agents", "doctor"))
         expect(page.locator(".findings li")).to_have_count(1)
-        expect(page.locator(".findings li")).to_contain_text("1 entries")
+        expect(page.locator(".findings li")).to_contain_text("1 entry")
         assert "private-project" not in page.content()
 
 

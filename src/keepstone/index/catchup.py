@@ -226,9 +226,15 @@ class Index:
         with self._mending() as database:
             return entries.rows_of(database, eids)
 
-    def ranked(self, terms: Sequence[str], scope: Scope, limit: int) -> list[tuple[int, float]]:
-        """Return the rows in scope that hold any of the words, best first by BM25."""
-        self.flush()
+    def ranked(
+        self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True
+    ) -> list[tuple[int, float]]:
+        """Return the rows in scope that hold any of the words, best first by BM25.
+
+        Without ``flush``, which has to write, rows whose words still wait are not found.
+        """
+        if flush:
+            self.flush()
         with self._mending() as database:
             return self._ranking.ranked(database, terms, scope, limit)
 

@@ -10,7 +10,7 @@ entry may be found through its neighbours alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -69,26 +69,40 @@ def recall(
     moment = question.as_of
     entries = store if moment is None else store.past(scope.agent, scope.sessions, moment)
     numbering = store.numbering(scope.agent)
-    hits, dense = _answer(entries, vectors, question, scope, reranker)
+    lagged = False
+
+    def is_stale() -> bool:
+        # Whether it was at any moment: what reads the index later in the same recall may mend it.
+        nonlocal lagged
+        lagged = lagged or store.stale(scope.agent)
+        return lagged
+
+    hits, dense = _answer(entries, vectors, question, scope, reranker, is_stale)
     if store.numbering(scope.agent) != numbering:
-        # The index turned out to be damaged and was begun anew: keys found before stand for others now.
-        hits, dense = _answer(entries, vectors, question, scope, reranker)
+        # The index turned out to be damaged and is empty now: keys found before stand for others.
+        hits, dense = _answer(entries, vectors, question, scope, reranker, is_stale)
     return Hits(
         hits,
         embedder=dense.space,
         reason=dense.reason,
         pending=dense.pending,
         searched=dense.searched,
-        stale=store.stale(scope.agent),
+        stale=is_stale(),
         took_ms=(time.perf_counter() - began) * 1000,
     )
 
 
 def _answer(
-    entries: Searchable, vectors: Vectors, question: Question, scope: Scope, reranker: Reranker | None
+    entries: Searchable,
+    vectors: Vectors,
+    question: Question,
+    scope: Scope,
+    reranker: Reranker | None,
+    is_stale: Callable[[], bool],
 ) -> tuple[list[Hit], Dense]:
     dense = Dense(entries, vectors, scope)
-    return _Search(entries, question, scope, dense, reranker).hits() if question.limit else [], dense
+    search = _Search(entries, question, scope, dense, reranker, is_stale)
+    return search.hits() if question.limit else [], dense
 
 
 class _Moved(Exception):  # noqa: N818  Not an error: the question is asked again.
@@ -119,9 +133,16 @@ class _Search:
     """One question on its way through the lists."""
 
     def __init__(
-        self, store: Searchable, question: Question, scope: Scope, dense: Dense, reranker: Reranker | None
+        self,
+        store: Searchable,
+        question: Question,
+        scope: Scope,
+        dense: Dense,
+        reranker: Reranker | None,
+        is_stale: Callable[[], bool],
     ) -> None:
         self._store = store
+        self._is_stale = is_stale
         self._question = question
         self._scope = scope
         self._reranker = reranker
@@ -159,6 +180,7 @@ class _Search:
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
         words = self._store.search(self._terms, self._scope, alone) if self._terms else ()
+        self._is_stale()
         whole = len(words) < alone
         speakers = self._speakers(words)
         self._dense.ask(without(self._text, speakers), self._question.vector)

@@ -26,13 +26,9 @@ def pack(home: Home) -> BinaryIO:
     Raises:
         StoreError: As ``Home.backup``.
     """
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    try:
-        with _held(folder):
-            home.backup(folder / "home")
-            return Path(make_archive(str(folder / "packed"), "zip", folder / "home")).open("rb")
-    finally:
-        rmtree(folder, ignore_errors=True)
+    with _new_folder() as folder:
+        home.backup(folder / "home")
+        return Path(make_archive(str(folder / "packed"), "zip", folder / "home")).open("rb")
 
 
 def pieces(packed: BinaryIO) -> Iterator[bytes]:
@@ -50,6 +46,22 @@ def sweep() -> None:
                 rmtree(folder, ignore_errors=True)
         except OSError:
             continue  # It is in use, another user's, or gone.
+
+
+@contextmanager
+def _new_folder() -> Iterator[Path]:
+    """Make a folder, lock it, and remove it afterwards."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        try:
+            with _held(folder):
+                if folder.exists():  # Else a server that starts took it for a left one, before it was locked.
+                    yield folder
+                    return
+        except BlockingIOError:
+            continue  # Such a server has it locked right now.
+        finally:
+            rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -298,7 +298,7 @@ class AgentLogs:
             began, lags = time.monotonic(), self._lags
             if began - self._looked < age:
                 return
-            self._leave_replaced()
+            self.leave_replaced()
             try:
                 self._look_twice()
             except (UnavailableError, DamagedError) as error:
@@ -308,7 +308,7 @@ class AgentLogs:
                 if self._lags == lags:
                     self.stale, self._looked = False, began
 
-    def _leave_replaced(self) -> None:
+    def leave_replaced(self) -> None:
         """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
         with self._guard:
             if self._index is not None and self._index.replaced():
@@ -352,7 +352,12 @@ class AgentLogs:
 
     def reach(self, sessions: Sequence[str] | None, age: float) -> None:
         """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
-        if self.index.replaced():
+        try:
+            is_replaced = self.index.replaced()
+        except UnavailableError as error:
+            self.lag(error)
+            return
+        if is_replaced:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(age)

@@ -61,6 +61,7 @@ class Eraser:
 
     def _erase(self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str]) -> None:
         log = logs.log(session)
+        logs.leave_replaced()  # What another process rebuilt has the text as well.
         logs.follow(session, log, log.stat())
         rewritten = erase_entries(logs.folder, log, others, ids)
         try:
@@ -76,7 +77,11 @@ class Eraser:
             self._remove_other_versions(logs)
         except OSError as error:
             raise _pending(session) from error
-        if not logs.index.checkpoint(TIMEOUT):
+        try:
+            is_clean = logs.index.checkpoint(TIMEOUT) and not logs.index.replaced()
+        except UnavailableError as error:
+            raise _pending(session) from error
+        if not is_clean:
             raise _pending(session)
 
     def _remove_other_versions(self, logs: AgentLogs) -> None:
@@ -122,8 +127,8 @@ class Eraser:
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
             _check(session, log.stat(), check)
             count = len(logs.records(session)) if dropped else 0
-            made = marks.add(session, None, dropped, log)
             others = logs.spellings(session)
+            made = marks.add(session, None, dropped, log)
             with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
@@ -153,6 +158,7 @@ class Eraser:
     def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
         """Let the index forget these entries, and what else the log of a session does not hold."""
         log = logs.log(session)
+        logs.leave_replaced()
 
         def forget(index: Index) -> None:
             if log.stat() is None:
@@ -237,9 +243,10 @@ def _all_or_pending(
 
     What has changed something is finished later, and says so: nothing brings back what it has removed.
     """
-    files = [part for log in logs for part in parts(folder, log)]
+    files: list[Log] = []
     before: list[Stat | None] = []
     try:
+        files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
         yield
     except KeepstoneError as error:

@@ -24,7 +24,7 @@ from keepstone.errors import (
     StoreError,
 )
 from keepstone.files import AgentFiles
-from keepstone.index import Index, Row, UnavailableError
+from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.layout import Layout
 from keepstone.line import apply, check_size, dump, links_of
 from keepstone.lock import TIMEOUT
@@ -56,6 +56,9 @@ logger = logging.getLogger("keepstone.store")
 
 FRESH = 0.5
 """Seconds within which a search sees what a foreign program appended: half of what is promised."""
+
+_LONG = 1 << 20
+"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
 
 _TRIES = 5
 """How often a change is tried while the agent's folder is exchanged under it."""
@@ -165,6 +168,7 @@ class FileStore:
             return []
         with self._making(agent) as logs:
             log = logs.log(session)
+            _catch_up_unlocked(logs, session, log)
             with log.locked():
                 before = log.create()
                 known = Known(logs, log, session)
@@ -225,6 +229,7 @@ class FileStore:
             if logs is None or logs.log(session).stat() is None:
                 raise _no_entry(entry_id, session)
             log = logs.log(session)
+            _catch_up_unlocked(logs, session, log)
             with log.locked():
                 found = Known(logs, log, session).get(entry_id)
                 if found is None:
@@ -264,6 +269,7 @@ class FileStore:
             if logs is None or logs.log(session).stat() is None:
                 return 0
             log = logs.log(session)
+            _catch_up_unlocked(logs, session, log)
             try:
                 with log.locked(TIMEOUT if wait else 0):
                     logs.follow(session, log, log.stat())
@@ -292,7 +298,10 @@ class FileStore:
     @again_if_moved
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
         with self._using(agent) as logs:
-            return self._eraser.purge(logs, session, ids) if logs else 0
+            if logs is None:
+                return 0
+            _catch_up_unlocked(logs, session, logs.log(session))
+            return self._eraser.purge(logs, session, ids)
 
     @again_if_moved
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
@@ -464,13 +473,16 @@ class FileStore:
         with self._using(scope.agent) as logs:
             if logs is None or not terms:
                 return []
-            try:
-                logs.reach(scope.sessions, FRESH)
-                found = logs.asking(lambda index: index.ranked(terms, scope, limit))
-            except UnavailableError as error:
-                logs.lag(error)
-                return []
-            return [Candidate(*row) for row in found]
+            logs.reach(scope.sessions, FRESH)
+            for flush in (True, False):
+                try:
+                    found = logs.asking(
+                        lambda index, flush=flush: index.ranked(terms, scope, limit, flush=flush)  # type: ignore[misc]
+                    )
+                    return [Candidate(*row) for row in found]
+                except UnavailableError as error:
+                    logs.lag(error)
+            return []
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         found = self._about(scope.agent, keys, lambda index: index.neighbours(keys, reach, scope))
@@ -592,10 +604,7 @@ class FileStore:
                 return logs.asking(question)
             except UnavailableError as error:
                 logs.lag(error)
-                raise StoreError(
-                    f"the index of agent {agent!r} cannot be used now ({error}): "
-                    "end what keeps it busy, or free disk space, and try again"
-                ) from error
+                raise _unusable(agent, error) from error
 
     def numbering(self, agent: str) -> object:
         with self._using(agent) as logs, suppress(UnavailableError):
@@ -632,8 +641,12 @@ class FileStore:
         count = 0
         for agent in agents:
             with self._using(agent) as logs:
-                if logs is not None:
+                if logs is None:
+                    continue
+                try:
                     count += logs.rebuild(tell)
+                except (UnavailableError, DamagedError) as error:
+                    raise _unusable(agent, error) from error
         if progress:
             progress(sizes, sizes)
         return count
@@ -667,6 +680,20 @@ def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] |
     return [
         deepcopy(record) for record in (chosen if limit is None else chosen[max(len(chosen) - limit, 0) :])
     ]
+
+
+def _catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
+    """Let the index take in a long log before it is locked, where it would keep other writers waiting."""
+    stat = log.stat()
+    if stat is not None and stat.size > _LONG:
+        logs.follow(session, log, stat)
+
+
+def _unusable(agent: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"the index of agent {agent!r} cannot be used now ({error}): "
+        "end what keeps it busy, or free disk space, and try again"
+    )
 
 
 def _no_entry(entry_id: str, session: str) -> EntryNotFoundError:
