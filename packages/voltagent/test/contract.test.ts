@@ -429,6 +429,22 @@ test("keepstone: many messages are stored, replaced and added with one request",
   assert.deepEqual(await texts(storage, "c"), Array.from({ length: 1001 }, (_, at) => `new ${at}`));
 });
 
+test("keepstone: a user with over 10,000 messages can be cleared, and no request has more", async () => {
+  const counts: number[] = [];
+  const counted: typeof fetch = (input, init) => {
+    const { items, ids } = JSON.parse(String(init?.body ?? "{}")) as { items?: unknown[]; ids?: unknown[] };
+    counts.push(...[items, ids].flatMap((some) => some?.length ?? []));
+    return fetch(input, init);
+  };
+  const storage = await server.storage("talkative", { fetch: counted });
+  await storage.addMessage(message("theirs", "kept"), "u2", "c");
+  await storage.addMessages(Array.from({ length: 10_001 }, (_, at) => message(`m${at}`, "said")), "u1", "c");
+  await storage.clearMessages("u1", "c");
+  assert.deepEqual(await texts(storage, "c"), []);
+  assert.deepEqual((await storage.getMessages("u2", "c")).map(({ id }) => id), ["theirs"]);
+  assert.deepEqual(counts, [1, 10_000, 1, 10_000, 1]);
+});
+
 test("keepstone: a rare role is found with one request, however long the conversation is", async () => {
   const { storage, requests } = await counted("roles");
   const many = Array.from({ length: 3000 }, (_, at) => message(`m${at}`, `${at}`));
