@@ -159,9 +159,10 @@ export class Messages {
     }
   }
 
+  /** Return all entries of a session, archived ones too. */
   async #all(conversation: string): Promise<Item[]> {
     const pages: Item[][] = [];
-    for await (const page of this.#pages(conversation, PAGE)) {
+    for await (const page of this.#pages(conversation, PAGE, { archived: true })) {
       pages.unshift(page);
     }
     return pages.flat();
@@ -181,12 +182,12 @@ export class Messages {
   async *#pages(
     conversation: string,
     size: number,
-    { begins = false, roles }: { begins?: boolean; roles?: string[] | undefined } = {},
+    { begins = false, roles, archived }: { begins?: boolean; roles?: string[] | undefined; archived?: true } = {},
   ): AsyncGenerator<Item[]> {
     let cursor: string | undefined;
     do {
       const limit = cursor === undefined ? Math.min(size, PAGE) : PAGE;
-      const query = { newest: true, limit, cursor, role: roles };
+      const query = { newest: true, limit, cursor, role: roles, archived };
       const { body, status } = await this.#client.send("GET", `${pathOf(conversation)}/entries`, {
         query,
         allow: [NOT_FOUND],

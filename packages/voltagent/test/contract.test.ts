@@ -10,6 +10,7 @@ import {
 import type { UIMessage } from "ai";
 
 import { type KeepstoneStorage, MemoryAdapter } from "../src/index.js";
+import { runPython } from "./places.js";
 import { Server } from "./server.js";
 
 const server = await Server.start();
@@ -313,6 +314,18 @@ test("keepstone: clearing a user leaves what no user said where the session is n
   await keepstone.addMessage(message("a", "gone"), "u6", "script");
   await keepstone.clearMessages("u6");
   assert.deepEqual((await files.load("script")).map(({ content }) => content), ["by a script"]);
+});
+
+test("keepstone: clearing takes the user's archived messages and leaves another user's", async () => {
+  const storage = await server.storage("aged");
+  await storage.addMessage(message("theirs", "t"), "u2", "c");
+  await storage.addMessage(message("old", "o"), "u1", "c");
+  const archiving = "import keepstone, sys; keepstone.open(sys.argv[1]).agent('aged').session('c').compact(lambda _: True)";
+  await runPython(archiving, server.home);
+  await storage.addMessage(message("new", "n"), "u1", "c");
+  await storage.clearMessages("u1", "c");
+  const listing = "import keepstone, sys; print(*(e.id for e in keepstone.open(sys.argv[1]).agent('aged').session('c').entries(archived=True)))";
+  assert.equal(await runPython(listing, server.home), "theirs\n");
 });
 
 test("keepstone: one damaged record hides no other, and lists tell which it is", async () => {
