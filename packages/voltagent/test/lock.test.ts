@@ -118,6 +118,22 @@ test("a save that waits while its agent's folder is moved away fails and writes 
   assert.equal(statSync(join(sessionsOf(root, "old"), "s.ndjson")).size, 0);
 });
 
+test("a save that waits while its log is renamed fails and makes no second file", async () => {
+  const root = newFolder();
+  const { holder, lock } = await held(root, "a", "a:b");
+  const before = mtime(lock);
+  const memory = new MemoryAdapter({ root, agent: "a" });
+  const saved = assert.rejects(memory.save({ n: 1 }, "a:b"), { name: StoreError.name, message: /was renamed.*try again/ });
+  await touched(lock, before);
+  const folder = sessionsOf(root, "a");
+  renameSync(join(folder, "a:b.ndjson"), join(folder, "a%3Ab.ndjson"));
+  holder.stdin?.end("\n");
+  await saved;
+  assert.equal(existsSync(join(folder, "a:b.ndjson")), false);
+  await memory.save({ n: 2 }, "a:b");
+  assert.match(readFileSync(join(folder, "a%3Ab.ndjson"), "utf8"), /"n":2/);
+});
+
 test("a lock on something that cannot be locked is an error and no lock", async () => {
   const folder = newFolder();
   mkdirSync(join(folder, "x"));
