@@ -22,6 +22,8 @@ const MOST_TRIES = 20;
 /** Bytes that the server takes as the body of one request. */
 export const MAX_BODY = 32 * 1024 * 1024;
 const COME_AGAIN = new Set([502, 503, 504]);
+/** Codes by which the server says that it did nothing, and errors of a connection that there never was. */
+const NOT_BEGUN = new Set(["lock_timeout", "busy", "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
 
 export interface ClientOptions {
   /** The agent whose memory this is. Nothing that is passed later reaches another agent's. */
@@ -59,7 +61,7 @@ export interface Answer {
   body: Item;
   /** As a strong one: a proxy that compresses makes it weak, and a weak one never matches. */
   etag: string | null;
-  /** Whether the request was sent more than once, so that an earlier one may have been carried out. */
+  /** Whether an earlier try of the request may have been carried out: nobody knows what became of it. */
   repeated: boolean;
 }
 
@@ -106,11 +108,13 @@ export class Client {
     const url = this.#base + path + queryOf(request.query);
     const headers = { ...request.headers, ...(method === "GET" ? {} : { "idempotency-key": randomUUID() }) };
     const begin = performance.now();
-    for (let pause = FIRST_PAUSE, tries = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE), tries += 1) {
+    let repeated = false;
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       const tried = await this.#once(method, url, { ...request, headers });
       if (!(tried instanceof Error) && !COME_AGAIN.has(tried.status)) {
-        return { ...this.#checked(`${method} ${url}`, tried, request.allow ?? []), repeated: tries > 1 };
+        return { ...this.#checked(`${method} ${url}`, tried, request.allow ?? []), repeated };
       }
+      repeated ||= !NOT_BEGUN.has(codeOf(tried));
       if (performance.now() + pause > this.#deadline(request, begin)) {
         throw this.#failed(`${method} ${url}`, tried, request);
       }
@@ -201,6 +205,12 @@ export class Client {
 /** Tell whether nobody answered, or only a proxy that reaches no server. */
 function isAway(reply: Reply | Error): boolean {
   return reply instanceof Error || (COME_AGAIN.has(reply.status) && typeof objectOf(reply.text)?.code !== "string");
+}
+
+/** Return the code of what is no answer: the server's for why it did nothing, or the system's; else nothing. */
+function codeOf(tried: Reply | Error): string {
+  const from: unknown = tried instanceof Error ? tried.cause : objectOf(tried.text);
+  return typeof from === "object" && from !== null && "code" in from ? String(from.code) : "";
 }
 
 /** Wait before a change that others came before is tried again; StoreError after too many tries. */

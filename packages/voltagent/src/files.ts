@@ -154,13 +154,22 @@ export class MemoryAdapter {
   }
 
   #log(session: string): Log {
-    const log = this.#logs.get(session) ?? new Log(this.#folder, this.#name(session));
+    const known = this.#logs.get(session);
+    const log = known === undefined || known.isRenamed ? this.#newLog(session) : known;
     this.#logs.delete(session);
     this.#logs.set(session, log);
     // One that is busy stays: another beside it would not queue behind its writes.
     const idle = [...this.#logs].filter(([, other]) => other !== log && !other.busy).map(([name]) => name);
     idle.slice(0, Math.max(this.#logs.size - LOGS, 0)).forEach((name) => this.#logs.delete(name));
     return log;
+  }
+
+  #newLog(session: string): Log {
+    const [name, canonical] = [this.#name(session), sessionFile(session)];
+    const isThere = (file: string): boolean => this.#folder.stat(file) !== null;
+    // Where names differ only by case the file system may show this one as the canonical one: only a list tells.
+    const isRenamed = (): boolean => !isThere(name) || (isThere(canonical) && this.#name(session) !== name);
+    return new Log(this.#folder, name, name === canonical ? undefined : isRenamed);
   }
 
   /**

@@ -35,17 +35,19 @@ export function itemsIn(value: Json | undefined): Item[] {
   return Array.isArray(value) ? value.filter(isItem) : [];
 }
 
-/** Return some values in groups that take at most so many bytes each, unless a single one takes more. */
-export function groupsOf<T extends Json>(values: readonly T[], most: number): T[][] {
+/** Return some values in groups of at most so many bytes, unless a single one takes more, and so many values each. */
+export function groupsOf<T extends Json>(values: readonly T[], most: number, count = Infinity): T[][] {
   const groups: T[][] = [];
   let left = 0;
   for (const value of values) {
     const bytes = bytesOf(value) + 1;
-    if (groups.length === 0 || bytes > left) {
-      groups.push([]);
+    let group = groups.at(-1);
+    if (group === undefined || bytes > left || group.length >= count) {
+      group = [];
+      groups.push(group);
       left = most;
     }
-    groups.at(-1)?.push(value);
+    group.push(value);
     left -= bytes;
   }
   return groups;

@@ -9,9 +9,9 @@ import { closeSync, constants, fstatSync, ftruncateSync, futimesSync } from "nod
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LockTimeoutError } from "./errors.js";
+import { LockTimeoutError, StoreError } from "./errors.js";
 import { type Flock, loadFlock } from "./flock.js";
-import type { Folder } from "./folder.js";
+import { type Folder, ifThere } from "./folder.js";
 
 /** Milliseconds to wait for other processes before `LockTimeoutError`. */
 export const TIMEOUT = 5000;
@@ -92,7 +92,7 @@ export class Lock {
     }
     const began = performance.now();
     for (;;) {
-      const fd = this.#folder.open(this.#name, constants.O_RDWR | constants.O_CREAT);
+      const fd = this.#open();
       try {
         if (await this.#isTaken(flock, fd, began)) {
           return fd;
@@ -102,25 +102,45 @@ export class Lock {
         throw error;
       }
       closeSync(fd);
+      await this.#wait(began);
     }
   }
 
-  /** Wait until the lock is ours; false if its file was removed meanwhile. */
+  #open(): number {
+    const fd = ifThere(() => this.#folder.open(this.#name, constants.O_RDWR | constants.O_CREAT));
+    if (fd === null) {
+      throw new StoreError(`${this.#folder.path} was renamed or removed; nothing was written: try again`);
+    }
+    return fd;
+  }
+
+  /**
+   * Wait until the lock is ours; false if its name is another file's by now, or its folder's path another folder's.
+   *
+   * A lock on a file that others do not find by its name keeps nobody out.
+   */
   async #isTaken(flock: Flock, fd: number, began: number): Promise<boolean> {
     while (!flock.tryLock(fd)) {
-      const waited = performance.now() - began;
-      if (waited >= TIMEOUT) {
-        throw this.#timedOut();
-      }
       futimesSync(fd, Date.now() / 1000, Date.now() / 1000);
-      await sleep(pause(waited));
+      await this.#wait(began);
     }
-    if (fstatSync(fd).nlink === 0) {
+    const own = fstatSync(fd, { bigint: true });
+    const named = this.#folder.exists() ? this.#folder.stat(this.#name) : null;
+    if (named?.ino !== own.ino || named.dev !== own.dev) {
       return false;
     }
-    this.#wanted = this.#touched !== null && mtime(fd) !== this.#touched;
-    this.#touched = mtime(fd);
+    this.#wanted = this.#touched !== null && own.mtimeNs !== this.#touched;
+    this.#touched = own.mtimeNs;
     return true;
+  }
+
+  /** Sleep before the lock is tried again; LockTimeoutError after too long. */
+  async #wait(began: number): Promise<void> {
+    const waited = performance.now() - began;
+    if (waited >= TIMEOUT) {
+      throw this.#timedOut();
+    }
+    await sleep(pause(waited));
   }
 
   #timedOut(): LockTimeoutError {

@@ -20,11 +20,14 @@ export class Log {
   readonly name: string;
   readonly #folder: Folder;
   readonly #lock: Lock;
+  readonly #check: (() => boolean) | undefined;
   readonly #snapshot = new Snapshot();
   #fresh = true;
 
-  constructor(folder: Folder, name: string) {
+  /** `check` tells whether the session has another file by now; it is for names that people made. */
+  constructor(folder: Folder, name: string, check?: () => boolean) {
     this.name = name;
+    this.#check = check;
     this.#folder = folder;
     this.#lock = new Lock(folder, lockFile(name));
   }
@@ -32,6 +35,11 @@ export class Log {
   /** Whether a write is under way or waits for its turn. */
   get busy(): boolean {
     return this.#lock.busy;
+  }
+
+  /** Whether the session has another file by now, so that nothing may be written to this one. */
+  get isRenamed(): boolean {
+    return this.#check?.() ?? false;
   }
 
   /** Return the newest live entries by time, ties by place; shared objects, not to be changed. */
@@ -132,6 +140,9 @@ export class Log {
 
   async #holding<T>(act: (held: Held) => Promise<T>): Promise<T> {
     return this.#lock.hold(async (held) => {
+      if (this.isRenamed) {
+        throw new StoreError(`${join(this.#folder.path, this.name)} was renamed; nothing was written: try again`);
+      }
       if (held.marked || this.#fresh) {
         // What a killed rewrite of another process left.
         this.#folder.unlink(this.name + TEMPORARY);

@@ -16,6 +16,8 @@ const PAGE = 1000;
 const AT_ONCE = 16;
 /** Bytes of a message, which the log has to write as one line, and of the messages of one request. */
 const [LARGEST_MESSAGE, LARGEST_REQUEST] = [MAX_LINE - 64 * 1024, MAX_BODY - 64 * 1024];
+/** Entries that the server stores or removes with one request. */
+const MOST_ENTRIES = 10_000;
 /** Characters of a message by which it is found where the whole of it does not fit twice into a line. */
 const LONGEST_TEXT = 100_000;
 const [NOT_FOUND, CHANGED] = [404, 412];
@@ -40,8 +42,8 @@ export class Messages {
   /**
    * Store messages, or replace those with their ids, which keep their places and times.
    *
-   * One request is stored as a whole or not at all. Only messages that are too large together for one take
-   * several.
+   * One request is stored as a whole or not at all. Only messages that are too large, or too many, for one
+   * take several.
    */
   async put(
     messages: readonly UIMessage[],
@@ -50,7 +52,7 @@ export class Messages {
     turn?: OperationContext,
   ): Promise<void> {
     const items: Item[] = messages.map((message) => entryOf(message, userId, formatTime(this.#time(message, turn))));
-    for (const some of groupsOf(items, LARGEST_REQUEST)) {
+    for (const some of groupsOf(items, LARGEST_REQUEST, MOST_ENTRIES)) {
       await this.#client.send("PUT", `${pathOf(conversation)}/entries`, { body: { items: some }, conversation });
     }
   }
@@ -142,7 +144,8 @@ export class Messages {
   }
 
   async #purge(entries: readonly Item[], conversation: string): Promise<void> {
-    for (const ids of groupsOf(entries.map(({ id }) => String(id)), LARGEST_REQUEST)) {
+    const all = entries.map(({ id }) => String(id));
+    for (const ids of groupsOf(all, LARGEST_REQUEST, MOST_ENTRIES)) {
       await this.#client.send("POST", `${pathOf(conversation)}/purge`, { body: { ids }, allow: [NOT_FOUND] });
     }
   }
@@ -156,9 +159,10 @@ export class Messages {
     }
   }
 
+  /** Return all entries of a session, archived ones too. */
   async #all(conversation: string): Promise<Item[]> {
     const pages: Item[][] = [];
-    for await (const page of this.#pages(conversation, PAGE)) {
+    for await (const page of this.#pages(conversation, PAGE, { archived: true })) {
       pages.unshift(page);
     }
     return pages.flat();
@@ -178,12 +182,12 @@ export class Messages {
   async *#pages(
     conversation: string,
     size: number,
-    { begins = false, roles }: { begins?: boolean; roles?: string[] | undefined } = {},
+    { begins = false, roles, archived }: { begins?: boolean; roles?: string[] | undefined; archived?: true } = {},
   ): AsyncGenerator<Item[]> {
     let cursor: string | undefined;
     do {
       const limit = cursor === undefined ? Math.min(size, PAGE) : PAGE;
-      const query = { newest: true, limit, cursor, role: roles };
+      const query = { newest: true, limit, cursor, role: roles, archived };
       const { body, status } = await this.#client.send("GET", `${pathOf(conversation)}/entries`, {
         query,
         allow: [NOT_FOUND],

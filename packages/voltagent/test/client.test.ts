@@ -189,6 +189,31 @@ test("a deletion whose answer got lost does not remove the conversation that beg
   assert.deepEqual((await other.getMessages("u", "c")).map(({ id }) => id), ["n"]);
 });
 
+test("a deletion that the server refused or never got is tried on what was stored since", async () => {
+  const refusals: [string, () => Response][] = [
+    ["lock_timeout", () => new Response(JSON.stringify({ code: "lock_timeout", detail: "held" }), { status: 503 })],
+    ["busy", () => new Response(JSON.stringify({ code: "busy", detail: "too many" }), { status: 503 })],
+    ["away", () => { throw new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) }); }],
+  ];
+  for (const [agent, refusal] of refusals) {
+    const other = await server.storage(agent);
+    let isRefused = false;
+    const refusing: typeof fetch = async (input, init) => {
+      if (isRefused || init?.method !== "DELETE") {
+        return fetch(input, init);
+      }
+      isRefused = true;
+      await other.addMessage(theirs, "u", "c");
+      return refusal();
+    };
+    const storage = await server.storage(agent, { fetch: refusing });
+    await storage.createConversation(conversation);
+    await storage.addMessage(hello, "u", "c");
+    await storage.deleteConversation("c");
+    assert.deepEqual(await other.getMessages("u", "c"), [], agent);
+  }
+});
+
 test("a message that is stored while its conversation is being deleted goes with it", async () => {
   const other = await server.storage("racing");
   const fetch = interrupted("DELETE", "/sessions/c", "before", () => other.addMessage(theirs, "u", "c"));

@@ -10,6 +10,7 @@ import {
 import type { UIMessage } from "ai";
 
 import { type KeepstoneStorage, MemoryAdapter } from "../src/index.js";
+import { runPython } from "./places.js";
 import { Server } from "./server.js";
 
 const server = await Server.start();
@@ -315,6 +316,18 @@ test("keepstone: clearing a user leaves what no user said where the session is n
   assert.deepEqual((await files.load("script")).map(({ content }) => content), ["by a script"]);
 });
 
+test("keepstone: clearing takes the user's archived messages and leaves another user's", async () => {
+  const storage = await server.storage("aged");
+  await storage.addMessage(message("theirs", "t"), "u2", "c");
+  await storage.addMessage(message("old", "o"), "u1", "c");
+  const archiving = "import keepstone, sys; keepstone.open(sys.argv[1]).agent('aged').session('c').compact(lambda _: True)";
+  await runPython(archiving, server.home);
+  await storage.addMessage(message("new", "n"), "u1", "c");
+  await storage.clearMessages("u1", "c");
+  const listing = "import keepstone, sys; print(*(e.id for e in keepstone.open(sys.argv[1]).agent('aged').session('c').entries(archived=True)))";
+  assert.equal(await runPython(listing, server.home), "theirs\n");
+});
+
 test("keepstone: one damaged record hides no other, and lists tell which it is", async () => {
   const told: unknown[] = [];
   const storage = await server.storage("listed", { logger: { info: (_, context) => told.push(context) } });
@@ -427,6 +440,22 @@ test("keepstone: many messages are stored, replaced and added with one request",
   await storage.addMessages(many("new", 1001), "u1", "c");
   assert.deepEqual(requests, Array.from({ length: 2 }, () => "PUT /sessions/c/entries"));
   assert.deepEqual(await texts(storage, "c"), Array.from({ length: 1001 }, (_, at) => `new ${at}`));
+});
+
+test("keepstone: a user with over 10,000 messages can be cleared, and no request has more", async () => {
+  const counts: number[] = [];
+  const counted: typeof fetch = (input, init) => {
+    const { items, ids } = JSON.parse(String(init?.body ?? "{}")) as { items?: unknown[]; ids?: unknown[] };
+    counts.push(...[items, ids].flatMap((some) => some?.length ?? []));
+    return fetch(input, init);
+  };
+  const storage = await server.storage("talkative", { fetch: counted });
+  await storage.addMessage(message("theirs", "kept"), "u2", "c");
+  await storage.addMessages(Array.from({ length: 10_001 }, (_, at) => message(`m${at}`, "said")), "u1", "c");
+  await storage.clearMessages("u1", "c");
+  assert.deepEqual(await texts(storage, "c"), []);
+  assert.deepEqual((await storage.getMessages("u2", "c")).map(({ id }) => id), ["theirs"]);
+  assert.deepEqual(counts, [1, 10_000, 1, 10_000, 1]);
 });
 
 test("keepstone: a rare role is found with one request, however long the conversation is", async () => {

@@ -1,7 +1,7 @@
 /** The adapter on files: save, load, clear, list, and what it refuses. */
 import assert from "node:assert/strict";
 import {
-  appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync,
+  appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -148,6 +148,31 @@ test("of two files of one session the canonical one is used, and none comes back
     assert.deepEqual([left, readdirSync(join(folder, ".archive"))], [act === "clear" ? ["a%3Ab.ndjson"] : [], []]);
     assert.deepEqual(await memory.load("a:b"), []);
   }
+});
+
+test("a file that a person renames is the session's under its new name", async () => {
+  for (const renamed of ["a%3Ab.ndjson", "a%3ab.ndjson"]) {
+    const { memory, folder } = adapter();
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "a:b.ndjson"), "");
+    await memory.save({ n: 1 }, "a:b");
+    renameSync(join(folder, "a:b.ndjson"), join(folder, renamed));
+    assert.deepEqual((await memory.load("a:b")).map(({ n }) => n), [1]);
+    await memory.save({ n: 2 }, "a:b");
+    assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith(".ndjson")), [renamed]);
+    assert.deepEqual((await memory.load("a:b")).map(({ n }) => n), [1, 2]);
+  }
+});
+
+test("a file with a canonical name takes the place of a person's at once", async () => {
+  const { memory, folder } = adapter();
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "a:b.ndjson"), "");
+  await memory.save({ n: 1 }, "a:b");
+  writeFileSync(join(folder, "a%3Ab.ndjson"), "");
+  await memory.save({ n: 2 }, "a:b");
+  assert.match(readFileSync(join(folder, "a%3Ab.ndjson"), "utf8"), /"n":2/);
+  assert.deepEqual((await memory.load("a:b")).map(({ n }) => n), [2]);
 });
 
 test("clearing leaves no byte of log and archive", async () => {

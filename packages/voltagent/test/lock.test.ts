@@ -1,10 +1,12 @@
 /** The lock that this side takes is the one that Python's `filelock` takes, in both directions. */
 import assert from "node:assert/strict";
-import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
-import { LockTimeoutError } from "../src/errors.js";
+import { LockTimeoutError, StoreError } from "../src/errors.js";
 import { MemoryAdapter } from "../src/files.js";
 import { loadFlock } from "../src/flock.js";
 import { firstLine, newFolder, python, runPython, sessionsOf } from "./places.js";
@@ -61,6 +63,75 @@ test("a save gives up after five seconds and writes nothing", async () => {
   assert.equal(statSync(`${log}.ndjson`).size, 0);
   holder.stdin?.end("\n");
   assert.ok(await memory.save({ content: "in time" }));
+});
+
+/** Make an agent with an empty session and a process that holds the session's lock. */
+async function held(root: string, agent: string, stem = "s"): Promise<{ holder: ChildProcess; lock: string }> {
+  const folder = sessionsOf(root, agent);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${stem}.ndjson`), "");
+  const lock = join(folder, `${stem}.lock`);
+  const holder = python(["-c", HOLD, lock]);
+  assert.equal(await firstLine(holder), "held");
+  return { holder, lock };
+}
+
+/** Return once a lock file has been touched since, as those do who wait for it. */
+async function touched(lock: string, since: bigint): Promise<void> {
+  while (mtime(lock) === since) {
+    await sleep(1);
+  }
+}
+
+function mtime(lock: string): bigint {
+  return statSync(lock, { bigint: true }).mtimeNs;
+}
+
+test("a save that waits while its agent's folder is replaced takes the new folder's lock", async () => {
+  const root = newFolder();
+  const [old, next] = [await held(root, "a"), await held(root, "next")];
+  const [before, nextBefore] = [mtime(old.lock), mtime(next.lock)];
+  const saved = new MemoryAdapter({ root, agent: "a" }).save({ n: 1 }, "s");
+  await touched(old.lock, before);
+  renameSync(join(root, "agents", "a"), join(root, "agents", "old"));
+  renameSync(join(root, "agents", "next"), join(root, "agents", "a"));
+  old.holder.stdin?.end("\n");
+  await Promise.race([saved, touched(old.lock, nextBefore)]);
+  const log = join(sessionsOf(root, "a"), "s.ndjson");
+  assert.equal(statSync(log).size, 0);
+  next.holder.stdin?.end("\n");
+  await saved;
+  assert.match(readFileSync(log, "utf8"), /"n":1/);
+  assert.equal(statSync(join(sessionsOf(root, "old"), "s.ndjson")).size, 0);
+});
+
+test("a save that waits while its agent's folder is moved away fails and writes nothing", async () => {
+  const root = newFolder();
+  const { holder, lock } = await held(root, "a");
+  const before = mtime(lock);
+  const saved = assert.rejects(new MemoryAdapter({ root, agent: "a" }).save({ n: 1 }, "s"), { name: StoreError.name, message: /try again/ });
+  await touched(lock, before);
+  renameSync(join(root, "agents", "a"), join(root, "agents", "old"));
+  holder.stdin?.end("\n");
+  await saved;
+  assert.equal(existsSync(sessionsOf(root, "a")), false);
+  assert.equal(statSync(join(sessionsOf(root, "old"), "s.ndjson")).size, 0);
+});
+
+test("a save that waits while its log is renamed fails and makes no second file", async () => {
+  const root = newFolder();
+  const { holder, lock } = await held(root, "a", "a:b");
+  const before = mtime(lock);
+  const memory = new MemoryAdapter({ root, agent: "a" });
+  const saved = assert.rejects(memory.save({ n: 1 }, "a:b"), { name: StoreError.name, message: /was renamed.*try again/ });
+  await touched(lock, before);
+  const folder = sessionsOf(root, "a");
+  renameSync(join(folder, "a:b.ndjson"), join(folder, "a%3Ab.ndjson"));
+  holder.stdin?.end("\n");
+  await saved;
+  assert.equal(existsSync(join(folder, "a:b.ndjson")), false);
+  await memory.save({ n: 2 }, "a:b");
+  assert.match(readFileSync(join(folder, "a%3Ab.ndjson"), "utf8"), /"n":2/);
 });
 
 test("a lock on something that cannot be locked is an error and no lock", async () => {
