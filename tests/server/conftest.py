@@ -46,7 +46,7 @@ class Server:
 IMPATIENT = """
 import sys
 from keepstone.server import bodies
-bodies.Limits.__init__.__defaults__ = (bodies.Limits().body, 0.5, 5.0, 0.5)
+bodies.Limits.__init__.__defaults__ = (bodies.Limits().body, 0.5, 5.0, 0.5, bodies.Limits().together)
 from keepstone.cli import main
 sys.argv[0] = "keepstone"
 main()

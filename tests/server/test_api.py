@@ -100,12 +100,22 @@ def test_a_file_that_is_not_text_hides_no_other(http: httpx.Client, server: Any)
     assert [file["content"] for file in found] == [None, "here"]
 
 
-def test_a_page_of_files_ends_before_it_becomes_too_long(http: httpx.Client) -> None:
-    for name in "abc":
-        http.put(f"{AGENT}/files/long/{name}", json={"content": name * 9_000_000})
-    page = http.get(f"{AGENT}/file-contents", params={"folder": "long"}).json()
-    assert [file["path"] for file in page["files"]] == ["long/a", "long/b"]
-    assert page["next"] is not None
+def test_a_page_of_files_is_bounded_in_the_bytes_of_its_json(http: httpx.Client) -> None:
+    for name, content in (
+        ("a", "\x01" * 1_500_000),
+        ("b", "\x01" * 1_500_000),
+        ("c", "c" * 17_000_000),
+        ("d", ""),
+    ):
+        http.put(f"{AGENT}/files/long/{name}", json={"content": content})
+    found, asked = [], {"folder": "long"}
+    while "cursor" not in asked or asked["cursor"]:
+        page = http.get(f"{AGENT}/file-contents", params=asked)
+        names = [file["path"] for file in page.json()["files"]]
+        assert len(page.content) <= 16 * 1024 * 1024 or len(names) == 1
+        found.append(names)
+        asked["cursor"] = page.json()["next"]
+    assert found == [["long/a"], ["long/b"], ["long/c"], ["long/d"]]
 
 
 def test_all_pages_of_a_session_hold_each_entry_once(http: httpx.Client) -> None:

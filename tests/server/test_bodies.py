@@ -157,3 +157,38 @@ def test_a_websocket_goes_through_as_it_is() -> None:
 
     answered(never, scope_of("/x", kind="websocket", content_length="5"), Limits(), app)
     assert seen == [never]
+
+
+def test_bodies_under_way_share_a_budget_and_give_it_back() -> None:
+    async def steps() -> None:
+        end = asyncio.Event()
+        taken: list[Any] = []
+
+        async def app(_: Scope, receive: Receive, __: Send) -> None:
+            taken.append(await receive())
+            await end.wait()
+
+        bodies = Bodies(app, Limits(together=10))
+
+        async def ask(size: int) -> list[Any]:
+            sent: list[Any] = []
+
+            async def receive() -> Message:
+                return {"type": "http.request", "body": b"x" * size}
+
+            async def send(message: Any) -> None:
+                sent.append(message)
+
+            await bodies(known(**CHUNKED), receive, send)
+            return sent
+
+        first = asyncio.create_task(ask(6))
+        await asyncio.sleep(0)
+        assert status_and_code(await ask(5)) == (503, "busy")
+        second = asyncio.create_task(ask(4))
+        await asyncio.sleep(0)
+        end.set()
+        assert list(await asyncio.gather(first, second, ask(10))) == [[], [], []]
+        assert [len(message["body"]) for message in taken] == [6, 4, 10]
+
+    asyncio.run(steps())

@@ -86,10 +86,12 @@ def test_an_agent_has_a_bounded_number_of_requests_under_way() -> None:
     [
         ("/v1/agents/b/sessions/s/entries", "POST"),
         (ADD, "GET"),
+        ("/v1/agents/a/recall", "POST"),
+        ("/v1/agents/a/context", "POST"),
         ("/v1/health", "GET"),
         ("/a/a/sessions", "GET"),
     ],
-    ids=["another agent", "a read", "health", "a page"],
+    ids=["another agent", "a read", "a recall", "a context", "health", "a page"],
 )
 def test_an_agent_at_its_limit_does_not_delay_others(path: str, method: str) -> None:
     async def steps() -> None:
@@ -102,7 +104,7 @@ def test_an_agent_at_its_limit_does_not_delay_others(path: str, method: str) -> 
     asyncio.run(steps())
 
 
-@pytest.mark.parametrize("path", ["/v1/agents/%61/recall", "/v1/agents/a"])
+@pytest.mark.parametrize("path", ["/v1/agents/%61/files/recall", "/v1/agents/a"])
 def test_all_paths_of_an_agent_share_its_limit(path: str) -> None:
     async def steps() -> None:
         limited = Limited()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from keepstone.server import requests
-from keepstone.server.requests import Change, Keys, NamedNote, NewEntry
+from keepstone.server.requests import Change, Keys, NamedNote, NewEntries, NewEntry
 
 KINDS = [
     kind for _, kind in inspect.getmembers(requests, inspect.isclass) if kind.__module__ == requests.__name__
@@ -90,3 +90,32 @@ def test_what_has_the_wrong_type_or_size_is_named_by_its_field(kind: str, field:
 def test_a_note_is_taken_as_a_list_of_notes_has_it() -> None:
     listed = {"content": "Use pnpm", "type": "Project", "source": "/p/AGENTS.md", "line": 3}
     assert NamedNote.model_validate(listed) == NamedNote(content="Use pnpm", type="Project", line=3)
+
+
+def collections_in(schema: Any) -> list[dict[str, Any]]:
+    """Return every list and every free object that a schema names."""
+    if isinstance(schema, list):
+        return [found for each in schema for found in collections_in(each)]
+    if not isinstance(schema, dict):
+        return []
+    is_free = schema.get("type") == "object" and "properties" not in schema
+    own = [schema] if is_free or schema.get("type") == "array" else []
+    return own + collections_in(list(schema.values()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_list_and_object_in_a_body_is_bounded(kind: type[BaseModel]) -> None:
+    for found in collections_in(kind.model_json_schema()):
+        assert found.get("maxItems", found.get("maxProperties")) == 10_000
+
+
+def test_one_item_too_many_is_refused() -> None:
+    assert len(NewEntries.model_validate({"items": [{}] * 10_000}).items) == 10_000
+    with pytest.raises(ValidationError, match="at most 10000 items"):
+        NewEntries.model_validate({"items": [{}] * 10_001})
+
+
+def test_a_list_of_wrong_items_is_one_error() -> None:
+    with pytest.raises(ValidationError) as refused:
+        NewEntry.model_validate({"tags": [1] * 1000})
+    assert refused.value.error_count() == 1

@@ -1,17 +1,21 @@
 """Requests that are sent again with their key, as clients do after a lost answer."""
 
+import asyncio
 import json
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
+from keepstone.server.access import SCOPE_KEY, Access
 from keepstone.server.retries import SECONDS, Answers, Retries
 
 Path = str
@@ -141,20 +145,35 @@ def test_two_keys_are_refused(http: httpx.Client, path: Path) -> None:
 
 
 class Counting:
-    def __init__(self, *statuses: int, body: bytes = b"{}") -> None:
+    def __init__(self, *statuses: int, body: bytes = b"{}", **headers: str) -> None:
         self.calls = 0
+        self._headers = headers
         self._statuses = statuses
         self._body = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         status = self._statuses[min(self.calls, len(self._statuses) - 1)]
         self.calls += 1
-        await Response(self._body, status)(scope, receive, send)
+        await Response(self._body, status, self._headers)(scope, receive, send)
+
+
+def keyed(key: str, access: Access | None, method: str = "POST") -> Scope:
+    """Return the scope of a request with a key from a holder with this access, None for a stranger."""
+    holder = "" if access is None else access.holder
+    scope = scope_of("/v1/agents/a/files/f", method=method, idempotency_key=key, authorization=holder)
+    return {**scope, SCOPE_KEY: access}
+
+
+async def receive_nothing() -> Message:
+    return {"type": "http.request"}
+
+
+async def send_nowhere(_: Message) -> None:
+    """Take a message and do nothing with it."""
 
 
 def ask(app: ASGIApp, key: str = "k", holder: str = "t") -> tuple[int, Any]:
-    scope = scope_of("/v1/agents/a/files/f", method="POST", authorization=holder, idempotency_key=key)
-    start, body = sent_by(app, scope)
+    start, body = sent_by(app, keyed(key, Access(holder=holder)))
     return start["status"], json.loads(body["body"]).get("code")
 
 
@@ -171,8 +190,57 @@ def test_reads_need_no_key_and_are_never_repeated(method: str) -> None:
     app = Counting(200)
     retried = Retries(app)
     for _ in range(2):
-        sent_by(retried, scope_of("/v1/agents", method=method, idempotency_key="k"))
+        sent_by(retried, keyed("k", Access(), method))
     assert app.calls == 2
+
+
+def test_strangers_have_no_keys() -> None:
+    app = Counting(200)
+    retried = Retries(app, Answers(keys=1))
+    ask(retried)
+    for number in range(3):
+        sent_by(retried, keyed(f"k{number}", None))
+    assert ask(retried) == (200, None)
+    assert app.calls == 4
+
+
+def test_a_token_is_one_holder_however_its_header_is_written(server: Any, path: Path) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    for scheme in ("Bearer", "bEaRer", "Bearer   "):
+        with server.client("", Authorization=f"{scheme} {server.token}") as client:
+            assert client.post(f"{path}/entries", json=NOTE, headers=key).status_code == 201
+    with server.client() as client:
+        assert len(entries(client, path)) == 1
+
+
+def test_kept_headers_count_as_bytes() -> None:
+    app = Counting(200, location="x" * 200)
+    retried = Retries(app, Answers(size=300))
+    ask(retried, "a")
+    ask(retried, "b")
+    assert ask(retried, "a") == (409, "answer_forgotten")
+
+
+def test_a_request_costs_the_same_however_many_keys_are_kept() -> None:
+    app = Counting(200)
+
+    def calls_behind(kept: int) -> int:
+        retried, calls = Retries(app), [0]
+        for number in range(kept):
+            ask(retried, holder=f"holder-{number}")
+
+        def count(_: FrameType, event: str, __: Any) -> None:
+            calls[0] += event in {"call", "c_call"}
+
+        sys.setprofile(count)
+        try:
+            asyncio.run(retried(keyed("k", Access(holder="last")), receive_nothing, send_nowhere))
+        finally:
+            sys.setprofile(None)
+        return calls[0]
+
+    calls_behind(1)
+    assert calls_behind(100) < calls_behind(1) + 50
 
 
 def test_an_answer_is_kept_for_ten_minutes() -> None:
@@ -200,10 +268,32 @@ def test_one_token_does_not_push_out_the_answers_of_another() -> None:
 
 
 def test_an_answer_without_room_is_not_carried_out_again() -> None:
-    app = Counting(200, body=b'"%s"' % (b"x" * 60))
-    retried = Retries(app, Answers(size=100))
+    app = Counting(200, body=b'{"x": "%s"}' % (b"x" * 60))
+    retried = Retries(app, Answers(size=200))
     for key in "abc":
-        sent_by(retried, scope_of("/v1/x", method="POST", idempotency_key=key))
-    start, body = sent_by(retried, scope_of("/v1/x", method="POST", idempotency_key="a"))
-    assert (start["status"], json.loads(body["body"])["code"]) == (409, "answer_forgotten")
+        ask(retried, key)
+    assert ask(retried, "a") == (409, "answer_forgotten")
     assert app.calls == 3
+
+
+def test_a_refusal_without_room_is_carried_out_again() -> None:
+    app = Counting(412, 200, body=b'{"code": "file_changed", "x": "%s"}' % (b"x" * 300))
+    retried = Retries(app, Answers(size=200))
+    assert ask(retried) == (412, "file_changed")
+    assert ask(retried)[0] == 200
+
+
+def test_a_request_keeps_its_key_however_long_it_takes() -> None:
+    now, calls = [0.0], [0]
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        calls[0] += 1
+        now[0] += 2 * SECONDS
+        await asyncio.to_thread(ask, retried, f"other-{calls[0]}") if calls[0] < 5 else None
+        await Response(b"{}", 201)(scope, receive, send)
+
+    retried = Retries(slow, Answers(keys=2, clock=lambda: now[0]))
+    ask(retried)
+    made = calls[0]
+    assert ask(retried) == (201, None)
+    assert calls[0] == made

@@ -187,3 +187,20 @@ def test_a_session_is_opened_by_the_id_as_it_was_typed(site: Site, agent: Agent,
     page.get_by_label("Session id").fill(" a ")
     page.get_by_role("button", name="Open", exact=True).click()
     expect(page.locator(".entry .text")).to_have_text("with spaces")
+
+
+@pytest.mark.parametrize("verb", ["Clear", "Delete"])
+def test_what_is_stored_while_a_question_is_open_is_not_removed_unasked(
+    site: Site, agent: Agent, browse: Browse, verb: str
+) -> None:
+    agent.session("a").add("note", {"content": "old"})
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name=f"{verb} session a").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    agent.session("a").add("note", {"content": "new"})
+    page.get_by_role("dialog").get_by_role("button", name=verb).click()
+    expect(page.get_by_role("dialog")).to_contain_text("changed elsewhere")
+    assert len(agent.session("a").entries()) == 2
+    page.get_by_role("dialog").get_by_role("button", name=verb).click()
+    expect(page.locator(".q-notification")).to_contain_text("a")
+    assert agent.session("a").entries() == []

@@ -28,6 +28,15 @@ class Limits:
     """Seconds for a whole body."""
     head: float = 10.0
     """Seconds from the connection to the end of the first request's headers."""
+    together: int = 256 * 1024 * 1024
+    """Bytes that the bodies of all requests under way may have together."""
+
+
+@dataclass(slots=True)
+class _Share:
+    """What one request takes of the bytes that all requests share."""
+
+    size: int = 0
 
 
 class Bodies:
@@ -36,43 +45,54 @@ class Bodies:
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
         self._limits = limits
+        self._size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, or answer that it is too large or too slow."""
         if scope["type"] != "http" or not _may_have_body(scope):
             await self._app(scope, receive, send)
             return
+        share = _Share()
+        try:
+            await self._pass_on(share, scope, receive, send)
+        finally:
+            self._size -= share.size
+
+    async def _pass_on(self, share: _Share, scope: Scope, receive: Receive, send: Send) -> None:
         most = _STRANGERS if scope.get(SCOPE_KEY) is None else self._limits.body
         try:
-            body = await self._read(Headers(scope=scope), receive, most)
+            body = await self._read(Headers(scope=scope), receive, most, share)
         except ProblemError as error:
             await error.response()(scope, receive, send)
             return
         if body is not None:
             await self._app(scope, _replay(body, receive), send)
 
-    async def _read(self, headers: Headers, receive: Receive, most: int) -> bytes | None:
+    async def _read(self, headers: Headers, receive: Receive, most: int, share: _Share) -> bytes | None:
         """Return the body, None if the client has gone."""
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(most)
         try:
             async with asyncio.timeout(self._limits.whole):
-                return await self._pieces(receive, most)
+                return await self._pieces(receive, most, share)
         except TimeoutError:
             raise ProblemError(408, "too_slow", "the body took too long", _CLOSE) from None
 
-    async def _pieces(self, receive: Receive, most: int) -> bytes | None:
-        pieces, size = [], 0
+    async def _pieces(self, receive: Receive, most: int, share: _Share) -> bytes | None:
+        pieces = []
         while True:
             async with asyncio.timeout(self._limits.pause):
                 message = await receive()
             if message["type"] == "http.disconnect":
                 return None
             pieces.append(message.get("body", b""))
-            size += len(pieces[-1])
-            if size > most:
+            share.size += len(pieces[-1])
+            self._size += len(pieces[-1])
+            if share.size > most:
                 raise _too_large(most)
+            if self._size > self._limits.together:
+                raise _busy()
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
@@ -80,6 +100,11 @@ class Bodies:
 def _too_large(most: int) -> ProblemError:
     text = f"a body may have {most:,} bytes: send less at a time"
     return ProblemError(413, "too_large", text, _CLOSE)
+
+
+def _busy() -> ProblemError:
+    text = "the bodies of all requests under way take too much memory; nothing was written: try again"
+    return ProblemError(503, "busy", text, {"Retry-After": "1", **_CLOSE})
 
 
 _CLOSE = {"Connection": "close"}

@@ -23,6 +23,8 @@ AT_ONCE = 8
 QUEUED = 256
 """Requests of one kind that may wait for their turn for one agent."""
 _AGENTS = "/v1/agents/"
+_READING_POSTS = frozenset({"recall", "context"})
+"""What follows an agent in the path of a POST that changes nothing."""
 _Key = tuple[str, bool]
 
 
@@ -96,8 +98,9 @@ def _key(scope: Scope) -> _Key | None:
     """
     if scope["type"] != "http" or not scope["path"].startswith(_AGENTS):
         return None
-    agent = unquote(scope["path"][len(_AGENTS) :].partition("/")[0])
+    name, _, rest = scope["path"][len(_AGENTS) :].partition("/")
+    agent = unquote(name)
     access = scope.get(SCOPE_KEY)
     if not isinstance(access, Access) or not access.sees(agent):
         return None
-    return agent, scope["method"] in SAFE
+    return agent, scope["method"] in SAFE or rest in _READING_POSTS

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
+from keepstone.arguments import MOST_NAMES
 from keepstone.model import Record
 
+T = TypeVar("T")
+Many = Annotated[list[T], Field(max_length=MOST_NAMES, fail_fast=True)]
+"""A bounded list. Checking it stops at the first wrong item: each error is larger than what it is about."""
+Values = Annotated[dict[str, T], Field(max_length=MOST_NAMES)]
+"""An object with a bounded number of keys."""
 Moment = Annotated[
     str,
     WithJsonSchema(
@@ -40,17 +46,17 @@ class Keys(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
     type: str | None = Field(None, description="What kind of thing, such as message or decision.")
-    data: dict[str, Any] | None = Field(None, description="The payload.")
+    data: Values[Any] | None = Field(None, description="The payload.")
     text: str | None = Field(None, description="The text to index, where the payload's strings are not it.")
     summary: str | None = None
     priority: int | float | None = None
-    tags: list[str] | None = None
+    tags: Many[str] | None = None
     pinned: bool | None = None
-    links: list[Any] | None = None
+    links: Many[Any] | None = None
     valid_from: Moment | None = None
     valid_to: Moment | None = None
     expires: Moment | None = None
-    embedding: list[float] | None = Field(None, description="The vector of the text.")
+    embedding: Many[float] | None = Field(None, description="The vector of the text.")
 
     def keys(self) -> Record:
         """Return what was given, and no defaults."""
@@ -73,7 +79,7 @@ class NewEntries(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
 
-    items: list[NewEntry]
+    items: Many[NewEntry]
 
 
 class Change(Keys):
@@ -116,15 +122,15 @@ class RecallQuery(Body):
 
     query: str | None = Field(None, description="A question or words; not needed with a vector.")
     limit: int = Field(10, ge=0, le=1000, description="The most hits.")
-    sessions: list[str] | None = Field(None, description="Only entries of these sessions.")
-    types: list[str] | None = Field(None, description="Only entries of these types.")
-    tags: list[str] | None = Field(None, description="Only entries that carry all of these.")
-    where: dict[str, Any] | None = Field(None, description="Only entries whose payload has these values.")
+    sessions: Many[str] | None = Field(None, description="Only entries of these sessions.")
+    types: Many[str] | None = Field(None, description="Only entries of these types.")
+    tags: Many[str] | None = Field(None, description="Only entries that carry all of these.")
+    where: Values[Any] | None = Field(None, description="Only entries whose payload has these values.")
     since: Moment | None = Field(None, description="Only entries made then or later.")
     until: Moment | None = Field(None, description="Only entries made before.")
     as_of: Moment | None = Field(None, description="Search the entries as they were then.")
     min_priority: float = Field(0.0, ge=0, description="Only entries that have not faded below this.")
-    vector: list[float] | None = Field(None, description="Compare with this instead of the query's own.")
+    vector: Many[float] | None = Field(None, description="Compare with this instead of the query's own.")
     neighbours: int = Field(0, ge=0, le=100, description="So many entries before and after each hit.")
     include_superseded: bool = Field(
         default=False, description="Also entries that are superseded, expired or not valid yet."
@@ -144,7 +150,7 @@ class ContextQuery(Body):
         default=False,
         description="Begin with the notes; needs a token for all agents.",
     )
-    window: list[str] = Field(
+    window: Many[str] = Field(
         [], description="Texts, and ids of entries, that are sent beside the block and need not be in it."
     )
     count_as: str | None = Field(
@@ -165,7 +171,7 @@ class Ids(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["retry-policy"]}]})
 
-    ids: list[Annotated[str, Field(min_length=1)]] = Field(max_length=10_000)
+    ids: Many[Annotated[str, Field(min_length=1)]]
 
 
 class Increments(Body):
@@ -173,7 +179,7 @@ class Increments(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"increments": {"retry-policy": 1}}]})
 
-    increments: dict[str, Annotated[int, Field(ge=0, le=1_000_000)]]
+    increments: Values[Annotated[int, Field(ge=0, le=1_000_000)]]
     wait: bool = Field(default=True, description="Wait for a writer; otherwise nothing is counted then.")
 
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keepstone.server.gate import cookies_of
-from keepstone.server.guard import API, cookie_name
+from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.server.guard import API
 from keepstone.server.problems import ProblemError
 
 SECONDS = 600.0
@@ -26,7 +28,7 @@ SECONDS = 600.0
 MOST_KEYS = 100_000
 """Keys that are kept at the same time, of all tokens together."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Bytes of bodies that are kept at the same time, of all tokens together."""
+"""Bytes of answers that are kept at the same time, of all tokens together."""
 
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _KEY = re.compile(r"[!-~]{1,255}")
@@ -37,34 +39,53 @@ _NOT_CARRIED_OUT = frozenset({408, 425, 429})
 
 @dataclass(slots=True)
 class Kept:
-    """What is known of the request with one key."""
+    """A request with a key, and its answer once that is complete."""
 
     request: bytes
-    """The digest of all that makes it this request."""
-    until: float
+    """The digest of everything that makes it this request."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    until: float = math.inf
+    """When it expires; never while it is being carried out."""
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytes | None = None
+    """None while the answer is not complete, and once it is dropped."""
+
+    @property
+    def size(self) -> int:
+        """The bytes that its answer takes."""
+        headers = sum(len(name) + len(value) for name, value in self.headers)
+        return 0 if self.body is None else len(self.body) + headers
 
 
 @dataclass(slots=True)
 class _Holder:
-    """The keys and bodies of one token or browser's session, the oldest first."""
+    """The requests of one token or browser session that have ended, the oldest first."""
 
     keys: OrderedDict[str, Kept] = field(default_factory=OrderedDict)
-    bodies: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    answered: OrderedDict[str, Kept] = field(default_factory=OrderedDict)
+    """Those whose answers are kept."""
     size: int = 0
 
-    def drop_body(self, key: str) -> int:
-        size = len(self.bodies.pop(key, b""))
+    def drop_answer(self, key: str) -> int:
+        """Drop an answer and return the bytes that it took."""
+        kept = self.answered.pop(key, None)
+        size = 0 if kept is None else kept.size
+        if kept is not None:
+            kept.headers, kept.body = [], None
         self.size -= size
         return size
+
+
+Name = tuple[str, str]
+"""A holder and their key."""
 
 
 class Answers:
     """The answers to requests with keys. For one thread, that of the event loop.
 
-    Above a limit the holder who has most loses the oldest: nobody can push out another's answers.
+    Above a limit the holder with the most loses the oldest, so that no holder can push out another's.
+    Requests that are being carried out are never dropped; the number of connections bounds them.
     """
 
     def __init__(
@@ -72,60 +93,73 @@ class Answers:
     ) -> None:
         self._most_keys, self._most_bytes = keys, size
         self._clock = clock
-        self._holders: dict[bytes, _Holder] = {}
-        self._count = self._size = 0
+        self._under_way: dict[Name, Kept] = {}
+        self._holders: dict[str, _Holder] = {}
+        self._by_age: OrderedDict[Name, Kept] = OrderedDict()
+        self._size = 0
 
-    def find(self, holder: bytes, key: str) -> Kept | None:
-        """Return what is known of a key, None if nothing is or not any more."""
-        own = self._holders.get(holder)
-        kept = own.keys.get(key) if own is not None else None
-        return kept if kept is not None and (not kept.ended.is_set() or self._clock() < kept.until) else None
+    def find(self, name: Name) -> Kept | None:
+        """Return what is known of a key, or None."""
+        kept = self._under_way.get(name) or self._by_age.get(name)
+        return kept if kept is not None and self._clock() < kept.until else None
 
-    def body(self, holder: bytes, key: str) -> bytes | None:
-        """Return the body of an answer, None if there was no room for it."""
-        return self._holders[holder].bodies.get(key)
-
-    def begin(self, holder: bytes, key: str, request: bytes) -> Kept:
+    def begin(self, name: Name, request: bytes) -> Kept:
         """Note that a request is being carried out."""
-        self.forget(holder, key)
-        kept = Kept(request, self._clock() + SECONDS)
-        self._holders.setdefault(holder, _Holder()).keys[key] = kept
-        self._count += 1
-        self._make_room()
+        self._forget(name)
+        kept = self._under_way[name] = Kept(request)
         return kept
 
-    def keep(self, holder: bytes, key: str, kept: Kept, body: bytes) -> None:
-        """Keep the answer to a request that has been carried out."""
-        own = self._holders.get(holder)
-        kept.until = self._clock() + SECONDS
-        if own is not None and own.keys.get(key) is kept:
-            own.keys.move_to_end(key)
-            own.bodies[key] = body
-            own.size += len(body)
-            self._size += len(body)
-            self._make_room()
+    def end(self, name: Name, *, keep: bool) -> None:
+        """Note that a request has ended, and keep it or forget it."""
+        kept = self._under_way.pop(name)
+        was_refused = kept.status >= HTTPStatus.BAD_REQUEST
+        if keep and (kept.body is not None or not was_refused):
+            self._keep(name, kept)
+        kept.ended.set()
 
-    def forget(self, holder: bytes, key: str) -> None:
-        """Forget a key."""
-        own = self._holders.get(holder)
-        if own is None or own.keys.pop(key, None) is None:
+    def _keep(self, name: Name, kept: Kept) -> None:
+        holder, key = name
+        own = self._holders.setdefault(holder, _Holder())
+        kept.until = self._clock() + SECONDS
+        self._by_age[name] = own.keys[key] = kept
+        if kept.body is not None:
+            own.answered[key] = kept
+            own.size += kept.size
+            self._size += kept.size
+        self._make_room()
+
+    def _forget(self, name: Name) -> None:
+        if self._by_age.pop(name, None) is None:
             return
-        self._count -= 1
-        self._size -= own.drop_body(key)
+        holder, key = name
+        own = self._holders[holder]
+        del own.keys[key]
+        self._size -= own.drop_answer(key)
         if not own.keys:
             del self._holders[holder]
 
     def _make_room(self) -> None:
         now = self._clock()
-        for holder, own in list(self._holders.items()):
-            while own.keys and (oldest := next(iter(own.keys))) and own.keys[oldest].until < now:
-                self.forget(holder, oldest)
-        while self._count > self._most_keys:
-            holder = max(self._holders, key=lambda name: len(self._holders[name].keys))
-            self.forget(holder, next(iter(self._holders[holder].keys)))
+        while self._by_age:
+            name, oldest = next(iter(self._by_age.items()))
+            if now <= oldest.until:
+                break
+            self._forget(name)
+        while len(self._by_age) > self._most_keys:
+            holder = max(self._holders, key=lambda each: len(self._holders[each].keys))
+            self._forget((holder, next(iter(self._holders[holder].keys))))
         while self._size > self._most_bytes:
-            own = max(self._holders.values(), key=lambda each: each.size)
-            self._size -= own.drop_body(next(iter(own.bodies)))
+            holder = max(self._holders, key=lambda each: self._holders[each].size)
+            self._drop_oldest(holder)
+
+    def _drop_oldest(self, holder: str) -> None:
+        """Drop the oldest answer of a holder; a refusal goes with its key, since it changed nothing."""
+        own = self._holders[holder]
+        key, kept = next(iter(own.answered.items()))
+        if kept.status >= HTTPStatus.BAD_REQUEST:
+            self._forget((holder, key))
+        else:
+            self._size -= own.drop_answer(key)
 
 
 class Retries:
@@ -139,56 +173,54 @@ class Retries:
         """Carry a request out, or repeat the answer to it."""
         is_change = scope["type"] == "http" and scope["method"] in _CHANGES and scope["path"].startswith(API)
         given = Headers(scope=scope).getlist("idempotency-key") if is_change else []
-        if not given:
+        access = scope.get(SCOPE_KEY)
+        # Only who has shown a token has keys: strangers could fill the memory that all share.
+        if not given or not isinstance(access, Access):
             await self._app(scope, receive, send)
             return
         try:
-            await self._once(_key_of(given), scope, receive, send)
+            await self._once((access.holder, _key_of(given)), scope, receive, send)
         except ProblemError as error:
             await error.response()(scope, receive, send)
 
-    async def _once(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _once(self, name: Name, scope: Scope, receive: Receive, send: Send) -> None:
         first = await receive()
-        holder, request = _holder_of(scope), _digest_of(scope, first.get("body", b""))
-        while (kept := self._answers.find(holder, key)) is not None:
+        request = _digest_of(scope, first.get("body", b""))
+        while (kept := self._answers.find(name)) is not None:
             if kept.request != request:
                 raise ProblemError(
                     422,
                     "idempotency_key_reused",
-                    f"key {key!r:.80} was sent with another request: make a new one",
+                    f"key {name[1]!r:.80} was sent with another request: make a new one",
                 )
             if kept.ended.is_set():
-                await self._repeat(holder, key, kept, send)
+                await _repeat(kept, send)
                 return
             await kept.ended.wait()
-        kept = self._answers.begin(holder, key, request)
-        answer = _Answer(send, lambda body: self._answers.keep(holder, key, kept, body), kept)
+        answer = _Answer(send, self._answers.begin(name, request))
         try:
             await self._app(scope, _replay(first, receive), answer.send)
         finally:
-            if not answer.is_final:
-                self._answers.forget(holder, key)
-            kept.ended.set()
+            self._answers.end(name, keep=answer.is_final)
 
-    async def _repeat(self, holder: bytes, key: str, kept: Kept, send: Send) -> None:
-        body = self._answers.body(holder, key)
-        if body is None:
-            raise ProblemError(
-                409,
-                "answer_forgotten",
-                "this request was carried out, and its answer was too long to be kept: read what it changed",
-            )
-        headers = [*kept.headers, (b"idempotency-replayed", b"true")]
-        await send({"type": "http.response.start", "status": kept.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+
+async def _repeat(kept: Kept, send: Send) -> None:
+    if kept.body is None:
+        raise ProblemError(
+            409,
+            "answer_forgotten",
+            "this request was carried out, and its answer was too long to be kept: read what it changed",
+        )
+    headers = [*kept.headers, (b"idempotency-replayed", b"true")]
+    await send({"type": "http.response.start", "status": kept.status, "headers": headers})
+    await send({"type": "http.response.body", "body": kept.body})
 
 
 class _Answer:
-    """Hands an answer on, and has it kept before its end is sent."""
+    """Hands an answer on, and has it complete before its end is sent."""
 
-    def __init__(self, send: Send, keep: Callable[[bytes], None], kept: Kept) -> None:
+    def __init__(self, send: Send, kept: Kept) -> None:
         self._send = send
-        self._keep = keep
         self._kept = kept
         self._pieces: list[bytes] = []
         self.is_final = False
@@ -201,7 +233,7 @@ class _Answer:
         elif self.is_final:
             self._pieces.append(message.get("body", b""))
             if not message.get("more_body", False):
-                self._keep(b"".join(self._pieces))
+                self._kept.body = b"".join(self._pieces)
         await self._send(message)
 
 
@@ -211,12 +243,6 @@ def _key_of(given: list[str]) -> str:
             400, "invalid_argument", "Idempotency-Key must be one key of 1 to 255 visible ASCII characters"
         )
     return given[0]
-
-
-def _holder_of(scope: Scope) -> bytes:
-    headers = Headers(scope=scope)
-    secret = headers.get("authorization") or cookies_of(headers).get(cookie_name(scope), "")
-    return hashlib.sha256(secret.encode("latin-1")).digest()
 
 
 def _digest_of(scope: Scope, body: bytes) -> bytes:

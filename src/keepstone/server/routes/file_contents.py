@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -11,7 +10,8 @@ from pydantic import BaseModel
 from keepstone.errors import MemoryFileNotFoundError, NotTextError
 from keepstone.line import MAX_LINE
 from keepstone.server.cursors import DEFAULT, decode, encode
-from keepstone.server.parts import CursorQuery, LimitQuery, Reading, answer, responds
+from keepstone.server.pages import fitting, listed
+from keepstone.server.parts import CursorQuery, LimitQuery, Reading, responds
 
 router = APIRouter(prefix="/agents/{agent}/file-contents", tags=["files"])
 
@@ -41,16 +41,16 @@ FolderQuery = Annotated[
 def list_file_contents(
     memory: Reading, folder: FolderQuery, limit: LimitQuery = DEFAULT, cursor: CursorQuery = None
 ) -> Response:
-    """Read the files of a folder, by their paths. A page ends early where it would be longer than 16 MiB.
+    """Read the files of a folder, by their paths. A page ends before 16 MiB, but has at least one.
 
     The content of a file that is not UTF-8 is null: it hides no other.
     """
     last = "" if cursor is None else decode(_KIND, cursor, (str,))[0]
     paths = [path for path in memory.files.list(folder.rstrip("/")) if path > last]
-    page = list(_within(MAX_LINE, ((path, _content(memory, path)) for path in paths[:limit])))
-    files = [{"path": path, "content": content} for path, content in page]
-    following = encode(_KIND, page[-1][0]) if len(page) < len(paths) else None
-    return answer({"files": files, "next": following})
+    documents = ({"path": path, "content": _content(memory, path)} for path in paths[:limit])
+    files = fitting(documents, MAX_LINE)
+    following = encode(_KIND, paths[len(files) - 1]) if len(files) < len(paths) else None
+    return listed("files", files, next=following)
 
 
 def _content(memory: Reading, path: str) -> str | None:
@@ -58,12 +58,3 @@ def _content(memory: Reading, path: str) -> str | None:
         return memory.files.read(path)
     except (NotTextError, MemoryFileNotFoundError):  # The second was deleted since it was listed.
         return None
-
-
-def _within(budget: int, files: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
-    """Yield files until they are longer together than the budget, and always the first."""
-    for path, content in files:
-        budget -= len(content or "")
-        yield path, content
-        if budget < 0:
-            return

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
 from nicegui import ui
 
 from keepstone.model import SessionInfo
 from keepstone.session import Session
 from keepstone.shown import counted, size
+from keepstone.store.base import SessionCheck
 from keepstone.web.components import SessionList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
@@ -22,6 +24,17 @@ from keepstone.web.words import key_of
 _PAGE = 50
 _FIRST_ORDER = {"id": False, "modified": True, "size": True}
 """Whether a column begins with its highest value when it is first chosen."""
+
+
+class Act(Protocol):
+    """Clears or removes a session, and tells whether it was there."""
+
+    def __call__(self, session: Session, /, *, check: SessionCheck) -> bool:
+        """Do it, after ``check`` let the session pass as it is inside its lock."""
+
+
+class _OtherwiseError(Exception):
+    """A session is not as it was when the question was asked."""
 
 
 class Sessions:
@@ -141,18 +154,36 @@ class Sessions:
         words = "“{}” and every byte of it are removed: log, archive and index. Nothing brings it back."
         await self._empty(key, Session.remove, "Delete", words, "Deleted “{}”")
 
-    async def _empty(
-        self, key: str, act: Callable[[Session], bool], verb: str, words: str, done: str
-    ) -> None:
+    async def _empty(self, key: str, act: Act, verb: str, words: str, done: str) -> None:
         name = next((info.id for info in self.found if key_of(info.id) == key), None)
         if name is None:
             tell("This session was gone already")
             return
         session = self.place.agent.session(name)
-        if await confirmed(f"{verb} this session?", words.format(name), verb) and not self.place.read_only:
-            with attempt():
-                tell(done.format(name) if await aside(act, session) else f"“{name}” was gone already")
-            await self.live.refresh()
+        title, question = f"{verb} this session?", words.format(name)
+        with attempt():
+            expected = await aside(session.info)
+            while await confirmed(title, question, verb) and not self.place.read_only:
+                found = await aside(_emptied, act, session, expected)
+                if found is not None:
+                    tell(done.format(name) if found else f"“{name}” was gone already")
+                    break
+                expected = await aside(session.info)
+                question = f"“{name}” was changed elsewhere. {words.format(name)}"
+        await self.live.refresh()
+
+
+def _emptied(act: Act, session: Session, expected: SessionInfo | None) -> bool | None:
+    """Empty a session and tell whether it was there; None if it is not as expected, and is left."""
+
+    def check(info: SessionInfo) -> None:
+        if info != expected:
+            raise _OtherwiseError
+
+    try:
+        return act(session, check=check)
+    except _OtherwiseError:
+        return None
 
 
 async def build(place: Place) -> None:
