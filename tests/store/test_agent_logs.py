@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import keepstone
@@ -84,6 +86,27 @@ def test_file_with_a_name_too_long_for_an_id_hides_nothing(tmp_path: Path) -> No
         home.agent("a").session("s").add("note", {"content": "walnut"})
         home.sync()
         assert {hit.entry.session for hit in home.agent("a").recall("walnut")} == {"s", "é" * 120}
+
+
+def test_removed_file_with_a_name_too_long_for_an_id_leaves_the_index(tmp_path: Path) -> None:
+    path = sessions_of(tmp_path) / ("é" * 120 + ".ndjson")
+    path.write_text(LINE)
+    with keepstone.open(tmp_path) as home:
+        assert len(home.agent("a").recall("walnut")) == 1
+        path.unlink()
+        home.sync()
+        assert home.agent("a").recall("walnut") == []
+
+
+@pytest.mark.parametrize("name", ["x'ff'", "''"])
+def test_row_of_a_session_without_a_name_is_damage_that_is_mended(tmp_path: Path, name: str) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"})
+    [index] = tmp_path.glob(".index/a/*/index.db")
+    with closing(apsw.Connection(str(index))) as connection:
+        connection.execute(f"UPDATE session SET name={name}")  # noqa: S608  Ours.
+    with keepstone.open(tmp_path, embedder="none") as home:
+        assert len(home.agent("a").recall("walnut")) == 1
 
 
 @pytest.mark.parametrize(

@@ -150,17 +150,17 @@ class Index:
             if known is not None:
                 entries.save_known(database, session, replace(known, compacted=size))
 
-    def drop(self, session: str, log: Log) -> None:
-        """Take a session out of the index, unless it has a log by then."""
+    def drop(self, session: str, log: Log | None) -> None:
+        """Take a session out of the index, unless it has a log by then; None if it can have none."""
         while not self._dropped(session, log):
             give_way()
 
-    def _dropped(self, session: str, log: Log) -> bool:
+    def _dropped(self, session: str, log: Log | None) -> bool:
         with self._mending() as database:
             if entries.known_of(database, session) is None:
                 return True
             with database.writing():
-                return log.stat() is not None or reading.drop(database, session)
+                return (log is not None and log.stat() is not None) or reading.drop(database, session)
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""

@@ -151,8 +151,14 @@ def _room(number: int, highest: int, flushed: int) -> Room:
 
 
 def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
-    """Return the file and the state of every session the index knows."""
+    """Return the file and the state of every session the index knows.
+
+    Raises:
+        apsw.CorruptError: A session has no name, as only in a damaged file.
+    """
     rows = database.rows("SELECT name, file, size, mtime, inode FROM session")
+    if not all(isinstance(row[0], str) and row[0] for row in rows):
+        raise apsw.CorruptError("a session has no name")
     return {name: (file, Stat(size, mtime, inode)) for name, file, size, mtime, inode in rows}
 
 

@@ -336,7 +336,12 @@ class AgentLogs:
                     self._names[session] = name
                 self.index.catch_up(session, self.log(session))
         for session in known:
-            self.index.drop(session, self.log(session))
+            try:
+                log = self.log(session)
+            except InvalidSessionIdError:  # Its file had a name made by hand, which is too long for ours.
+                self.index.drop(session, None)
+            else:
+                self.index.drop(session, log)
         with self._guard:
             self._names = names
 
