@@ -136,6 +136,49 @@ def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
     assert asked[-1] == "b"
 
 
+def test_work_that_outlasts_closing_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    worked: list[threading.Thread] = []
+
+    def work(_: str) -> bool:
+        worked.append(threading.current_thread())
+        begun.set()
+        go_on.wait(30)
+        return len(worked) < 3
+
+    monkeypatch.setattr("keepstone.background._ENDING_SECONDS", 0)
+    background = Background(work)
+    background.wake("a")
+    assert begun.wait(30)
+    background.close()
+    go_on.set()
+    worked[0].join(30)
+    assert len(worked) == 1
+
+
+def test_thread_that_cannot_start_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    worked = threading.Event()
+
+    def work(_: str) -> bool:
+        worked.set()
+        return False
+
+    background = Background(work)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        background.wake("a")
+        background.close()
+    assert "can't start new thread" in caplog.text
+    background.wake("a")
+    assert worked.wait(30)
+    background.close()
+
+
 def test_what_a_recall_leaves_pending_gets_its_vectors_in_the_background(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         agent = home.agent("a")

@@ -47,13 +47,19 @@ class Background:
             if agent not in self._waiting:
                 self._waiting.append(agent)
             if self._thread is None and not self._closing:
-                self._thread = threading.Thread(target=self._run, name="keepstone", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="keepstone", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # The next call tries again.
+                    logger.warning("work on agent %s is put off: %s", agent, error)
+                else:
+                    self._thread = thread
 
     def close(self) -> None:
         """End after the piece of work at hand; waking starts again."""
         with self._guard:
-            self._closing, thread = True, self._thread
+            # A piece of work may outlast the wait: its thread ends after it, as it is not the current one.
+            self._closing, thread, self._thread = True, self._thread, None
             self._waiting.clear()
         if thread is not None and thread is not threading.current_thread():
             thread.join(_ENDING_SECONDS)
@@ -62,15 +68,20 @@ class Background:
 
     def _next(self) -> str | None:
         with self._guard:
-            if not self._waiting or self._closing:
+            if not self._is_current():
+                return None
+            if not self._waiting:
                 self._thread = None
                 return None
             return self._waiting.pop(0)
 
     def _put_back(self, agent: str) -> None:
         with self._guard:
-            if not self._closing and agent not in self._waiting:
+            if self._is_current() and agent not in self._waiting:
                 self._waiting.insert(_IN_TURN - 1, agent)
+
+    def _is_current(self) -> bool:
+        return self._thread is threading.current_thread()
 
     def _run(self) -> None:
         while (agent := self._next()) is not None:

@@ -11,6 +11,8 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home
+from keepstone.confine import MovedError
+from keepstone.errors import InvalidSessionIdError
 from keepstone.index import Index
 from keepstone.layout import LAYOUTS
 from keepstone.store.agent_logs import AgentLogs
@@ -23,6 +25,10 @@ def sessions_of(root: Path) -> Path:
     folder = root / "agents/a/memory/sessions"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def texts(agent: Agent, session: str) -> list[str]:
+    return [entry.text for entry in agent.session(session).entries()]
 
 
 def names_in(folder: Path) -> list[str]:
@@ -59,6 +65,70 @@ def test_a_file_named_by_hand_while_the_home_is_open_is_used(tmp_path: Path) -> 
         (sessions_of(tmp_path) / "my notes.ndjson").write_text(LINE)
         home.agent("a").session("my notes").add("note", {"content": "pecan"})
     assert names_in(sessions_of(tmp_path)) == ["my notes.ndjson", "other.ndjson"]
+
+
+@pytest.mark.parametrize(
+    ("name", "session"),
+    [("caf%c3%a9.ndjson", "café"), ("a:b.ndjson", "a:b"), ("a:%62.ndjson", "a:b"), ("a%2fb.ndjson", "a/b")],
+)
+@pytest.mark.parametrize("was_read", [True, False])
+def test_a_file_named_by_hand_is_used_after_others_were_cached(
+    tmp_path: Path, name: str, session: str, *, was_read: bool
+) -> None:
+    with keepstone.open(tmp_path) as home:
+        agent = home.agent("a")
+        agent.session("other").add("note")
+        agent.recall("other")
+        agent.session("odd:other").add("note")
+        if was_read:
+            assert agent.session(session).entries() == []
+        (sessions_of(tmp_path) / name).write_text(LINE)
+        assert texts(agent, session) == ["walnut"]
+        agent.session(session).add("note", {"content": "pecan"})
+        assert texts(agent, session) == ["walnut", "pecan"]
+    assert names_in(sessions_of(tmp_path)) == sorted([name, "odd%3Aother.ndjson", "other.ndjson"])
+
+
+@pytest.mark.parametrize("session", ["\ud800", "é" * 1_000_000])
+def test_ids_that_no_file_name_can_say_are_refused(tmp_path: Path, session: str) -> None:
+    with keepstone.open(tmp_path) as home:
+        home.agent("a").session("other").add("note")
+        with pytest.raises(InvalidSessionIdError):
+            home.agent("a").session(session).add("note")
+
+
+@pytest.mark.parametrize("read_first", [True, False])
+def test_a_canonical_file_renamed_by_hand_gets_later_writes(tmp_path: Path, *, read_first: bool) -> None:
+    with keepstone.open(tmp_path) as home:
+        agent = home.agent("a")
+        agent.session("a:b").add("note", {"content": "walnut"})
+        assert texts(agent, "a:b") == ["walnut"]
+        (sessions_of(tmp_path) / "a%3Ab.ndjson").rename(sessions_of(tmp_path) / "a:b.ndjson")
+        if read_first:
+            assert texts(agent, "a:b") == ["walnut"]
+        agent.session("a:b").add("note", {"content": "pecan"})
+        assert texts(agent, "a:b") == ["walnut", "pecan"]
+    assert names_in(sessions_of(tmp_path)) == ["a:b.ndjson"]
+
+
+def test_a_write_that_waited_for_the_lock_follows_a_renamed_file(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path) as home:
+        session = home.agent("a").session("a:b")
+        session.add("note", {"content": "walnut"})
+        logs = AgentLogs(
+            tmp_path,
+            LAYOUTS["default"],
+            "a",
+            durable=False,
+            create=False,
+            most_logs=lambda: 4,
+            finish=lambda _: None,
+        )
+        log = logs.log("a:b")
+        (sessions_of(tmp_path) / "a%3Ab.ndjson").rename(sessions_of(tmp_path) / "a:b.ndjson")
+        with pytest.raises(MovedError, match="was renamed"), log.locked():
+            pass
+        logs.close()
 
 
 def test_of_two_files_for_one_session_the_canonical_one_wins(tmp_path: Path) -> None:

@@ -72,6 +72,39 @@ def test_history_shows_nothing_twice_after_a_compaction_was_killed(
     assert versions(agent) == before
 
 
+def test_history_shows_nothing_twice_after_a_later_compaction_was_killed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = agent.session("s")
+    lives(session)
+    session.compact()
+    session.update("x", data={"content": "more"})
+    session.update("x", tags=["u"])
+    before = versions(agent)
+    killed_before_the_rename(monkeypatch, session.compact)
+    assert versions(agent) == before
+    session.update("x", pinned=True)
+    after = versions(agent)
+    assert after[:-1] == before
+    assert agent.history("x")[-1].tags == ("u",)  # The new version is based on the archived ones.
+    session.compact()
+    assert versions(agent) == after
+
+
+def test_history_shows_nothing_twice_after_compacting_a_deletion_was_killed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = agent.session("s")
+    lives(session)
+    session.compact()
+    session.delete("x")
+    before = versions(agent)
+    killed_before_the_rename(monkeypatch, session.compact)
+    assert versions(agent) == before
+    session.add("note", {"content": "back"}, id="x")
+    assert versions(agent)[:-1] == before
+
+
 def overtaken(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Let something happen once, when the archive was read to its end and the log was not."""
     reading, left = Log.reading, [act]

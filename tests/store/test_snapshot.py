@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import TS, Damaged, batch, entry, lines, patch, tombstone
 
+from keepstone.fold import Fold
 from keepstone.model import Record
+from keepstone.scan import Line
 from keepstone.store.snapshot import Snapshot, in_order
 
 
@@ -94,6 +96,38 @@ def test_times_that_lines_lack_are_those_of_the_line_before(session: Damaged, sn
     snapshot.records()
     session.write({"id": "b", "type": "note", "text": "x"})
     assert [record["ts"][:4] for record in snapshot.records()] == ["2020", "2020"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, OSError])
+@pytest.mark.parametrize("failing", ["line", "order"])
+def test_interrupted_read_leaves_no_phantom_entries(
+    session: Damaged,
+    snapshot: Snapshot,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: str,
+    error: type[BaseException],
+) -> None:
+    session.append(entry("a", "one"))
+    snapshot.records()
+    session.write_raw(b'{"type":"note","text":"two"}\n{"type":"note","text":"three"}\n')
+
+    def stop(*_: object) -> None:
+        raise error
+
+    def add(fold: Fold, line: Line) -> None:
+        if line.raw.endswith(b'"three"}'):
+            raise error
+        whole_add(fold, line)
+
+    whole_add = Fold.add
+    with monkeypatch.context() as patched:
+        if failing == "line":
+            patched.setattr(Fold, "add", add)
+        else:
+            patched.setattr("keepstone.store.snapshot.in_order", stop)
+        with pytest.raises(error):
+            snapshot.records()
+    assert texts(snapshot) == ["one", "two", "three"]
 
 
 @pytest.mark.parametrize("running", [True, False])

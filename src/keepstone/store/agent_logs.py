@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -37,6 +38,9 @@ SNAPSHOTS = 4
 
 _NEVER_TOO_MANY = 1
 """So many logs of an agent may always be open; whether more may be is looked at whenever one is used."""
+
+_LONGEST_NAME = 255
+"""Characters of the longest file name of the usual file systems."""
 
 _TRIES = 5
 """How often a question is asked again when the log changed while it was answered."""
@@ -106,15 +110,14 @@ class AgentLogs:
     def log(self, session: str) -> Log:
         """Return the log of a session, which need not exist."""
         with self._guard:
+            self._forget_renamed(session)
             log = self._logs.get(session)
-            if log is not None and log.is_renamed():
-                self.forget_log(session)
-                log = None
             if log is None:
                 name = self._name(session)
                 lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                by_hand = name != self._canonical(session)
-                check = partial(self._is_renamed, session, name) if by_hand else None
+                canonical = self._canonical(session)
+                is_plain = name == canonical == session + self._layout.extension
+                check = None if is_plain else partial(self._is_renamed, session, name, canonical)
                 log = self._logs[session] = _Log(
                     self.folder, name, lock, session, self._layout, check, durable=self._durable
                 )
@@ -140,6 +143,11 @@ class AgentLogs:
             if log:
                 log.close()
 
+    def _forget_renamed(self, session: str) -> None:
+        log = self._logs.get(session)
+        if log is not None and log.is_renamed():
+            self.forget_log(session)
+
     def _name(self, session: str) -> str:
         """Return the file name of a session: the canonical one unless only a hand-made one exists."""
         canonical = self._canonical(session)
@@ -159,7 +167,27 @@ class AgentLogs:
             is_its_own = "/" not in by_hand and self._layout.session_of(by_hand) == session
             if is_its_own and self._exists(by_hand):
                 return by_hand
-        return None
+        return self._spelled(session)
+
+    def _spelled(self, session: str) -> str | None:
+        """Return the first file name of a session that is in its folder now.
+
+        Not asked for an id of plain characters only: a name that encodes those is rare, and looking
+        through the folder for each new session takes time in proportion to all of them.
+        """
+        if len(session) > _LONGEST_NAME or self._canonical(session) == session + self._layout.extension:
+            return None
+        is_spelled = _spelling(session + self._layout.extension).fullmatch
+        return min(
+            (
+                entry.name
+                for entry in self.folder.scan()
+                if is_spelled(entry.name)
+                and self._layout.session_of(entry.name) == session
+                and entry.is_file(follow_symlinks=False)
+            ),
+            default=None,
+        )
 
     def _canonical(self, session: str) -> str | None:
         """Return the name that we give a session's file; None if its id is too long for one."""
@@ -168,9 +196,10 @@ class AgentLogs:
         except InvalidSessionIdError:
             return None
 
-    def _is_renamed(self, session: str, name: str) -> bool:
-        """Tell whether a session whose file has a name made by hand has another file now."""
-        canonical = self._canonical(session)
+    def _is_renamed(self, session: str, name: str, canonical: str | None) -> bool:
+        """Tell whether a session whose file could have another name has another file now."""
+        if name == canonical:
+            return not self._exists(name) and self._spelled(session) is not None
         return not self._exists(name) or (canonical is not None and self._exists(canonical))
 
     def _exists(self, name: str) -> bool:
@@ -420,6 +449,7 @@ class AgentLogs:
     def records(self, session: str) -> Sequence[Record]:
         """Return all live entries of a session by (time, place); shared objects, not to be changed."""
         with self._guard:
+            self._forget_renamed(session)
             snapshot = self._snapshots.get(session)
             if snapshot is None:
                 snapshot = self._snapshots[session] = Snapshot(self.log(session))
@@ -496,6 +526,16 @@ class AgentLogs:
             self.folder.close()
 
 
+def _spelling(name: str) -> re.Pattern[str]:
+    """Return a pattern of a file name with any of its characters percent-encoded, in any case.
+
+    Matching it takes less time than decoding each name of a large folder.
+    """
+    encoded = ("".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass")) for char in name)
+    pairs = zip(name, encoded, strict=True)
+    return re.compile("".join(f"(?:{re.escape(char)}|(?i:{code}))" for char, code in pairs))
+
+
 def info_of(session: str, stat: Stat) -> SessionInfo:
     """Return a session as listings show it."""
     seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
@@ -536,7 +576,7 @@ class _Log(Log):
         self._check = check
 
     def is_renamed(self) -> bool:
-        """Tell whether the session's file has another name now; asked only of names made by hand."""
+        """Tell whether the session's file has another name now; not asked of ids of plain characters."""
         return self._check is not None and self._check()
 
     @contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -44,44 +44,69 @@ def _between_rewrites(log: Log, read: Callable[[], T]) -> T:
 
 
 def _versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
-    archived = list(_lines(logs, session, entry_id, archive=True))
-    lines = _without_archived(archived, list(_lines(logs, session, entry_id, archive=False)))
-    current: Record | None = None
-    found: list[Version] = []
-    for number, line in enumerate([*archived, *lines]):
-        record = line.record
-        if record is None or only_counts(line):
-            continue
-        if (
-            number == len(archived)
-            and is_put(record)
-            and current is not None
-            and current["ts"] == record["ts"]
-        ):
-            current = create(record)  # The folded line, which says again what the archive's lines came to.
-            continue
-        after = _after(current, record)
-        if after is not None:
-            found.append(_version(logs.agent, session, after, record))
-        current = None if is_tombstone(record) else after
-    return found
+    archived = list(_steps(_lines(logs, session, entry_id, archive=True)))
+    lines = list(_lines(logs, session, entry_id, archive=False))
+    repeated = _repeated(archived, lines)
+    last = archived[-1] if archived and not repeated else None
+    told = list(_steps(lines, last.left if last else None))
+    steps = [*archived, *told[repeated:]]
+    return [_version(logs.agent, session, step.record, step.said) for step in steps if step.record]
 
 
-def _without_archived(archived: Sequence[Line], lines: Sequence[Line]) -> Sequence[Line]:
-    """Leave out the first lines of the log if a compaction that was killed had archived them already."""
-    there = [line.raw for line in archived]
-    told = [line for line in lines if not only_counts(line)]
-    for count in range(len(told), 0, -1):
-        if there[-count:] == [explicit(line).rstrip(b"\n") for line in told[:count]]:
-            return told[count:]
-    return lines
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A line of an entry, and the entry after it."""
+
+    line: Line
+    said: Record
+    record: Record | None
+    """The version that the line makes; None for a line that changes nothing."""
+
+    @property
+    def left(self) -> Record | None:
+        """The live entry after the line; None if it is deleted."""
+        return None if is_tombstone(self.said) else self.record
+
+
+def _steps(lines: Iterable[Line], current: Record | None = None) -> Iterator[_Step]:
+    """Yield what each line makes of an entry."""
+    for line in lines:
+        if line.record is not None:
+            step = _Step(line, line.record, _after(current, line.record))
+            yield step
+            current = step.left
+
+
+def _repeated(archived: Sequence[_Step], lines: Sequence[Line]) -> int:
+    """Return how many of the log's first lines say only what the archive says.
+
+    Those are the folded line, which says what the archive's lines came to before, and the lines behind
+    it that a compaction archived before it was killed. The first compaction has no folded line.
+    """
+    there = [step.line.raw for step in archived]
+    told = [explicit(line).rstrip(b"\n") for line in lines]
+    for count in range(min(len(told), len(there)), 0, -1):
+        if there[-count:] == told[:count]:
+            return count
+    for count in range(min(len(told), len(there)) - 1, -1, -1):
+        before = len(there) - count
+        if there[before:] == told[1 : 1 + count] and _is_folded(lines[0], archived[before - 1]):
+            return 1 + count
+    return 0
+
+
+def _is_folded(line: Line, before: _Step) -> bool:
+    """Tell whether a line is what a compaction made of an entry."""
+    if line.record is None or before.left is None:
+        return False
+    return is_put(line.record) and line.record["ts"] == before.left["ts"]
 
 
 def _lines(logs: AgentLogs, session: str, entry_id: str, *, archive: bool) -> Iterator[Line]:
     log = logs.archive(session) if archive else logs.log(session)
     with log.reading() as fd:
         for line in Scan(fd, unfinished=not archive) if fd is not None else ():
-            if line.record is not None and id_of(line.record) == entry_id:
+            if line.record is not None and id_of(line.record) == entry_id and not only_counts(line):
                 yield line
 
 

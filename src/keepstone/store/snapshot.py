@@ -42,7 +42,11 @@ class Snapshot:
             if stat is None:
                 self._begin()
             elif stat != self._stat:
-                self._read()
+                try:
+                    self._read()
+                except BaseException:
+                    self._begin()  # What was read in part must not be read again on top of itself.
+                    raise
             return self._records
 
     def _read(self) -> None:
