@@ -51,6 +51,8 @@ const added = await data("add_entry", POST(`${SESSION}/entries`, adding));
 const repeated = await POST(`${SESSION}/entries`, adding);
 same([repeated.data?.ts, repeated.response.headers.get("idempotency-replayed")], [added.ts, "true"]);
 await data("add_entries", POST(`${SESSION}/entries/batch`, { ...session, body: { items: [{ type: "note", text: "one" }] } }));
+const again = { items: [{ id: "effect", type: "note", text: "OAuth will be in use" }] };
+same((await data("put_entries", PUT(`${SESSION}/entries`, { ...session, body: again }))).entries.map(({ id }) => id), ["effect"]);
 const effect = { path: { ...session.params.path, entry: "effect" } };
 await data("put_entry", PUT(`${SESSION}/entries/{entry}`, { params: effect, body: { type: "note", text: "OAuth is in use" } }));
 
@@ -67,7 +69,7 @@ same([page.entries.length, typeof page.next], [1, "string"]);
 await data("count_accesses", POST(`${SESSION}/count`, { ...session, body: { increments: { effect: 2 }, wait: true } }));
 same((await data("count_entries", GET(`${AGENT}/entry-counts`, agent))).counts, { "a/b ü": 3 });
 
-const asked = { limit: 5, min_priority: 0, neighbours: 0 };
+const asked = { limit: 5, min_priority: 0, neighbours: 0, include_superseded: false };
 const recalled = await data("recall", POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth" } }));
 same(recalled.hits.flatMap(({ entry, why }) => [entry.id, ...why.words]).includes("oauth"), true);
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
@@ -97,6 +99,9 @@ await data("write_file", PUT(FILE, { ...file, body: { content: "Call Ada\n" } })
 await data("append_file", POST(FILE, { ...file, body: { content: "Call Bo\n" } }));
 same((await data("read_file", GET(FILE, file))).content, "Call Ada\nCall Bo\n");
 same((await data("list_files", GET(`${AGENT}/files`, agent))).files, ["plans/today.md"]);
+const plans = { params: { ...agent.params, query: { folder: "plans" } } };
+const texts = await data("list_file_contents", GET(`${AGENT}/file-contents`, plans));
+same(texts.files.map(({ content }) => content), ["Call Ada\nCall Bo\n"]);
 await data("delete_file", DELETE(FILE, file));
 
 const { note } = await data("add_note", POST("/v1/notes", { body: { text: "Use pnpm", type: "Project" } }));
