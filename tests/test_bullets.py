@@ -115,7 +115,15 @@ def test_removing_takes_the_lines_of_a_bullet_only(
     kept = [
         line for number, line in enumerate(raw.decode().splitlines(keepends=True), 1) if number not in taken
     ]
-    assert bullets.without(gone) == "".join(kept).encode()
+    left = [bullet.content for bullet in bullets.found if bullet not in gone]
+    plain, result = "".join(kept).encode(), bullets.without(gone)
+    if [bullet.content for bullet in Bullets(plain).found] == left:
+        assert result == plain
+    else:  # A paragraph would become part of the bullet before it: an empty line keeps them apart.
+        assert [bullet.content for bullet in Bullets(result).found] == left
+        assert [line for line in result.splitlines() if line.strip()] == [
+            line for line in plain.splitlines() if line.strip()
+        ]
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=9), NEWLINES, st.data())
