@@ -13,8 +13,8 @@ VOLTAGENT_INSTALLED := $(VOLTAGENT)/node_modules/.package-lock.json
 FIGURES ?= $(sort $(filter-out bench/_%,$(wildcard bench/*.py))) bench/peers/run.py
 
 # What is fuzzed, and for how many seconds at least: the readers of logs, notes, queries, session names and paths.
-FUZZED ?= $(addprefix tests/,test_scan.py test_line.py test_log_model.py test_notes.py test_bullets.py \
-	test_outline.py recall/test_query.py index/test_words.py test_layout.py test_confine.py test_files.py)
+FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_model.py notes/test_notes.py notes/test_bullets.py \
+	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
 .PHONY: help run test test-voltagent offline-voltagent snapshots faults fuzz check check-voltagent without-npm docs lock bench clean
@@ -22,7 +22,7 @@ SECONDS ?= 120
 
 help:
 	@echo "make run     install into .venv and run the demo"
-	@echo "make test    run the tests (PYTEST=\"-x tests/test_log.py\" chooses)"
+	@echo "make test    run the tests (PYTEST=\"-x tests/log/test_log_file.py\" chooses)"
 	@echo "make snapshots  take the pictures of the chat anew, for the tests and the README"
 	@echo "make faults  break it in every way, at length"
 	@echo "make fuzz    throw made-up logs, notes, queries, names and paths at their readers (SECONDS=600 chooses how long)"

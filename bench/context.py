@@ -17,7 +17,7 @@ from pathlib import Path
 import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat import Conversation
-from keepstone.chat.exchange import Request
+from keepstone.chat.messages import Request
 
 RUNS = 40
 TURNS = 50

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 import keepstone
-from keepstone.tokens import STOP_WORDS
+from keepstone.text.tokenizer import STOP_WORDS
 
 RUNS = 5
 ADDS = 400

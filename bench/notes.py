@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 
 RUNS = 7
 GUIDE = """## Building

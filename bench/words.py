@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.engine import folder, sentences, took
 
 import keepstone
-from keepstone.tokens import STOP_WORDS
+from keepstone.text.tokenizer import STOP_WORDS
 
 SIZES = (10_000, 100_000)
 SESSION = 500

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from keepstone.confine import Folder
-from keepstone.fold import Fold
-from keepstone.layout import ARCHIVE
-from keepstone.line import dump
-from keepstone.lock import Lock
-from keepstone.log import Log
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ARCHIVE
+from keepstone.filesystem.lock import Lock
+from keepstone.log.fold import Fold
+from keepstone.log.line import dump
+from keepstone.log.log_file import Log
+from keepstone.log.rewrite import Rewritten, compact, purge
+from keepstone.log.scan import Line, Scan
 from keepstone.model import Record
-from keepstone.rewrite import Rewritten, compact, purge
-from keepstone.scan import Line, Scan
 
 NAME = "s1.ndjson"
 TS = "2026-01-11T14:31:00.000000Z"

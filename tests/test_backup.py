@@ -15,8 +15,8 @@ import pytest
 import keepstone
 from keepstone import Home, StoreError
 from keepstone.model import BackupInfo
-from keepstone.store import backup as making
-from keepstone.store.copying import Copy
+from keepstone.store.maintenance import backup as making
+from keepstone.store.maintenance.copying import Copy
 
 SESSIONS = "agents/a/memory/sessions"
 

@@ -15,8 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone import confine
-from keepstone.confine import Folder
 from keepstone.errors import (
     AccessDeniedError,
     IsAFolderError,
@@ -27,8 +25,10 @@ from keepstone.errors import (
     StoreError,
 )
 from keepstone.files import AgentFiles
-from keepstone.layout import FILES_LOCK, FILES_TEMPORARY
-from keepstone.lock import Lock
+from keepstone.filesystem import confine
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY
+from keepstone.filesystem.lock import Lock
 
 Call = Callable[[AgentFiles, str], object]
 

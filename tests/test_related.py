@@ -10,7 +10,7 @@ import pytest
 import keepstone
 from keepstone import Agent, Entry
 from keepstone.agent import MOST_RELATED
-from keepstone.arguments import MOST_LINKS
+from keepstone.log.arguments import MOST_LINKS
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from bench.peers.data import (
     save_rows,
 )
 
-from keepstone.tokens import STOP_WORDS
+from keepstone.text.tokenizer import STOP_WORDS
 
 SEED = 11
 CENTRES = 500

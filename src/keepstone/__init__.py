@@ -35,8 +35,8 @@ from keepstone.errors import (
     SpaceMismatchError,
     StoreError,
 )
+from keepstone.filesystem.layout import Layout
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
-from keepstone.layout import Layout
 from keepstone.model import (
     BackupInfo,
     Context,
@@ -56,7 +56,7 @@ __version__: str
 
 if typing.TYPE_CHECKING:
     from keepstone.context import Counter, counter_of
-    from keepstone.notes import MemoryEntry, Notes, SaveResult
+    from keepstone.notes.notes import MemoryEntry, Notes, SaveResult
     from keepstone.services.adapter import MemoryAdapter
     from keepstone.services.agent_files import AgentMemoryService, FileResult
     from keepstone.services.input_manager import InputManager, MemorySelectorState
@@ -120,9 +120,9 @@ __all__ = [
 _LATER = {
     "Counter": "keepstone.context",
     "counter_of": "keepstone.context",
-    "MemoryEntry": "keepstone.notes",
-    "Notes": "keepstone.notes",
-    "SaveResult": "keepstone.notes",
+    "MemoryEntry": "keepstone.notes.notes",
+    "Notes": "keepstone.notes.notes",
+    "SaveResult": "keepstone.notes.notes",
     "MemoryAdapter": "keepstone.services.adapter",
     "AgentMemoryService": "keepstone.services.agent_files",
     "FileResult": "keepstone.services.agent_files",

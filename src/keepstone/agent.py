@@ -8,7 +8,10 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from keepstone.arguments import (
+from keepstone.context import Counter, Wanted, build
+from keepstone.context.standing import standing
+from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
+from keepstone.log.arguments import (
     count_of,
     entry_id_of,
     limit_of,
@@ -19,23 +22,20 @@ from keepstone.arguments import (
     share_of,
     where_of,
 )
-from keepstone.context import Counter, Wanted, build
-from keepstone.context.standing import standing
-from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
-from keepstone.line import instant, links_of
+from keepstone.log.line import instant, links_of
 from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
-from keepstone.recall.meaning import Meaning
+from keepstone.recall.embedder import Meaning
+from keepstone.recall.validity import is_valid, newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
-from keepstone.store.base import Files
-from keepstone.tokens import containing
-from keepstone.validity import is_valid, newest_valid
+from keepstone.store.protocol import Files
+from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
-    from keepstone.notes import Notes
+    from keepstone.notes.notes import Notes
 
 _CONTEXT_HITS = 8
 _TOKENS_A_HIT = 250

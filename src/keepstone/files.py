@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from keepstone.confine import (
+from keepstone.errors import (
+    KeepstoneError,
+    MemoryFileNotFoundError,
+    NotTextError,
+    PathEscapeError,
+    StoreError,
+)
+from keepstone.filesystem.confine import (
     FILE_MODE,
     Folder,
     border,
@@ -21,16 +28,9 @@ from keepstone.confine import (
     sync_file,
     write_all,
 )
-from keepstone.errors import (
-    KeepstoneError,
-    MemoryFileNotFoundError,
-    NotTextError,
-    PathEscapeError,
-    StoreError,
-)
-from keepstone.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
-from keepstone.lock import Lock
-from keepstone.tokens import containing
+from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
+from keepstone.filesystem.lock import Lock
+from keepstone.text.tokenizer import containing
 
 Check = Callable[[str | None], None]
 """Called with the text that a file has, None if there is none, while no other writer can change it.

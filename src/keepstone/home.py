@@ -13,16 +13,16 @@ from stat import S_ISDIR
 from typing import Any, Literal, Self
 
 from keepstone.agent import Agent
-from keepstone.arguments import Clock, system_clock
-from keepstone.background import Background
 from keepstone.errors import AccessDeniedError, KeepstoneError
-from keepstone.layout import Layout, layout_of
+from keepstone.filesystem.layout import Layout, layout_of
+from keepstone.log.arguments import Clock, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
-from keepstone.recall.meaning import Meaning
+from keepstone.recall.embedder import Meaning
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.shared import Guard, Shared
-from keepstone.store.base import Store
+from keepstone.store.background import Background
+from keepstone.store.protocol import Store
 
 logger = logging.getLogger("keepstone.recall")
 
@@ -131,7 +131,7 @@ def _user_folder() -> str:
 def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
     if secrets == "keep":
         return None
-    from keepstone.secrets import guard_of  # Its patterns take a moment, and nobody else needs them.
+    from keepstone.secrets.policy import guard_of  # Its patterns take a moment, and nobody else needs them.
 
     return guard_of(secrets)
 
@@ -154,7 +154,9 @@ class Home:
         clock: Clock,
     ) -> None:
         """Use ``keepstone.open`` instead."""
-        from keepstone.store.files import FileStore  # SQLite is loaded when a home is opened, not on import.
+        from keepstone.store.file_store import (
+            FileStore,  # SQLite is loaded when a home is opened, not on import.
+        )
 
         self.root = root
         self._store: Store = FileStore(root, layout, durable=durable)

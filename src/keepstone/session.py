@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from keepstone.arguments import (
+from keepstone.errors import EntryNotFoundError
+from keepstone.log.arguments import (
     change_of,
     entry_id_of,
     limit_of,
@@ -15,13 +16,12 @@ from keepstone.arguments import (
     now,
     record_of,
 )
-from keepstone.errors import EntryNotFoundError
-from keepstone.line import ENVELOPE, RESERVED, instant
+from keepstone.log.line import ENVELOPE, RESERVED, instant
 from keepstone.model import Entry, Record, SessionInfo
+from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
-from keepstone.store.base import SessionCheck
-from keepstone.validity import newest_valid
+from keepstone.store.protocol import SessionCheck
 
 
 class Session:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keepstone.arguments import Clock
+from keepstone.log.arguments import Clock
 from keepstone.model import Record
-from keepstone.recall.meaning import Meaning
+from keepstone.recall.embedder import Meaning
 from keepstone.recall.rerank import Reranker
-from keepstone.store.base import Store
+from keepstone.store.protocol import Store
 
 Guard = Callable[[str, Sequence[Record]], list[Record]]
 """Takes a session's id and lines that are about to be written to it, and returns these as they may be."""

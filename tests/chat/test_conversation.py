@@ -20,7 +20,7 @@ import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat import Conversation, endpoint
 from keepstone.chat.anthropic_model import _said
-from keepstone.chat.exchange import ModelError, Piece, Request, ToolCall
+from keepstone.chat.messages import ModelError, Piece, Request, ToolCall
 from keepstone.chat.tools import RESULTS
 from keepstone.errors import StoreError
 

@@ -10,7 +10,7 @@ import pytest
 from tests.embed.tiny import TINY, everything_below, write_files
 
 from keepstone.cli.models import complete_models
-from keepstone.embed import base
+from keepstone.embed import embedder
 from keepstone.embed.catalogue import MINILM, MODELS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """No package of an embedder seems to be installed."""
-    monkeypatch.setattr(base, "find_spec", lambda _: None)
+    monkeypatch.setattr(embedder, "find_spec", lambda _: None)
 
 
 def test_a_model_is_installed_from_a_folder(cli: Command, given: Path, models: Path) -> None:
@@ -86,7 +86,7 @@ def test_list_says_what_to_do_where_nothing_can_be_used(cli: Command) -> None:
 def test_list_marks_the_model_that_auto_means(
     cli: Command, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "find_spec", lambda name: name)
+    monkeypatch.setattr(embedder, "find_spec", lambda name: name)
     (models / "minilm").mkdir(parents=True)
     for file in MINILM.files:
         with (models / "minilm" / file.name).open("wb") as made:

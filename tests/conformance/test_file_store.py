@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from keepstone.layout import DEFAULT_AGENT, LAYOUTS
-from keepstone.store.base import Store
-from keepstone.store.files import FileStore
+from keepstone.filesystem.layout import DEFAULT_AGENT, LAYOUTS
+from keepstone.store.file_store import FileStore
+from keepstone.store.protocol import Store
 from keepstone.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
 
 SEVERAL_AGENTS = [name for name, layout in LAYOUTS.items() if "{agent}" in layout.sessions]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone import Context, Entry
-from keepstone.bullets import Bullets
 from keepstone.context.assemble import INSTRUCTIONS, Wanted, build
-from keepstone.notes_prompt import Source
+from keepstone.notes.bullets import Bullets
+from keepstone.notes.prompt import Source
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
 BUDGET = 8000

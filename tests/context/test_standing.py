@@ -8,7 +8,7 @@ import keepstone
 from keepstone import Agent, Entry, Home, Session
 from keepstone.context.standing import MOST
 from keepstone.index.database import IS_STANDING, Database
-from keepstone.store.files import FileStore
+from keepstone.store.file_store import FileStore
 from keepstone.testing import ManualClock
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keepstone.embed import base
+from keepstone.embed import embedder
 from keepstone.embed.catalogue import MINILM
 from keepstone.embed.choose import CHOICES, embedder_of, is_remote, unusable
 from keepstone.embed.minilm import SPACE, MiniLM
@@ -32,7 +32,7 @@ class Own:
 def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The packages that seem to be installed: a list that the test changes."""
     packages = ["tokenizers", "wordllama", "openai"]
-    monkeypatch.setattr(base, "find_spec", lambda name: name if name in packages else None)
+    monkeypatch.setattr(embedder, "find_spec", lambda name: name if name in packages else None)
     return packages
 
 

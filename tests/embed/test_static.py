@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keepstone.embed import base, static
+from keepstone.embed import embedder, static
 from keepstone.embed.static import Static
 from keepstone.errors import EmbedderUnavailableError
 
@@ -65,7 +65,7 @@ def test_other_weights_than_ours_are_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "find_spec", lambda _: None)
+    monkeypatch.setattr(embedder, "find_spec", lambda _: None)
     with pytest.raises(
         EmbedderUnavailableError, match=r"'static' needs .* pip install 'keepstone\[static\]'"
     ):

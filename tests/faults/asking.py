@@ -16,7 +16,7 @@ from tests.memories import Letters
 
 import keepstone
 from keepstone import Agent, Entry, Home
-from keepstone.index import held
+from keepstone.index.vectors import cache
 from keepstone.model import Scope
 from keepstone.vector import unit
 
@@ -36,7 +36,7 @@ FEW, NEVER = 20, 1_000_000
 
 def opened(root: Path) -> Home:
     """A home whose vectors have their generation and graphs from 32 entries on."""
-    held.NEWER = 32
+    cache.NEWER = 32
     return keepstone.open(root, durability="os", embedder=Letters(DIM))
 
 

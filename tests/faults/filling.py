@@ -19,7 +19,7 @@ from tests.faults.traces import left
 import keepstone
 from keepstone import Home, MemoryService, Notes
 from keepstone.errors import KeepstoneError, PurgePendingError
-from keepstone.index import held
+from keepstone.index.vectors import cache
 
 DIM = 8
 
@@ -131,7 +131,7 @@ class Work:
 
 def work(root: Path, full: Callable[[bool], None], rounds: int) -> dict[str, Any]:
     """Fill a disk, look at what is there, make room, go on; ``full`` says whether it is to be full."""
-    held.NEWER = 16
+    cache.NEWER = 16
     with keepstone.open(root, embedder="none") as home:
         work = Work(home, root.parent / "user.md")
         work.round(0)

@@ -12,9 +12,9 @@ import numpy as np
 
 import keepstone
 from keepstone import KeepstoneError, MemoryService
-from keepstone.index import held
+from keepstone.index.vectors import cache
 
-held.NEWER = 8
+cache.NEWER = 8
 
 
 NOBODY = 65534

@@ -20,8 +20,8 @@ from tests.faults.refused import NOBODY
 
 import keepstone
 from keepstone import Home, MemoryService
-from keepstone.index import held
 from keepstone.index.database import SCHEMA
+from keepstone.index.vectors import cache
 
 if sys.platform == "win32":
     pytest.skip("limits, modes and forks are not Windows'", allow_module_level=True)
@@ -132,7 +132,7 @@ REFUSALS = [
 def test_what_the_system_refuses_is_said_and_all_else_goes_on(
     place: str, mode: int, denied: set[str], pending: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held, "NEWER", 8)
+    monkeypatch.setattr(cache, "NEWER", 8)
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         home, warm = Path(folder) / "home", Path(folder) / "warm"

@@ -17,10 +17,11 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Home, MemoryService, SessionMemory
-from keepstone.index import database, generation, held
-from keepstone.index.graph import Growing
+from keepstone.index import database
+from keepstone.index.vectors import cache, segment
+from keepstone.index.vectors.hnsw import Growing
 from keepstone.model import Scope
-from keepstone.store import erasing
+from keepstone.store import purge
 from keepstone.vector import unit
 
 SECRET = "Qzvxkwälnut"  # noqa: S105  A word to look for.
@@ -34,7 +35,7 @@ VECTOR = np.random.default_rng(7).normal(size=DIM).astype(np.float32)
 @pytest.fixture(autouse=True)
 def few_are_newer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A generation is due from 32 vectors on, so that small homes have one."""
-    monkeypatch.setattr(held, "NEWER", 32)
+    monkeypatch.setattr(cache, "NEWER", 32)
 
 
 @pytest.fixture
@@ -215,14 +216,14 @@ def test_a_generation_that_is_made_meanwhile_is_thrown_away(
     fill(home)
     session = home.agent("a").session("s")
     session.add_many({"text": f"more {n}", "embedding": row} for n, row in enumerate(np.eye(40, DIM) + 0.1))
-    seal = generation.seal
+    seal = segment.seal
 
     def purge_and_seal(*arguments: object) -> int:
-        monkeypatch.setattr("keepstone.index.building.seal", seal)
+        monkeypatch.setattr("keepstone.index.vectors.building.seal", seal)
         session.drop() if way is collection_deleted else way(home)
         return seal(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("keepstone.index.building.seal", purge_and_seal)
+    monkeypatch.setattr("keepstone.index.vectors.building.seal", purge_and_seal)
     session.add("note", text="x", embedding=np.ones(DIM))
     with suppress(keepstone.StoreError):  # The agent is no more.
         similar(home)
@@ -300,7 +301,7 @@ def _compact(root: Path, at_work: Event, enough: Event) -> None:
 def test_readers_and_builders_in_another_process_bring_nothing_back(
     home: Home, way: Callable[[Home], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasing, "TIMEOUT", 0.5)
+    monkeypatch.setattr(purge, "TIMEOUT", 0.5)
     fill(home)
     at_work, stop = start(_read, home)
     assert at_work.wait(30)
@@ -316,7 +317,7 @@ def test_readers_and_builders_in_another_process_bring_nothing_back(
 
 
 def _read(root: Path, at_work: Event, enough: Event) -> None:
-    held.NEWER = 8
+    cache.NEWER = 8
     with keepstone.open(root, durability="os", embedder="none") as home:
         while not enough.is_set():
             home.agent("a").recall(f"{SECRET} other", limit=99)
@@ -344,7 +345,7 @@ def start(work: Callable[[Path, Event, Event], None], home: Home) -> tuple[Event
 def test_a_reader_with_an_old_snapshot_makes_the_purge_pending(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasing, "TIMEOUT", 0)
+    monkeypatch.setattr(purge, "TIMEOUT", 0)
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.01)
     fill(home)
     reader = apsw_of(home)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.damage import Damaged, entry, patch, tombstone
 
-from keepstone.index import Index, UnavailableError, building, check
+from keepstone.index import Index, UnavailableError, check
 from keepstone.index.database import Database
+from keepstone.index.vectors import building
 from keepstone.vector import Space, encode, unit
 
 SPACE = Space("given:4", 4)

@@ -14,9 +14,9 @@ import pytest
 
 import keepstone
 from keepstone import InvalidAgentIdError, InvalidSessionIdError, MemoryAdapter
-from keepstone.layout import LAYOUTS, Layout
-from keepstone.line import format_time, instant, parse, read_time
-from keepstone.scan import batch_of
+from keepstone.filesystem.layout import LAYOUTS, Layout
+from keepstone.log.line import format_time, instant, parse, read_time
+from keepstone.log.scan import batch_of
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPT = json.loads((GOLDEN / "operations.json").read_text("utf-8"))

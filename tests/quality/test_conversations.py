@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from tests.quality.measure import CATEGORIES, KINDS, all_questions, questions_of, sessions_of
 
-from keepstone.line import text_of
-from keepstone.tokens import words_of
+from keepstone.log.line import text_of
+from keepstone.text.tokenizer import words_of
 
 ENTRIES = {
     kind: {line["id"]: line for lines in sessions_of(kind).values() for line in lines} for kind in KINDS

@@ -14,7 +14,7 @@ from keepstone import Agent, Home
 from keepstone.errors import StoreError
 from keepstone.model import Scope
 from keepstone.recall.dense import Dense
-from keepstone.store.base import Similar, Store
+from keepstone.store.protocol import Similar, Store
 from keepstone.vector import unit
 
 SCOPE = Scope("a")

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.recall.explain import matched
-from keepstone.tokens import is_cjk, stem, words_of
+from keepstone.text.tokenizer import is_cjk, stem, words_of
 
 
 @pytest.mark.parametrize(

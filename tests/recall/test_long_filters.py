@@ -12,8 +12,8 @@ import pytest
 
 import keepstone
 from keepstone import Agent
-from keepstone.arguments import MOST_NAMES
 from keepstone.index.database import Database
+from keepstone.log.arguments import MOST_NAMES
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Home, MemoryService
-from keepstone.embed.patience import Patient
-from keepstone.store.files import FileStore
+from keepstone.embed.timeout import Patient
+from keepstone.store.file_store import FileStore
 
 
 class Refusing(Concepts):
@@ -130,7 +130,7 @@ def test_texts_that_only_wait_for_a_failed_embedder_are_not_refused(
 
 
 def test_a_slow_embedder_is_paid_once_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keepstone.embed.patience.SECONDS_A_TEXT", 0)
+    monkeypatch.setattr("keepstone.embed.timeout.SECONDS_A_TEXT", 0)
     embedder, released = Refusing(), threading.Event()
     monkeypatch.setattr(embedder, "gate", released)
     with keepstone.open(tmp_path, embedder=embedder, durability="os") as home:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 import keepstone
 from keepstone.server.requests import ContextQuery, Examination, Increments, RecallQuery
-from keepstone.store.base import Files
+from keepstone.store.protocol import Files
 
 AGENT = "/v1/agents/coder"
 

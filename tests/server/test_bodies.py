@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
-from keepstone.line import MAX_LINE
-from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.log.line import MAX_LINE
+from keepstone.server.authorization import SCOPE_KEY, Access
 from keepstone.server.bodies import Bodies, Limits
 
 CHUNKED = {"method": "POST", "transfer_encoding": "chunked"}

@@ -16,7 +16,7 @@ from tests.server.conftest import serving
 from tests.server.test_process import connected, in_flight
 
 from keepstone.server import concurrency
-from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.server.authorization import SCOPE_KEY, Access
 from keepstone.server.concurrency import AT_ONCE, QUEUED, Concurrency
 
 
@@ -153,7 +153,7 @@ def test_a_request_whose_turn_does_not_come_answers_503(monkeypatch: pytest.Monk
 
 PATIENT = """
 import sys
-from keepstone.lock import Lock
+from keepstone.filesystem.lock import Lock
 from keepstone.server import concurrency
 concurrency.LOCK_SECONDS = concurrency.QUEUE_SECONDS = 600.0
 hold = Lock.hold

@@ -14,7 +14,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 from tests.server.operations import SCRIPT
 
-from keepstone.line import ENVELOPE, RESERVED
+from keepstone.log.line import ENVELOPE, RESERVED
 
 EXAMPLES = 10
 CHECKS = [

@@ -11,9 +11,9 @@ import httpx
 from typer.testing import CliRunner
 
 import keepstone
-from keepstone import documents
 from keepstone.cli.app import app
-from keepstone.failures import FORESEEN, code_of
+from keepstone.operations import documents
+from keepstone.operations.error_codes import FORESEEN, code_of
 
 Step = tuple[str, dict[str, Any]]
 Way = Callable[[str, dict[str, Any]], Any]

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from tests.server.asgi import scope_of, sent_by
 
 import keepstone
-from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.server.authorization import SCOPE_KEY, Access
 from keepstone.server.parts import (
     AgentName,
     HomeReading,

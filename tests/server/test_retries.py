@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
-from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.server.authorization import SCOPE_KEY, Access
 from keepstone.server.retries import SECONDS, Answers, Retries
 
 Path = str

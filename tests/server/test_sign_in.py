@@ -15,8 +15,8 @@ from tests.server.asgi import scope_of, sent_by
 
 import keepstone
 from keepstone.server import Tokens, create_app
-from keepstone.server.failures import MOST
-from keepstone.server.gate import SESSION_SECONDS
+from keepstone.server.authentication import SESSION_SECONDS
+from keepstone.server.rate_limit import MOST
 
 OWN = {"origin": "http://localhost"}
 

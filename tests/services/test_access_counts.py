@@ -110,7 +110,7 @@ def test_a_read_that_finds_a_writer_at_work_does_not_wait(
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long locks were waited for."""
     slept: list[float] = []
-    monkeypatch.setattr("keepstone.lock.time.sleep", slept.append)
+    monkeypatch.setattr("keepstone.filesystem.lock.time.sleep", slept.append)
     return slept
 
 
@@ -257,7 +257,7 @@ def test_a_writer_without_the_lock_gives_up_and_writes_nothing(
     copy_by_hand(root, *DOCUMENTED)
     before = log_of(root).read_bytes()
     now = iter(range(0, 10_000, 4))
-    monkeypatch.setattr("keepstone.lock.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("keepstone.filesystem.lock.time.monotonic", lambda: next(now))
 
     with FileLock(root / "sessions" / "s.lock"):
         with pytest.raises(LockTimeoutError, match="5 s"):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from keepstone.errors import IsAFolderError
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 from keepstone.services.input_manager import InputManager, MemorySelectorState
 
 CLOSED = MemorySelectorState(is_active=False, message="")

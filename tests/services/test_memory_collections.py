@@ -15,7 +15,7 @@ from tests.memories import SESSIONS, texts
 
 import keepstone
 from keepstone import Home, MemoryService
-from keepstone.store import erasing, purging
+from keepstone.store import purge, purge_marks
 from keepstone.testing import ManualClock
 
 DROPPED = f"{SESSIONS}/.dropped.ndjson"
@@ -89,7 +89,7 @@ def _drop_and_die(root: Path, at: str) -> None:
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    target: Any = erasing.Eraser if at.startswith("_") else purging
+    target: Any = purge.Eraser if at.startswith("_") else purge_marks
     setattr(target, at, die)
     MemoryService(root).delete_collection("s1")
 

@@ -11,10 +11,10 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home
-from keepstone.confine import MovedError
 from keepstone.errors import InvalidSessionIdError
+from keepstone.filesystem.confine import MovedError
+from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index
-from keepstone.layout import LAYOUTS
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.snapshot import Snapshot
 

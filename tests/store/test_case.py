@@ -7,7 +7,8 @@ import pytest
 from tests.folding import fold_case
 
 import keepstone
-from keepstone import Agent, Home, InvalidAgentIdError, InvalidSessionIdError, confine
+from keepstone import Agent, Home, InvalidAgentIdError, InvalidSessionIdError
+from keepstone.filesystem import confine
 
 
 @pytest.fixture(params=["default", "cache"])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from keepstone.confine import Folder
-from keepstone.layout import DROPPED
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import DROPPED
 from keepstone.store.dropped import mark_dropped
 
 TS = "2026-01-11T14:31:00.000000Z"

@@ -11,7 +11,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Session
-from keepstone.log import Log
+from keepstone.log.log_file import Log
 
 
 class Killed(BaseException):

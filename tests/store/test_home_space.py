@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.layout import LAYOUTS
+from keepstone.filesystem.layout import LAYOUTS
 from keepstone.store.home_space import FILE, HomeSpace
 from keepstone.vector import Space
 

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 import keepstone
 from keepstone import Agent, Home, StoreError
 from keepstone.index import Index, UnavailableError
-from keepstone.store import erasing
+from keepstone.store import purge
 from keepstone.store.agent_logs import AgentLogs
 
 LINE = '{"id":"i%d","ts":"2026-01-01T00:00:00Z","type":"note","text":"%s"}\n'
@@ -63,7 +63,7 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, place: Any, name: str) -> None:
     monkeypatch.setattr(place, name, failing)
 
 
-@pytest.mark.parametrize(("place", "name"), [(AgentLogs, "spellings"), (erasing, "parts")])
+@pytest.mark.parametrize(("place", "name"), [(AgentLogs, "spellings"), (purge, "parts")])
 @pytest.mark.parametrize("erase", [lambda s: s.purge("one"), lambda s: s.remove(), lambda s: s.drop()])
 def test_erasing_that_failed_is_not_carried_out_by_the_next_write(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, place: Any, name: str, erase: Callable[[Any], object]
@@ -128,7 +128,7 @@ def test_a_compaction_that_fails_keeps_no_descriptor(agent: Agent, monkeypatch: 
     def full(*_: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr("keepstone.log.write_all", full)
+    monkeypatch.setattr("keepstone.log.log_file.write_all", full)
     counts = []
     for _ in range(3):
         with pytest.raises(StoreError, match="the disk is full"):

@@ -14,9 +14,9 @@ from filelock import FileLock
 
 import keepstone
 from keepstone import Agent, Home
+from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
-from keepstone.layout import LAYOUTS
 from keepstone.store import agent_logs
 from keepstone.store.agent_logs import AgentLogs
 

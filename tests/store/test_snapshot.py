@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import TS, Damaged, batch, entry, lines, patch, tombstone
 
-from keepstone.fold import Fold
+from keepstone.log.fold import Fold
+from keepstone.log.scan import Line
 from keepstone.model import Record
-from keepstone.scan import Line
 from keepstone.store.snapshot import Snapshot, in_order
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from keepstone.layout import LAYOUTS
-from keepstone.store.files import FileStore
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.store.file_store import FileStore
 from keepstone.testing import Check, Factory
 
 Fault = Callable[..., Any]

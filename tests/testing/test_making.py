@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from keepstone.layout import LAYOUTS
-from keepstone.line import read_time
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.log.line import read_time
 from keepstone.model import Record
-from keepstone.store.files import FileStore
+from keepstone.store.file_store import FileStore
 from keepstone.testing import START
 from keepstone.testing.making import amend, ids_of, load, raises, record, same, search, time_at, tombstone
 

@@ -19,7 +19,7 @@ from textual.widgets import Input, TextArea
 import keepstone
 from keepstone import Agent, Hits, Notes
 from keepstone.chat import Choice, ModelError
-from keepstone.chat.exchange import Piece, Request, ToolCall
+from keepstone.chat.messages import Piece, Request, ToolCall
 from keepstone.testing import ManualClock
 from keepstone.tui import wording
 
@@ -104,7 +104,7 @@ def same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ids, hits = iter(range(99)), wording.hits
     for module in ("chat.conversation", "tui.sessions"):
         monkeypatch.setattr(f"keepstone.{module}.new_id", lambda: f"session-{next(ids)}")
-    monkeypatch.setattr("keepstone.arguments.new_id", lambda: f"entry-{next(ids)}")
+    monkeypatch.setattr("keepstone.log.arguments.new_id", lambda: f"entry-{next(ids)}")
     monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda _: None)
     monkeypatch.setattr(Input, "_toggle_cursor", lambda _: None)
     monkeypatch.setattr(wording, "moment", lambda _: "2026-01-11 09:00")

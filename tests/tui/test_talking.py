@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 
 from keepstone import Agent
 from keepstone.chat import Choice, choose
-from keepstone.chat.exchange import Request
+from keepstone.chat.messages import Request
 
 
 def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:

@@ -7,9 +7,9 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.chat.exchange import Prompt
+from keepstone.chat.messages import Prompt
 from keepstone.model import Hits
-from keepstone.notes import MemoryEntry, SaveResult
+from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.tui import wording
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 import keepstone
-from keepstone.chat.exchange import ToolCall
+from keepstone.chat.messages import ToolCall
 from keepstone.web import Open, mount
 from keepstone.web.answering import Talking
 

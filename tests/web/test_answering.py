@@ -14,7 +14,7 @@ from tests.web.page import on_a_page, within
 import keepstone
 from keepstone import Agent, Notes
 from keepstone.chat import ModelError
-from keepstone.chat.exchange import Piece, Request, ToolCall
+from keepstone.chat.messages import Piece, Request, ToolCall
 from keepstone.chat.offline import OfflineResponder
 from keepstone.web.answering import Talking
 from keepstone.web.pages.chat import Chat

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import keepstone
 from keepstone import Agent, Entry, Hit, Hits, Notes, Why
 from keepstone.chat.offline import OfflineResponder
-from keepstone.line import format_time
+from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
-from keepstone.notes import MemoryEntry
+from keepstone.notes.notes import MemoryEntry
 from keepstone.web.answering import Talking
+from keepstone.web.phrases import LONGEST
 from keepstone.web.site import Open, Place, Site
 from keepstone.web.views import (
     entry_views,
@@ -29,7 +30,6 @@ from keepstone.web.views import (
     version_views,
     words_of,
 )
-from keepstone.web.words import LONGEST
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 ANYTHING = st.text(alphabet=st.characters(codec=None))

@@ -5,8 +5,8 @@ turns and asks, ``tools`` is what a model may do with memory, ``choice`` finds
 the model that a person named; the other modules are one kind of model each.
 """
 
-from keepstone.chat.choice import Choice, choose
+from keepstone.chat.choose_model import Choice, choose
 from keepstone.chat.conversation import Conversation, Delta
-from keepstone.chat.exchange import ChatModel, ModelError
+from keepstone.chat.messages import ChatModel, ModelError
 
 __all__ = ["ChatModel", "Choice", "Conversation", "Delta", "ModelError", "choose"]

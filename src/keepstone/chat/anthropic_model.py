@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from keepstone.chat.endpoint import NO_ANSWER, RETRIES, SILENCE, Endpoint, broken_off, check_package
-from keepstone.chat.exchange import Message, Piece, Prompt, Request, ToolCall
+from keepstone.chat.messages import Message, Piece, Prompt, Request, ToolCall
 
 if TYPE_CHECKING:
     from anthropic import Anthropic

@@ -13,16 +13,16 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from keepstone.agent import Agent
-from keepstone.arguments import new_id
-from keepstone.chat.exchange import ChatModel, Message, ModelError, Prompt, Request, ToolCall, ToolResult
-from keepstone.chat.stopping import Stoppable
+from keepstone.chat.cancellation import Stoppable
+from keepstone.chat.messages import ChatModel, Message, ModelError, Prompt, Request, ToolCall, ToolResult
 from keepstone.chat.tools import Ask, MemoryTools, ToolBudget
 from keepstone.context import estimate_tokens
 from keepstone.errors import KeepstoneError, SecretError
+from keepstone.log.arguments import new_id
 from keepstone.model import Entry
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 from keepstone.session import Session
-from keepstone.shown import frames_of
+from keepstone.text.display import frames_of
 
 logger = logging.getLogger("keepstone.chat")
 
@@ -229,7 +229,7 @@ class Conversation:
         try:
             self.session.add(MESSAGE, data)
         except SecretError:
-            from keepstone.secrets import mask  # Loaded only where a home refuses secrets.
+            from keepstone.secrets.policy import mask  # Loaded only where a home refuses secrets.
 
             # The person cannot change what a model said, so it is kept without its secrets.
             self.session.add(MESSAGE, mask(data))

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from keepstone.chat.exchange import ModelError
+from keepstone.chat.messages import ModelError
 from keepstone.extras import install_command
 
 SILENCE = 60.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keepstone.chat.exchange import Request
+from keepstone.chat.messages import Request
 from keepstone.model import Entry, Hit
-from keepstone.notes import MemoryEntry
-from keepstone.shown import clipped
-from keepstone.tokens import STOP_WORDS, stem, words_of
+from keepstone.notes.notes import MemoryEntry
+from keepstone.text.display import clipped
+from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
 _LOOKED_AT, _QUOTED = 30, 5
 """Hits that are looked at, and quotes of entries and of notes in an answer."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from keepstone.agent import Agent
 from keepstone.errors import AccessDeniedError, KeepstoneError
-from keepstone.notes import PROJECT, USER, Notes, SaveResult
+from keepstone.notes.notes import PROJECT, USER, Notes, SaveResult
 from keepstone.session import Session
-from keepstone.shown import frames_of
+from keepstone.text.display import frames_of
 
 logger = logging.getLogger("keepstone.chat")
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, confirm, home_command
 from keepstone.cli.options import YesOption, complete_agents
-from keepstone.shown import one_line
+from keepstone.text.display import one_line
 
 if TYPE_CHECKING:
     from keepstone.home import Home

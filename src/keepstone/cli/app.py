@@ -17,15 +17,15 @@ from keepstone.cli import (
     demo,
     entries,
     files,
+    maintenance,
     models,
     notes,
     recall,
     serve,
     sessions,
     tokens,
-    upkeep,
 )
-from keepstone.cli.failures import reported
+from keepstone.cli.exit_status import reported
 
 
 class Frame(TyperGroup):
@@ -73,7 +73,7 @@ for group in (
     notes,
     agents,
     models,
-    upkeep,
+    maintenance,
     serve,
     tokens,
 ):

@@ -10,7 +10,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.options import AgentOption, FolderOption, UserFileOption, complete_sessions
 from keepstone.extras import install_command
-from keepstone.shown import one_line
+from keepstone.text.display import one_line
 
 if TYPE_CHECKING:
     from keepstone.home import Home
@@ -57,7 +57,7 @@ def chat(
     """
     _check_terminal()
     from keepstone.chat import choose
-    from keepstone.notes import Notes
+    from keepstone.notes.notes import Notes
     from keepstone.tui.app import ChatApp
 
     whose = home.agent(agent)

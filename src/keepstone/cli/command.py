@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import typer
 from rich.console import RenderableType
 
-from keepstone.cli.failures import DeclinedError, unread_is_fine
+from keepstone.cli.exit_status import DeclinedError, unread_is_fine
 from keepstone.cli.options import (
     AgentOption,
     FolderOption,
@@ -33,9 +33,9 @@ from keepstone.cli.options import (
     UserFileOption,
 )
 from keepstone.cli.screen import print_view
-from keepstone.documents import Document
-from keepstone.failures import HomeNotFoundError
-from keepstone.shown import harmless
+from keepstone.operations.documents import Document
+from keepstone.operations.error_codes import HomeNotFoundError
+from keepstone.text.display import harmless
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import FolderOption, UserFileOption
 from keepstone.cli.screen import table
 from keepstone.context import counter_of
-from keepstone.documents import context_document
 from keepstone.model import Context
-from keepstone.notes import Notes
-from keepstone.shown import counted, harmless
+from keepstone.notes.notes import Notes
+from keepstone.operations.documents import context_document
+from keepstone.text.display import counted, harmless
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent

@@ -11,7 +11,7 @@ from rich.constrain import Constrain
 from keepstone.cli import sample
 from keepstone.cli.command import Answer, show
 from keepstone.cli.options import JsonOption
-from keepstone.documents import context_document, hits_document, note_document
+from keepstone.operations.documents import context_document, hits_document, note_document
 
 if TYPE_CHECKING:
     from keepstone.cli.demo_home import Shown

@@ -14,7 +14,7 @@ from keepstone.cli import sample
 from keepstone.errors import EmbedderUnavailableError
 from keepstone.home import Home
 from keepstone.model import Context, Hits
-from keepstone.notes import PROJECT_FILE, Notes, SaveResult
+from keepstone.notes.notes import PROJECT_FILE, Notes, SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.services.memory_service import Memory, MemoryService
 from keepstone.services.session_memory import SessionMemory

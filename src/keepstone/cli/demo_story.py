@@ -19,8 +19,8 @@ from keepstone.cli import sample
 from keepstone.cli.demo_home import AGENT, AGES, ASKED, BMAD, BUDGET, PROJECT, USER_FILE, Faded, Shown
 from keepstone.cli.screen import table
 from keepstone.model import Hit
-from keepstone.notes import PROJECT_FILE, SaveResult
-from keepstone.shown import clipped, counted, harmless, moment, one_line
+from keepstone.notes.notes import PROJECT_FILE, SaveResult
+from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 _STEPS = (
     ("recall 'who carries the pager in May' --explain", "ask it something of your own"),

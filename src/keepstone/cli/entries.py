@@ -10,9 +10,9 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, argument_or_input, confirm
 from keepstone.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from keepstone.cli.screen import table
-from keepstone.documents import entry_document, purged_document, version_document
 from keepstone.model import Entry, Purged, Record, Version
-from keepstone.shown import clipped, counted, harmless, moment, one_line
+from keepstone.operations.documents import entry_document, purged_document, version_document
+from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent

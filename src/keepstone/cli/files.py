@@ -7,7 +7,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, argument_or_input
 from keepstone.cli.options import PathArgument
-from keepstone.shown import counted, harmless, one_line
+from keepstone.text.display import counted, harmless, one_line
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent

@@ -10,8 +10,8 @@ from rich.text import Text
 from keepstone.cli.command import Answer, show
 from keepstone.cli.options import JsonOption
 from keepstone.cli.screen import progress, table
-from keepstone.documents import Document
-from keepstone.shown import size
+from keepstone.operations.documents import Document
+from keepstone.text.display import size
 
 if TYPE_CHECKING:
     from keepstone.embed.catalogue import Model

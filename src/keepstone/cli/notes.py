@@ -12,19 +12,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from keepstone.bullets import sameness
 from keepstone.cli.command import Answer, argument_or_input, confirm, notes_command
-from keepstone.cli.failures import DeclinedError
+from keepstone.cli.exit_status import DeclinedError
 from keepstone.cli.keyboard import read_keys
 from keepstone.cli.options import YesOption
-from keepstone.documents import note_document, offer_document, saved_document
 from keepstone.errors import NotTextError
-from keepstone.failures import NoteNotFoundError
-from keepstone.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
-from keepstone.notes_import import Offer, offers, take
-from keepstone.notes_others import OtherFile
+from keepstone.notes.bullets import sameness
+from keepstone.notes.foreign import OtherFile
+from keepstone.notes.importing import Offer, offers, take
+from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
+from keepstone.operations.documents import note_document, offer_document, saved_document
+from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.services.input_manager import InputManager
-from keepstone.shown import clipped, counted, harmless, one_line
+from keepstone.text.display import clipped, counted, harmless, one_line
 
 app = typer.Typer(
     name="notes",

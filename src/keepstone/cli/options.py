@@ -14,7 +14,7 @@ from keepstone.errors import KeepstoneError
 
 if TYPE_CHECKING:
     from keepstone.home import Home
-    from keepstone.notes import Notes
+    from keepstone.notes.notes import Notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def complete_files(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_layouts(incomplete: str) -> list[str]:
     """Offer the names of the layouts."""
-    from keepstone.layout import LAYOUTS
+    from keepstone.filesystem.layout import LAYOUTS
 
     return _offered(list(LAYOUTS), incomplete)
 

@@ -11,10 +11,10 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import TypesOption, complete_sessions
 from keepstone.cli.screen import table
-from keepstone.documents import hits_document
 from keepstone.model import Hit, Hits
-from keepstone.recall.meaning import UNWANTED
-from keepstone.shown import clipped, counted, harmless, moment, one_line
+from keepstone.operations.documents import hits_document
+from keepstone.recall.embedder import UNWANTED
+from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepstone.shown import one_line
+from keepstone.text.display import one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

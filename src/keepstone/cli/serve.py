@@ -14,7 +14,7 @@ from keepstone.extras import install_command
 
 if TYPE_CHECKING:
     from keepstone.home import Home
-    from keepstone.notes import Notes
+    from keepstone.notes.notes import Notes
 
 app = typer.Typer()
 

@@ -10,10 +10,10 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, confirm
 from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
-from keepstone.documents import entry_document, session_document
-from keepstone.failures import SessionNotFoundError
 from keepstone.model import Entry
-from keepstone.shown import clipped, harmless, moment, one_line, size
+from keepstone.operations.documents import entry_document, session_document
+from keepstone.operations.error_codes import SessionNotFoundError
+from keepstone.text.display import clipped, harmless, moment, one_line, size
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent

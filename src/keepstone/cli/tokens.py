@@ -9,8 +9,8 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.screen import table
-from keepstone.line import format_time
-from keepstone.shown import moment, one_line
+from keepstone.log.line import format_time
+from keepstone.text.display import moment, one_line
 
 if TYPE_CHECKING:
     from keepstone.home import Home

@@ -10,7 +10,7 @@ from keepstone.context.entries_part import Filler, Section, Shown
 from keepstone.context.fence import FRAME, fenced
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
 from keepstone.model import Context, Entry, Part
-from keepstone.notes_prompt import Source
+from keepstone.notes.prompt import Source
 
 INSTRUCTIONS = (
     "Your memory. Follow the notes: people keep them for you. "

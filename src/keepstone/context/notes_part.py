@@ -15,8 +15,8 @@ from keepstone.context.counting import Counter
 from keepstone.context.cutting import Room
 from keepstone.context.mentions import neutralised
 from keepstone.model import Item, LeftOut, Part
-from keepstone.notes_passages import Passage
-from keepstone.notes_prompt import Source, in_fence
+from keepstone.notes.passages import Passage
+from keepstone.notes.prompt import Source, in_fence
 
 OWN = ("Project", "User")
 """The kinds of the files whose notes are kept here; the files of other agents come after them."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keepstone.embed import minilm, static
-from keepstone.embed.base import Embedder
+from keepstone.embed.embedder import Embedder
 from keepstone.embed.openai import OpenAIEmbedder, server_named
 from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
 from keepstone.errors import EmbedderUnavailableError

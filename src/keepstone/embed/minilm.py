@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepstone.embed.base import check_package, encodable
 from keepstone.embed.bert import Bert
 from keepstone.embed.catalogue import MINILM
+from keepstone.embed.embedder import check_package, encodable
 from keepstone.embed.installed import check_file, model_folder, state_of
 from keepstone.embed.lazy import Lazy
 from keepstone.embed.tensors import read_tensors

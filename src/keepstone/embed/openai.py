@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from keepstone.embed.base import check_package, encodable, finite
+from keepstone.embed.embedder import check_package, encodable, finite
 from keepstone.embed.lazy import Lazy
 from keepstone.errors import EmbedderUnavailableError, InvalidEmbeddingError
 from keepstone.vector import Matrix, Vector

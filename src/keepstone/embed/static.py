@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keepstone.embed.base import check_package, encodable
 from keepstone.embed.catalogue import ModelFile
+from keepstone.embed.embedder import check_package, encodable
 from keepstone.embed.installed import check_file
 from keepstone.embed.lazy import Lazy
 from keepstone.embed.tensors import read_tensors

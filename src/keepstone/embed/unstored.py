@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Iterable
 
-from keepstone.forking import reset_in_child
+from keepstone.filesystem.fork import reset_in_child
 from keepstone.vector import Vector
 
 _LARGEST = 16 << 20

@@ -7,7 +7,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from keepstone.embed.base import finite
+from keepstone.embed.embedder import finite
 from keepstone.embed.lazy import Lazy
 from keepstone.errors import EmbedderUnavailableError, InvalidEmbeddingError
 from keepstone.vector import Matrix, Vector

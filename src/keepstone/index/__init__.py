@@ -6,8 +6,8 @@ tables, ``entries`` keeps the rows, ``catchup`` brings rows and logs together.
 files that ``building`` makes of them (``generation``) and ``upkeep`` (``graph``).
 """
 
-from keepstone.index.catchup import Index
 from keepstone.index.database import DamagedError, UnavailableError
 from keepstone.index.entries import Row
+from keepstone.index.index import Index
 
 __all__ = ["DamagedError", "Index", "Row", "UnavailableError"]

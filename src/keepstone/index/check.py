@@ -14,18 +14,19 @@ from typing import Any
 
 import apsw
 
-from keepstone.confine import Folder
 from keepstone.errors import KeepstoneError
-from keepstone.fold import Fold, Folded
-from keepstone.index import building, entries, graph, vectors
-from keepstone.index.catchup import Index
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import LOCK
+from keepstone.index import entries
 from keepstone.index.database import BUSY, UNUSABLE, Database, UnavailableError
 from keepstone.index.entries import Known, Row
-from keepstone.index.generation import read_into
-from keepstone.layout import LOCK
-from keepstone.log import Log, checksum, stat_of
+from keepstone.index.index import Index
+from keepstone.index.vectors import building, hnsw, vector_table
+from keepstone.index.vectors.segment import read_into
+from keepstone.log.fold import Fold, Folded
+from keepstone.log.log_file import Log, checksum, stat_of
+from keepstone.log.scan import Scan
 from keepstone.model import Scope
-from keepstone.scan import Scan
 from keepstone.vector import decode
 
 _COLUMNS = "id, place, at, length, ts, type, priority, pinned, tags, links, text"
@@ -89,7 +90,7 @@ def _vectors(database: Database) -> list[str]:
         return [f"{wrong:,} vector(s) of no entry, or of another length than their space"]
     for number, dim in database.rows("SELECT number, dim FROM space"):
         try:
-            for _ in vectors.stream(database, number, dim, Scope("")):
+            for _ in vector_table.stream(database, number, dim, Scope("")):
                 pass
         except apsw.CorruptError as error:
             return [str(error)]
@@ -209,7 +210,7 @@ def _matches(folder: Folder, name: str, expected: int) -> bool:
         return False
     try:
         raw = bytearray(os.fstat(fd).st_size)
-        return bool(raw) and read_into(fd, memoryview(raw), 0) and graph.checksum_of(raw) == expected
+        return bool(raw) and read_into(fd, memoryview(raw), 0) and hnsw.checksum_of(raw) == expected
     finally:
         os.close(fd)
 

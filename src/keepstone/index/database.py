@@ -14,10 +14,10 @@ from typing import Any
 
 import apsw
 
-from keepstone.confine import FILE_MODE
-from keepstone.forking import hold_over_forks, reset_in_child
+from keepstone.filesystem.confine import FILE_MODE
+from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
-from keepstone.tokens import TOKENIZER
+from keepstone.text.tokenizer import TOKENIZER
 
 SCHEMA = 4
 """Part of the index's path, so that versions lie side by side and do not undo one another."""

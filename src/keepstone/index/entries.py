@@ -10,10 +10,10 @@ from typing import Any
 
 import apsw
 
-from keepstone.fold import Folded
-from keepstone.index import words
 from keepstone.index.database import IS_STANDING, Database, row_sum
-from keepstone.line import (
+from keepstone.index.words import word_table
+from keepstone.log.fold import Folded
+from keepstone.log.line import (
     create,
     dump_read,
     from_microseconds,
@@ -24,10 +24,10 @@ from keepstone.line import (
     read_time,
     text_of,
 )
-from keepstone.log import Stat
+from keepstone.log.log_file import Stat
+from keepstone.log.scan import derived_id
 from keepstone.model import Record, Scope
-from keepstone.scan import derived_id
-from keepstone.tokens import spread
+from keepstone.text.tokenizer import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ _LARGEST = 1e300
 """Priorities beyond it, which another program may have written, are kept out of the index."""
 _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
-_ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {words.NUMBERS}"
+_ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
 _SAID = "id, place, at, length, head, access"
 _ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
@@ -209,13 +209,13 @@ def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) 
 
 def change(database: Database, eid: int, folded: Folded | None) -> None:
     """Bring one row to a later version of its entry; None takes it out."""
-    words.take_out(database, eid)
+    word_table.take_out(database, eid)
     if folded is None:
         database.execute("DELETE FROM entry WHERE eid=?", (eid,))
     else:
         columns = ", ".join(f"{column}=?" for column in _COLUMNS)
         database.execute(f"UPDATE entry SET {columns} WHERE eid=?", (*_columns(folded), eid))
-        words.put_back(database, eid)
+        word_table.put_back(database, eid)
 
 
 def patch(database: Database, eid: int, folded: Folded) -> None:
@@ -300,7 +300,7 @@ def some_of(database: Database, sid: int, most: int) -> list[int]:
 def drop(database: Database, eids: Sequence[int]) -> None:
     """Take entries out of the index."""
     listed = json.dumps(eids)
-    words.drop(database, listed)
+    word_table.drop(database, listed)
     database.execute("DELETE FROM entry WHERE eid IN (SELECT value FROM json_each(?))", (listed,))
 
 

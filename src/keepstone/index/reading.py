@@ -11,14 +11,16 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 
-from keepstone.fold import step
-from keepstone.index import building, entries, vectors, words
+from keepstone.index import entries
 from keepstone.index.database import Database
 from keepstone.index.entries import Known, Row
-from keepstone.line import id_of, microseconds, read_time
-from keepstone.log import CHECKED, Log, Stat, checksum, stat_of
-from keepstone.rewrite import only_counts
-from keepstone.scan import Line, Scan
+from keepstone.index.vectors import building, vector_table
+from keepstone.index.words import word_table
+from keepstone.log.fold import step
+from keepstone.log.line import id_of, microseconds, read_time
+from keepstone.log.log_file import CHECKED, Log, Stat, checksum, stat_of
+from keepstone.log.rewrite import only_counts
+from keepstone.log.scan import Line, Scan
 
 STEP_LINES = 1_000
 STEP_BYTES = 1 << 20
@@ -54,7 +56,7 @@ def drop(database: Database, session: str) -> bool:
     if known is not None:
         if not _drop_some(database, session, known.sid, for_good=True):
             return False
-        vectors.forget_kept(database, known.sid)
+        vector_table.forget_kept(database, known.sid)
         database.execute("DELETE FROM session WHERE sid=?", (known.sid,))
     return True
 
@@ -66,7 +68,7 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
     """
     eids = entries.some_of(database, sid, STEP_LINES)
     if not for_good:
-        vectors.put_aside(database, eids)
+        vector_table.put_aside(database, eids)
     entries.drop(database, eids)
     if len(eids) == STEP_LINES:
         entries.distrust(database, session)
@@ -109,13 +111,13 @@ def _take_in(database: Database, session: str, known: Known, fd: int) -> int | N
         "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
         ((sid, digest, count) for digest, count in seen.items()),
     )
-    vectors.give_back(database, sid, taken)
+    vector_table.give_back(database, sid, taken)
     if done:
-        vectors.forget_kept(database, sid)
+        vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     entries.save_known(database, session, checksummed(state, fd))
-    words.flush(database)
+    word_table.flush(database)
     # What was added since this reading of the log began is for the next transaction to judge.
     return None if done and begun.size == stat.size else scan.settled - known.offset
 
@@ -165,14 +167,14 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
             return None
         room = entries.room_in(database, sid)
         entries.insert(database, sid, [folded], room)
-        vectors.insert(database, [folded], room.eid)
+        vector_table.insert(database, [folded], room.eid)
         return room.eid
     if folded is not None and folded.at == known.at:
         entries.patch(database, row.eid, folded)
     else:
         entries.change(database, row.eid, folded)
     if folded is not None and "embedding" in (line.record or {}):
-        vectors.renew(database, row.eid, folded)
+        vector_table.renew(database, row.eid, folded)
     return row.eid
 
 

@@ -14,7 +14,7 @@ from keepstone.errors import (
 )
 from keepstone.model import Scope
 from keepstone.recall.vectors import Vectors
-from keepstone.store.base import Searchable, Similar
+from keepstone.store.protocol import Searchable, Similar
 from keepstone.vector import Vector
 
 logger = logging.getLogger("keepstone.recall")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keepstone.tokens import is_cjk, stem, words_of
+from keepstone.text.tokenizer import is_cjk, stem, words_of
 
 _LONGEST = 20_000
 """Characters of an entry that are looked through for the words of an explanation."""

@@ -16,17 +16,17 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from keepstone.decay import worth_of
-from keepstone.line import payload_of
+from keepstone.log.line import payload_of
 from keepstone.model import Entry, Hit, Hits, Scope, Why
+from keepstone.recall.decay import worth_of
 from keepstone.recall.dense import Dense
 from keepstone.recall.explain import matched
 from keepstone.recall.fusion import Parts, boosts, fuse, in_order, parts_of
 from keepstone.recall.query import named, periods_of, speaker_of, terms_of, without
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.validity import is_valid
 from keepstone.recall.vectors import Vectors
-from keepstone.store.base import Candidate, Searchable, Store
-from keepstone.validity import is_valid
+from keepstone.store.protocol import Candidate, Searchable, Store
 from keepstone.vector import Vector
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from keepstone.tokens import STOP_WORDS, words_of
+from keepstone.text.tokenizer import STOP_WORDS, words_of
 
 MOST_TERMS = 64
 """A query is cut to this many different words; longer texts are no questions."""

@@ -10,10 +10,10 @@ from keepstone.embed import Embedder, check_embedder
 from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Scope
-from keepstone.recall.meaning import AUTO, Choice, best, chosen
+from keepstone.recall.embedder import AUTO, Choice, best, chosen
 from keepstone.recall.vectors import AT_ONCE
-from keepstone.shown import counted
-from keepstone.store.base import Store
+from keepstone.store.protocol import Store
+from keepstone.text.display import counted
 
 logger = logging.getLogger("keepstone.recall")
 

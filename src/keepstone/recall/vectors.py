@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
 from keepstone.model import Entry, Record, Scope
-from keepstone.recall.meaning import Meaning
-from keepstone.store.base import HNSW_FROM, Store
+from keepstone.recall.embedder import Meaning
+from keepstone.store.protocol import HNSW_FROM, Store
 from keepstone.vector import Space, Vector, check_dim, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class Vectors:
         Raises:
             KeepstoneError: The server failed or took too long, or the index cannot be used now.
         """
-        from keepstone.embed.patience import ask_within
+        from keepstone.embed.timeout import ask_within
 
         until = time.monotonic() + seconds
         server = self._meaning.choice().embedder

@@ -7,8 +7,8 @@ Routes call Home, Agent, Session, Notes and Files only.
 
 from __future__ import annotations
 
-from keepstone.server.access import Access, signed_in, still_signed_in
 from keepstone.server.app import create_app
+from keepstone.server.authorization import Access, signed_in, still_signed_in
 from keepstone.server.tokens import Token, Tokens
 
 __all__ = ["Access", "Token", "Tokens", "create_app", "signed_in", "still_signed_in"]

@@ -11,15 +11,15 @@ from starlette.routing import Match
 
 import keepstone
 from keepstone.home import Home
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 from keepstone.server import packing, problems, shapes, sign_in
+from keepstone.server.authentication import Gate
 from keepstone.server.bodies import Bodies, Limits
 from keepstone.server.concurrency import Concurrency
 from keepstone.server.description import description_of
-from keepstone.server.gate import Gate
-from keepstone.server.guard import Guard
-from keepstone.server.heads import Heads
+from keepstone.server.head_requests import Heads
 from keepstone.server.metrics import Counting, Metrics
+from keepstone.server.middleware import Guard
 from keepstone.server.origins import LOOPBACK, Origins
 from keepstone.server.parameters import refuse_unknown
 from keepstone.server.request_ids import RequestIds

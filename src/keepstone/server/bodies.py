@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keepstone.line import MAX_LINE
-from keepstone.server.access import SCOPE_KEY
+from keepstone.log.line import MAX_LINE
+from keepstone.server.authorization import SCOPE_KEY
 from keepstone.server.problems import ProblemError
 
 _STRANGERS = 16 * 1024

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from keepstone.lock import WAIT_LIMIT
-from keepstone.server.access import SCOPE_KEY, Access
+from keepstone.filesystem.lock import WAIT_LIMIT
+from keepstone.server.authorization import SCOPE_KEY, Access
 from keepstone.server.origins import SAFE
 from keepstone.server.problems import ProblemError
 

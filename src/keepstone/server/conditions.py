@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request
 
-from keepstone.line import format_time
+from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
 from keepstone.server.problems import ProblemError
 

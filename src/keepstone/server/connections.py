@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from keepstone.server.access import SCOPE_KEY
+from keepstone.server.authorization import SCOPE_KEY
 
 HEAD = 64 * 1024
 """Bytes that the head of a request may have: its line and its headers."""

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
-from keepstone.failures import codes
+from keepstone.operations.error_codes import codes
 from keepstone.server import shapes
 from keepstone.server.problems import HttpCode
 from keepstone.server.request_ids import HEADER

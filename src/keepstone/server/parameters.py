@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.dependencies.models import Dependant
 
 from keepstone.server.problems import ProblemError
-from keepstone.shown import clipped
+from keepstone.text.display import clipped
 
 
 async def refuse_unknown(request: Request) -> None:

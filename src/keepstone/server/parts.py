@@ -15,9 +15,9 @@ from fastapi import Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
 
 from keepstone.agent import Agent
-from keepstone.documents import Document
 from keepstone.home import Home
-from keepstone.server.access import Access, signed_in
+from keepstone.operations.documents import Document
+from keepstone.server.authorization import Access, signed_in
 from keepstone.server.cursors import DEFAULT, MOST
 from keepstone.server.problems import ProblemError
 

@@ -13,9 +13,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from keepstone.failures import FORESEEN, MISSING, WRONG, code_of, message_of
+from keepstone.operations.error_codes import FORESEEN, MISSING, WRONG, code_of, message_of
 from keepstone.server.request_ids import HEADER, request_id_of
-from keepstone.shown import clipped
+from keepstone.text.display import clipped
 
 logger = logging.getLogger("keepstone.server")
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
-from keepstone.arguments import MOST_NAMES
+from keepstone.log.arguments import MOST_NAMES
 from keepstone.model import Record
 
 T = TypeVar("T")

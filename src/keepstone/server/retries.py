@@ -19,8 +19,8 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keepstone.server.access import SCOPE_KEY, Access
-from keepstone.server.guard import API
+from keepstone.server.authorization import SCOPE_KEY, Access
+from keepstone.server.middleware import API
 from keepstone.server.problems import ProblemError
 
 SECONDS = 600.0

@@ -14,7 +14,7 @@ import uvicorn
 
 from keepstone.server.bodies import Limits
 from keepstone.server.connections import bounded
-from keepstone.shown import harmless
+from keepstone.text.display import harmless
 
 GRACE = 30
 """Seconds that requests under way have to end when the server is told to stop."""

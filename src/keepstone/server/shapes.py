@@ -1,4 +1,4 @@
-"""The types of answers that only the server gives; ``keepstone.answers`` has those of the command, too."""
+"""The types of answers that only the server gives; ``operations.answers`` has those of the command, too."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from keepstone import answers
-from keepstone.answers import Schema
+from keepstone.operations import answers
+from keepstone.operations.answers import Schema
 
 with_config(ConfigDict(extra="allow"))(answers.Entry)  # A flat payload stands beside the envelope.
 with_config(ConfigDict(extra="allow"))(answers.Version)

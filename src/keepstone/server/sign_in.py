@@ -7,10 +7,10 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from keepstone.server.gate import SESSION_SECONDS, Gate, cookies_of
-from keepstone.server.guard import address_of, cookie_name, is_secure
+from keepstone.server.authentication import SESSION_SECONDS, Gate, cookies_of
+from keepstone.server.middleware import address_of, cookie_name, is_secure
 from keepstone.server.origins import Origins
-from keepstone.server.page import page, told
+from keepstone.server.plain_page import page, told
 from keepstone.server.problems import ProblemError
 
 router = APIRouter(include_in_schema=False)

@@ -16,12 +16,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from keepstone.arguments import Clock, system_clock
-from keepstone.confine import WINDOWS, Folder, border, sync_file, write_all
 from keepstone.errors import StoreError
-from keepstone.layout import TOKENS, TOKENS_LOCK, TOKENS_TEMPORARY, Layout, layout_of
-from keepstone.line import format_time, read_time
-from keepstone.lock import Lock
+from keepstone.filesystem.confine import WINDOWS, Folder, border, sync_file, write_all
+from keepstone.filesystem.layout import TOKENS, TOKENS_LOCK, TOKENS_TEMPORARY, Layout, layout_of
+from keepstone.filesystem.lock import Lock
+from keepstone.log.arguments import Clock, system_clock
+from keepstone.log.line import format_time, read_time
 
 PREFIX = "kst_"
 """How every token begins, so that programs that look for lost secrets know one."""

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from keepstone.agent import Agent
 from keepstone.errors import KeepstoneError
-from keepstone.forking import reset_in_child
+from keepstone.filesystem.fork import reset_in_child
 
 logger = logging.getLogger("keepstone.session_memory")
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
-from keepstone.arguments import new_id
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.line import RESERVED, instant
+from keepstone.log.arguments import new_id
+from keepstone.log.line import RESERVED, instant
 from keepstone.model import Record, SessionInfo
 
 logger = logging.getLogger("keepstone.debugger")

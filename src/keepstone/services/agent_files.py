@@ -20,8 +20,8 @@ from keepstone.errors import (
     NotTextError,
     PathEscapeError,
 )
-from keepstone.layout import LAYOUTS
-from keepstone.store.base import Files
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.store.protocol import Files
 
 _LOG = logging.getLogger("keepstone.files")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from keepstone.notes import PROJECT, USER, Notes, SaveResult
+from keepstone.notes.notes import PROJECT, USER, Notes, SaveResult
 
 TYPE_OF_CHOICE = {"project": PROJECT, "user": USER}
 

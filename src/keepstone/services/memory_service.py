@@ -14,15 +14,15 @@ from datetime import datetime
 from typing import Any
 
 from keepstone.agent import Agent
-from keepstone.arguments import limit_of
 from keepstone.embed import Embedder
 from keepstone.errors import KeepstoneError
+from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.layout import DEFAULT_AGENT
+from keepstone.log.arguments import limit_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.vectors import Vectors
-from keepstone.store.base import HNSW_FROM
+from keepstone.store.protocol import HNSW_FROM
 from keepstone.vector import Vector
 
 logger = logging.getLogger("keepstone.memory_service")

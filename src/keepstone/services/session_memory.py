@@ -14,17 +14,17 @@ from typing import Any, Literal, Self
 
 import filelock  # noqa: F401  Loaded with the service, not in the middle of its first query: so is the store.
 
-import keepstone.store.files  # noqa: F401
-from keepstone.arguments import Clock, limit_of, name_of, names_of, system_clock
-from keepstone.decay import Worth, base_of, is_faded, worth_of
+import keepstone.store.file_store  # noqa: F401
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneError
+from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.layout import DEFAULT_AGENT
-from keepstone.line import instant, payload_of
+from keepstone.log.arguments import Clock, limit_of, name_of, names_of, system_clock
+from keepstone.log.line import instant, payload_of
 from keepstone.model import Record
+from keepstone.recall.decay import Worth, base_of, is_faded, worth_of
+from keepstone.recall.validity import is_bounded, is_valid
 from keepstone.services.access_counts import AccessCounts
-from keepstone.validity import is_bounded, is_valid
 
 logger = logging.getLogger("keepstone.session_memory")
 
@@ -46,7 +46,7 @@ class SessionMemory:
 
     The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry a
     line. Entries are given out as dictionaries of the shape of these lines; their
-    ``priority`` is what the entry is worth at that moment (``keepstone.decay``),
+    ``priority`` is what the entry is worth at that moment (``keepstone.recall.decay``),
     their ``access`` how often it was given out. Changing one changes no memory.
 
     Being given out by ``query`` or ``get_context`` is an access. Accesses gather in

@@ -16,18 +16,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from keepstone.confine import Folder, MovedError
 from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
-from keepstone.fold import Folded
+from keepstone.filesystem.confine import Folder, MovedError
+from keepstone.filesystem.layout import Layout, lock_file, refuse_case_twin
+from keepstone.filesystem.lock import TIMEOUT, Lock
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.layout import Layout, lock_file, refuse_case_twin
-from keepstone.line import MAX_LINE, payload_of, read_time, text_of
-from keepstone.lock import TIMEOUT, Lock
-from keepstone.log import Log, Stat, stat_of
+from keepstone.log.fold import Folded
+from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
+from keepstone.log.log_file import Log, Stat, stat_of
+from keepstone.log.rewrite import Rewritten
 from keepstone.model import Entry, Record, SessionInfo
-from keepstone.rewrite import Rewritten
-from keepstone.store.purging import resume
+from keepstone.store.purge_marks import resume
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, logs_named, named_sessions, other_spellings, parts
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from keepstone.confine import Folder
-from keepstone.layout import DROPPED, LOCK
-from keepstone.line import dump_read, parse
-from keepstone.lock import Lock
-from keepstone.log import Log
-from keepstone.scan import Scan
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import DROPPED, LOCK
+from keepstone.filesystem.lock import Lock
+from keepstone.log.line import dump_read, parse
+from keepstone.log.log_file import Log
+from keepstone.log.scan import Scan
 
 
 def mark_dropped(folder: Folder, session: str, ts: str) -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from keepstone.fold import Fold
-from keepstone.line import apply, create, id_of, is_put, is_tombstone, payload_of, read_time, text_of
-from keepstone.log import Log
+from keepstone.log.fold import Fold
+from keepstone.log.line import apply, create, id_of, is_put, is_tombstone, payload_of, read_time, text_of
+from keepstone.log.log_file import Log
+from keepstone.log.rewrite import explicit, only_counts
+from keepstone.log.scan import Line, Scan
 from keepstone.model import Record, Version
-from keepstone.rewrite import explicit, only_counts
-from keepstone.scan import Line, Scan
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.snapshot import in_order
 

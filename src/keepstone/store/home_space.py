@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from keepstone.confine import Folder, write_all
 from keepstone.errors import KeepstoneError
-from keepstone.layout import TEMPORARY, Layout
+from keepstone.filesystem.confine import Folder, write_all
+from keepstone.filesystem.layout import TEMPORARY, Layout
 from keepstone.vector import Space
 
 FILE = ".space.json"

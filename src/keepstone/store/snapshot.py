@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from keepstone.fold import Fold
-from keepstone.line import read_time
-from keepstone.log import Log, Stat, extended, stat_of
+from keepstone.log.fold import Fold
+from keepstone.log.line import read_time
+from keepstone.log.log_file import Log, Stat, extended, stat_of
+from keepstone.log.scan import Scan
 from keepstone.model import Record
-from keepstone.scan import Scan
 
 
 class Snapshot:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 
-from keepstone.confine import Folder
-from keepstone.layout import ARCHIVE, TEMPORARY, Layout, lock_file
-from keepstone.lock import Lock
-from keepstone.log import Log
-from keepstone.store.originals import log_of, originals
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ARCHIVE, TEMPORARY, Layout, lock_file
+from keepstone.filesystem.lock import Lock
+from keepstone.log.log_file import Log
+from keepstone.store.maintenance.originals import log_of, originals
 
 
 def archive_of(folder: Folder, log: Log) -> Log:

@@ -1,6 +1,6 @@
 """The conformance suite of a store, and a clock that tests set.
 
-Every ``Store`` keeps one contract (``keepstone.store.base``), and these checks
+Every ``Store`` keeps one contract (``keepstone.store.protocol``), and these checks
 say what it means. Ours pass them, and so does a store of somebody else's:
 
 Example:
@@ -16,12 +16,6 @@ store, which need not hold more agents than ``default``, except in the checks of
 from __future__ import annotations
 
 from keepstone.testing.clock import START, ManualClock
-from keepstone.testing.erasing import (
-    check_clear_and_remove,
-    check_isolation,
-    check_purge,
-    check_purge_of_an_agent,
-)
 from keepstone.testing.finding import (
     check_backup,
     check_counts_and_links,
@@ -38,6 +32,12 @@ from keepstone.testing.finding import (
     check_time_travel_and_archive,
 )
 from keepstone.testing.making import Check, Factory
+from keepstone.testing.purge import (
+    check_clear_and_remove,
+    check_isolation,
+    check_purge,
+    check_purge_of_an_agent,
+)
 from keepstone.testing.vectors import (
     check_drop_and_counts,
     check_made_vectors,

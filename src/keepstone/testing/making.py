@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
-from keepstone.line import format_time
+from keepstone.log.line import format_time
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.base import Store
+from keepstone.store.protocol import Store
 from keepstone.testing.clock import START
 
 Factory = Callable[[], AbstractContextManager[Store]]

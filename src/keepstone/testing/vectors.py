@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keepstone.model import Record, Scope
-from keepstone.store.base import Store
+from keepstone.store.protocol import Store
 from keepstone.testing.making import AGENT, Factory, amend, load, record, same, time_at, tombstone
 from keepstone.vector import Space, encode, unit
 

@@ -12,7 +12,7 @@ from keepstone.errors import (
     InvalidSessionIdError,
 )
 from keepstone.model import Entry, Record
-from keepstone.store.base import Store
+from keepstone.store.protocol import Store
 from keepstone.testing.making import (
     AGENT,
     Factory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from keepstone.home import Home
-from keepstone.shown import one_line
+from keepstone.text.display import one_line
 from keepstone.tui.listing import Listing
 
 

@@ -21,17 +21,17 @@ from keepstone.agent import Agent
 from keepstone.chat import Choice, Conversation, Delta
 from keepstone.errors import KeepstoneError
 from keepstone.home import Home
-from keepstone.notes import PROJECT, Notes, SaveResult
+from keepstone.notes.notes import PROJECT, Notes, SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
-from keepstone.shown import frames_of, one_line
+from keepstone.text.display import frames_of, one_line
 from keepstone.tui import wording
 from keepstone.tui.agents import Agents
 from keepstone.tui.commands import COMMANDS, command_of, help_text
 from keepstone.tui.composer import Composer
-from keepstone.tui.forgetting import Forgetting
 from keepstone.tui.memory import Memory
 from keepstone.tui.page import Confirm, Page
+from keepstone.tui.purge import Forgetting
 from keepstone.tui.selector import Selector
 from keepstone.tui.sessions import Sessions
 from keepstone.tui.transcript import Answer, Said, Transcript, answer_of

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from keepstone.errors import KeepstoneError
-from keepstone.shown import harmless
+from keepstone.text.display import harmless
 
 Row = TypeVar("Row")
 Outcome = TypeVar("Outcome")

@@ -12,7 +12,7 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, OptionList
 
-from keepstone.notes import MemoryEntry, Notes
+from keepstone.notes.notes import MemoryEntry, Notes
 from keepstone.tui import wording
 from keepstone.tui.composer import Filter
 from keepstone.tui.listing import Listing

@@ -13,7 +13,7 @@ from textual import events
 import keepstone
 from keepstone.chat import choose
 from keepstone.home import Home
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 from keepstone.tui.app import ChatApp
 
 _SIZE = (80, 24)

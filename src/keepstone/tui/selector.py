@@ -13,9 +13,9 @@ from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from keepstone.errors import KeepstoneError
-from keepstone.notes import SaveResult
+from keepstone.notes.notes import SaveResult
 from keepstone.services.input_manager import InputManager
-from keepstone.shown import harmless
+from keepstone.text.display import harmless
 from keepstone.tui.composer import Note
 
 

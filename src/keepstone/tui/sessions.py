@@ -8,9 +8,9 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from keepstone.agent import Agent
-from keepstone.arguments import new_id
+from keepstone.log.arguments import new_id
 from keepstone.session import Session
-from keepstone.shown import counted, one_line
+from keepstone.text.display import counted, one_line
 from keepstone.tui import wording
 from keepstone.tui.listing import Listing
 from keepstone.tui.page import when_sure

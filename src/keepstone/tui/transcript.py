@@ -13,7 +13,7 @@ from textual.widgets.markdown import MarkdownStream
 from keepstone.chat.conversation import words_of_turn
 from keepstone.chat.offline import OfflineResponder
 from keepstone.model import Entry
-from keepstone.shown import harmless
+from keepstone.text.display import harmless
 
 _BEFORE = {"user": "> ", "tool": "· ", "error": "! "}
 """What stands before a text, so that its kind shows without colours too."""

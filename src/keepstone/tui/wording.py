@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from keepstone.chat import Choice
-from keepstone.chat.exchange import Prompt
+from keepstone.chat.messages import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionInfo
-from keepstone.notes import PROJECT, MemoryEntry, SaveResult
-from keepstone.shown import clipped, counted, harmless, moment, one_line, size
+from keepstone.notes.notes import PROJECT, MemoryEntry, SaveResult
+from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
 Welcome. What you say here is remembered, in files that you can read.

@@ -8,7 +8,7 @@ from typing import Protocol
 from keepstone.agent import Agent
 from keepstone.chat import ChatModel, Conversation, ModelError
 from keepstone.chat.tools import Ask
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 
 
 class Answerer(Protocol):

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from keepstone.decay import FADED, FADING
-from keepstone.shown import size
-from keepstone.web.words import shown
+from keepstone.recall.decay import FADED, FADING
+from keepstone.text.display import size
+from keepstone.web.phrases import shown
 
 Options = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from nicegui import ui
 
-from keepstone.failures import message_of
+from keepstone.operations.error_codes import message_of
 from keepstone.web.parts import EXPECTED, aside, box, failure
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from starlette.responses import RedirectResponse, Response
 
 from keepstone.chat.offline import OfflineResponder
 from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
-from keepstone.layout import DEFAULT_AGENT
-from keepstone.notes import Notes
-from keepstone.web import failing, sockets
+from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.notes.notes import Notes
+from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
@@ -82,7 +82,7 @@ def mount(
     notes = notes or Notes(project)
     site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
     pages.add_static_files(ASSETS, _STATIC)
-    failing.install()
+    error_pages.install()
     sockets.install()
     _add_start(site)
     for name, (title, build) in _BUILDS.items():

@@ -11,8 +11,8 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from keepstone.errors import KeepstoneError
-from keepstone.failures import message_of
-from keepstone.web.words import shown
+from keepstone.operations.error_codes import message_of
+from keepstone.web.phrases import shown
 
 EXPECTED = (KeepstoneError, ValueError, OSError)
 """What a call of the library may raise for reasons that a person can understand and mend."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from keepstone.notes import SaveResult
+from keepstone.notes.notes import SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.web.parts import aside, attempt, box, button, say, tell
+from keepstone.web.phrases import shown
 from keepstone.web.site import Place
-from keepstone.web.words import shown
 
 _WHERE: tuple[tuple[Literal["project", "user"], str, str], ...] = (
     ("project", "Project", "for whoever works in this folder"),

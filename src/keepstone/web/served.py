@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from keepstone.chat import choose
 from keepstone.home import Home
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 from keepstone.server import still_signed_in
 from keepstone.web.answering import Talking
 from keepstone.web.mounting import mount

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from keepstone.agent import Agent
 from keepstone.home import Home
-from keepstone.notes import Notes
+from keepstone.notes.notes import Notes
 from keepstone.web.answering import Answerer
 
 

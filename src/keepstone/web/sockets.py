@@ -9,7 +9,7 @@ from typing import Any
 from nicegui import Client, core
 from starlette.requests import HTTPConnection
 
-from keepstone.shown import clipped, one_line
+from keepstone.text.display import clipped, one_line
 
 _PAGE_EVENTS = ("event", "javascript_response", "ack")
 _LONGEST = 300

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from keepstone.decay import worth_of
-from keepstone.line import format_time
+from keepstone.log.line import format_time
 from keepstone.model import Entry, Hit, Hits, SessionInfo, Version
-from keepstone.notes import MemoryEntry
-from keepstone.shown import clipped, counted, size
+from keepstone.notes.notes import MemoryEntry
+from keepstone.recall.decay import worth_of
+from keepstone.text.display import clipped, counted, size
+from keepstone.web.phrases import LONGEST, ago, key_of, moment, shown
 from keepstone.web.site import Place
-from keepstone.web.words import LONGEST, ago, key_of, moment, shown
 
 View = dict[str, Any]
 

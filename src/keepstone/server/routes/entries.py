@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 
-from keepstone import answers
-from keepstone.documents import entry_document, purged_document, record_document, version_document
-from keepstone.failures import SessionNotFoundError
-from keepstone.line import payload_of, read_time
+from keepstone.log.line import payload_of, read_time
 from keepstone.model import Entry, Record
+from keepstone.operations import answers
+from keepstone.operations.documents import entry_document, purged_document, record_document, version_document
+from keepstone.operations.error_codes import SessionNotFoundError
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
-from keepstone.server.pages import fitting, listed, numbered_page
+from keepstone.server.paging import fitting, listed, numbered_page
 from keepstone.server.parts import (
     CursorQuery,
     EntryName,

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from keepstone.errors import MemoryFileNotFoundError, NotTextError
-from keepstone.line import MAX_LINE
+from keepstone.log.line import MAX_LINE
 from keepstone.server.cursors import DEFAULT, decode, encode
-from keepstone.server.pages import fitting, listed
+from keepstone.server.paging import fitting, listed
 from keepstone.server.parts import CursorQuery, LimitQuery, Reading, responds
 
 router = APIRouter(prefix="/agents/{agent}/file-contents", tags=["files"])

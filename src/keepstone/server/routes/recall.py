@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from keepstone import answers
 from keepstone.context import counter_of
-from keepstone.documents import context_document, hit_document, recall_state_document
-from keepstone.notes import Notes
-from keepstone.server.pages import ANSWER_BYTES, fitting, listed
+from keepstone.notes.notes import Notes
+from keepstone.operations import answers
+from keepstone.operations.documents import context_document, hit_document, recall_state_document
+from keepstone.server.paging import ANSWER_BYTES, fitting, listed
 from keepstone.server.parts import Reading, access_of, answer, responds
 from keepstone.server.requests import ContextQuery, RecallQuery
 

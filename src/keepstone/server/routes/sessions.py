@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from keepstone.decay import Faded
-from keepstone.documents import session_document
-from keepstone.failures import SessionNotFoundError
-from keepstone.line import format_time
+from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
+from keepstone.operations.documents import session_document
+from keepstone.operations.error_codes import SessionNotFoundError
+from keepstone.recall.decay import Faded
 from keepstone.server import shapes
 from keepstone.server.conditions import Conditions, MatchCondition, etag_headers, etag_of_session
 from keepstone.server.cursors import DEFAULT, decode, encode, page_of
@@ -28,7 +28,7 @@ from keepstone.server.parts import (
 )
 from keepstone.server.problems import ProblemError
 from keepstone.server.requests import Compaction, Ids, Increments, NewSession
-from keepstone.store.base import SessionCheck
+from keepstone.store.protocol import SessionCheck
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
 

@@ -10,10 +10,10 @@ from fastapi.responses import PlainTextResponse
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from keepstone.documents import finding_document
 from keepstone.errors import EmbedderUnavailableError
 from keepstone.home import Home
 from keepstone.model import Finding
+from keepstone.operations.documents import finding_document
 from keepstone.server import shapes
 from keepstone.server.metrics import MEDIA_TYPE
 from keepstone.server.packing import pack, pieces

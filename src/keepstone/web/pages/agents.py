@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
-from keepstone.shown import counted
+from keepstone.text.display import counted
 from keepstone.web.components import LinkList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live

@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 
 from nicegui import ui
 
-from keepstone.failures import message_of
 from keepstone.model import Entry
-from keepstone.notes import PROJECT
+from keepstone.notes.notes import PROJECT
+from keepstone.operations.error_codes import message_of
 from keepstone.session import Session
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.components import EntryList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.parts import EXPECTED, aside, box, button, confirmed, empty, failure, link
+from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place
 from keepstone.web.views import View, entry_views
-from keepstone.web.words import shown
 
 _SHOWN = 100
 _LEAD = "Ask what your agent remembers. A message that begins with # is kept as a note."

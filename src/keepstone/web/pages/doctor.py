@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from keepstone.documents import finding_document
-from keepstone.failures import message_of
 from keepstone.model import Finding
-from keepstone.shown import counted
+from keepstone.operations.documents import finding_document
+from keepstone.operations.error_codes import message_of
+from keepstone.text.display import counted
 from keepstone.web.components import FindingList
 from keepstone.web.frame import frame
 from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, say
+from keepstone.web.phrases import shown
 from keepstone.web.site import Place
-from keepstone.web.words import shown
 
 _WORST_FIRST = ("error", "warning", "ok")
 

@@ -8,7 +8,7 @@ from nicegui import ui
 
 from keepstone.errors import MemoryFileNotFoundError
 from keepstone.files import Check
-from keepstone.shown import clipped, counted, size
+from keepstone.text.display import clipped, counted, size
 from keepstone.web.components import LinkList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
@@ -27,8 +27,8 @@ from keepstone.web.parts import (
     say,
     tell,
 )
+from keepstone.web.phrases import shown
 from keepstone.web.site import Place
-from keepstone.web.words import shown
 
 _MOST = 500
 _LONGEST = 1_000_000

@@ -7,16 +7,16 @@ from typing import Any
 
 from nicegui import ui
 
-from keepstone.notes import TYPES, MemoryEntry, Notes, SaveResult
-from keepstone.shown import clipped
+from keepstone.notes.notes import TYPES, MemoryEntry, Notes, SaveResult
+from keepstone.text.display import clipped
 from keepstone.web.components import NoteList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.parts import aside, attempt, box, button, empty, field, say, tell
+from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place
 from keepstone.web.views import note_views
-from keepstone.web.words import shown
 
 _UNDO_SECONDS = 12
 _LEAD = "What people want remembered. Every note is a bullet in a file that you can edit yourself."

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from nicegui import ui
 
-from keepstone.decay import FADED, worth_of
-from keepstone.failures import message_of
-from keepstone.layout import Layout
-from keepstone.line import read_time
+from keepstone.filesystem.layout import Layout
+from keepstone.log.line import read_time
 from keepstone.model import Hits, SessionInfo
-from keepstone.shown import counted, size
+from keepstone.operations.error_codes import message_of
+from keepstone.recall.decay import FADED, worth_of
+from keepstone.text.display import counted, size
 from keepstone.web import charts
 from keepstone.web.frame import frame
 from keepstone.web.parts import EXPECTED, aside, box, button, failure, say
+from keepstone.web.phrases import shown
 from keepstone.web.site import Place
-from keepstone.web.words import shown
 
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500

@@ -8,16 +8,16 @@ from typing import Any
 
 from nicegui import ui
 
-from keepstone.failures import message_of
 from keepstone.model import Hits
-from keepstone.recall.meaning import UNWANTED
-from keepstone.shown import counted
+from keepstone.operations.error_codes import message_of
+from keepstone.recall.embedder import UNWANTED
+from keepstone.text.display import counted
 from keepstone.web.components import HitList
 from keepstone.web.frame import frame
 from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, field, say
+from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 from keepstone.web.views import hit_views
-from keepstone.web.words import shown
 
 _LEAD = "Ask a question or give some words. Each hit says why it was found."
 _TEXTS = (

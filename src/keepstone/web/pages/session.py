@@ -10,14 +10,14 @@ from typing import Any
 from nicegui import ui
 
 from keepstone.model import Entry, SessionInfo
-from keepstone.shown import counted, size
+from keepstone.text.display import counted, size
 from keepstone.web.components import EntryList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.parts import aside, attempt, box, button, empty, link, say
+from keepstone.web.phrases import key_of, moment, shown
 from keepstone.web.site import Place
 from keepstone.web.views import entry_views, version_views
-from keepstone.web.words import key_of, moment, shown
 
 _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)

@@ -11,15 +11,15 @@ from nicegui import ui
 
 from keepstone.model import SessionInfo
 from keepstone.session import Session
-from keepstone.shown import counted, size
-from keepstone.store.base import SessionCheck
+from keepstone.store.protocol import SessionCheck
+from keepstone.text.display import counted, size
 from keepstone.web.components import SessionList
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.parts import aside, asked, attempt, box, button, confirmed, empty, field, say, tell
+from keepstone.web.phrases import key_of
 from keepstone.web.site import Place
 from keepstone.web.views import session_view
-from keepstone.web.words import key_of
 
 _PAGE = 50
 _FIRST_ORDER = {"id": False, "modified": True, "size": True}

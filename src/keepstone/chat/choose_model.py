@@ -1,0 +1,111 @@
+"""Which model answers: the one that is named, else the one the environment names, else none.
+
+A key alone chooses nothing: what is remembered goes to a server only if its model was named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from keepstone.chat.anthropic_model import AnthropicModel
+from keepstone.chat.endpoint import NO_KEY, Endpoint
+from keepstone.chat.messages import ChatModel, ModelError
+from keepstone.chat.offline import OfflineResponder
+from keepstone.chat.openai_model import OpenAIModel
+
+MODEL_VARIABLE, KEY_VARIABLE = "KEEPSTONE_CHAT_MODEL", "KEEPSTONE_CHAT_KEY"
+_FORMS = "openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model, and why it is that one."""
+
+    model: ChatModel
+    reason: str
+    """For people: what named it, or how to name one."""
+
+
+def choose(
+    word: str | None = None, environment: Mapping[str, str] | None = None, *, uses_tools: bool = True
+) -> Choice:
+    """Return the model that ``word`` names.
+
+    Args:
+        word: ``openai:NAME`` (key in $OPENAI_API_KEY, address in $OPENAI_BASE_URL if it is another),
+            ``anthropic:NAME`` (key in $ANTHROPIC_API_KEY), ``http://HOST:PORT/v1?model=NAME`` (any server
+            that speaks the OpenAI API, key in $KEEPSTONE_CHAT_KEY if it wants one) or ``offline``. Without
+            it $KEEPSTONE_CHAT_MODEL, else $ANTHROPIC_MODEL or $OPENAI_MODEL, else ``offline``.
+        environment: Variables; those of this process if not given.
+        uses_tools: Whether the model is offered the tools of memory.
+
+    Raises:
+        ValueError: The word has another form.
+        ModelError: The key or the package that the model needs is missing.
+
+    Example:
+        >>> choose("http://localhost:11434/v1?model=llama3.2").model.name
+        'llama3.2 at localhost:11434'
+    """
+    variables = os.environ if environment is None else environment
+    if word is not None:
+        return Choice(_named(word, variables, uses_tools=uses_tools), "named by --model")
+    for variable, before in (
+        (MODEL_VARIABLE, ""),
+        ("ANTHROPIC_MODEL", "anthropic:"),
+        ("OPENAI_MODEL", "openai:"),
+    ):
+        if variables.get(variable):
+            model = _named(before + variables[variable], variables, uses_tools=uses_tools)
+            return Choice(model, f"named by ${variable}")
+    return Choice(OfflineResponder(), f"no model is named: use --model or ${MODEL_VARIABLE}, with {_FORMS}")
+
+
+def _named(word: str, variables: Mapping[str, str], *, uses_tools: bool) -> ChatModel:
+    kind, _, name = word.partition(":")
+    if word == OfflineResponder.name:
+        return OfflineResponder()
+    if kind in ("http", "https"):
+        return OpenAIModel(_server(word, variables), uses_tools=uses_tools)
+    if kind == "openai" and name:
+        return OpenAIModel(_openai(name, variables), uses_tools=uses_tools)
+    if kind == "anthropic" and name:
+        return AnthropicModel(_anthropic(name, variables), uses_tools=uses_tools)
+    raise ValueError(f"{word!r:.80} names no model: it is {_FORMS}")
+
+
+def _openai(name: str, variables: Mapping[str, str]) -> Endpoint:
+    variable = "OPENAI_API_KEY"
+    address = variables.get("OPENAI_BASE_URL")
+    key = variables.get(variable) or (NO_KEY if address else "")
+    return Endpoint(name, f"openai:{name}", _needed(key, variable), variable, address)
+
+
+def _anthropic(name: str, variables: Mapping[str, str]) -> Endpoint:
+    variable = "ANTHROPIC_API_KEY"
+    key = _needed(variables.get(variable), variable)
+    return Endpoint(name, f"anthropic:{name}", key, variable, variables.get("ANTHROPIC_BASE_URL"))
+
+
+def _needed(key: str | None, variable: str) -> str:
+    if not key:
+        raise ModelError(f"the model needs your key: set {variable}, or use --model offline")
+    return key
+
+
+def _server(address: str, variables: Mapping[str, str]) -> Endpoint:
+    parts = urlsplit(address)
+    wanted = parse_qs(parts.query)
+    if not parts.hostname or "@" in parts.netloc or parts.fragment or wanted.keys() != {"model"}:
+        raise ValueError(
+            f"a model's address is http://HOST:PORT/v1?model=NAME; a key goes into {KEY_VARIABLE}"
+        )
+    model = wanted["model"][-1]
+    url = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+    # OpenAI's own key is never sent to a server that was named by its address.
+    return Endpoint(
+        model, f"{model} at {parts.netloc}", variables.get(KEY_VARIABLE) or NO_KEY, KEY_VARIABLE, url
+    )

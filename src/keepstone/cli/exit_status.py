@@ -1,0 +1,98 @@
+"""The one place that turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from keepstone.operations import error_codes
+from keepstone.operations.error_codes import FORESEEN, MISSING, WRONG
+from keepstone.text.display import harmless
+
+NOT_FOUND = 1
+"""What was named is not there, or a question was answered with no."""
+BAD_INPUT = 2
+"""An argument, an option or a text cannot be used as it is."""
+FAILED = 3
+"""The store, a lock or the system failed; the same command may work later."""
+INTERRUPTED = 130
+"""The user pressed Ctrl-C."""
+
+
+class DeclinedError(Exception):
+    """The user answered a question with no. Nothing was changed."""
+
+
+_REPORTED = (*FORESEEN, DeclinedError, typer.TyperException)
+
+
+def status_of(error: BaseException) -> int:
+    """Return the exit status that stands for an error."""
+    if isinstance(error, (*MISSING, DeclinedError)):
+        return NOT_FOUND
+    return BAD_INPUT if isinstance(error, (*WRONG, typer.TyperException)) else FAILED
+
+
+def code_of(error: BaseException) -> str:
+    """Return the word for an error that ``--json`` gives; docs/json.md lists them.
+
+    Example:
+        >>> code_of(EntryNotFoundError("no entry 'x'"))
+        'entry_not_found'
+    """
+    if isinstance(error, typer.TyperException):
+        return "usage"
+    return "declined" if isinstance(error, DeclinedError) else error_codes.code_of(error)
+
+
+@contextmanager
+def reported(*, as_json: bool) -> Iterator[None]:
+    """Report what goes wrong inside on standard error, and leave with the status that stands for it."""
+    try:
+        with unread_is_fine():
+            yield
+    except (KeyboardInterrupt, typer.Abort):
+        raise SystemExit(INTERRUPTED) from None
+    except _REPORTED as error:
+        _print(error, as_json=as_json)
+        raise SystemExit(status_of(error)) from None
+
+
+@contextmanager
+def unread_is_fine() -> Iterator[None]:
+    """Leave with status 0 where the reader of our output, such as ``head``, has seen enough."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must go nowhere, also at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+def _print(error: Exception, *, as_json: bool) -> None:
+    message = message_of(error)
+    if as_json:
+        typer.echo(json.dumps({"error": {"code": code_of(error), "message": message}}), err=True)
+    elif message:
+        typer.echo(f"error: {harmless(message)}", err=True)
+
+
+def message_of(error: Exception) -> str:
+    """Return what people read: the error's own words, for usage errors with the way to the help."""
+    if isinstance(error, typer.TyperException):
+        return _usage(error)
+    return error_codes.message_of(error)
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if not message or context is None:
+        return message
+    return f"{message.rstrip('.')}. See: {context.command_path} --help"

@@ -1,0 +1,351 @@
+"""The index of one agent, and how it follows the logs.
+
+Writers tell it what they appended. Whatever else happened to a log, an editor,
+a crash, a foreign writer, a deleted index, shows in the log's size, time and
+inode, and ``catch_up`` reads on from where the index stands, or from the start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from keepstone.index import entries, reading
+from keepstone.index.database import LONGEST_POLL, Database
+from keepstone.index.entries import Known, Row
+from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors.pending import Pending
+from keepstone.index.vectors.search import Nearest, Similar
+from keepstone.index.words import word_table
+from keepstone.index.words.ranking import Ranking
+from keepstone.log.fold import Folded
+from keepstone.log.log_file import Log, Stat
+from keepstone.log.rewrite import Rewritten
+from keepstone.model import Entry, Scope
+from keepstone.vector import Space, Vector
+
+_WAITING_AT_MOST = 4096
+"""Rows that may wait for the full-text tables before an add flushes them itself."""
+
+
+class Index:
+    """One agent's index. Any thread may call; calls wait for one another.
+
+    With no path it lives in memory, for homes on disks that cannot be written.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._database = Database(path)
+        self._ranking = Ranking()
+        self._similar = Similar(self._database)
+        self._pending = Pending()
+
+    def identity(self) -> str:
+        """Return what no other index has, nor this one once it was begun anew: its rows are then others."""
+        with self._mending() as database:
+            return str(building.value(database, "identity"))
+
+    def known(self) -> dict[str, tuple[str, Stat]]:
+        """Return the file and the state of every session as far as it is indexed."""
+        with self._mending() as database:
+            return entries.all_known(database)
+
+    def is_current(self, session: str, stat: Stat) -> bool:
+        """Tell whether a session is indexed up to this state of its log."""
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            return known is not None and known.stat == stat
+
+    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
+        """Take in what a session's log holds and the index does not; False if there is no such log.
+
+        A long log is read in several transactions, between which nothing is held. ``progress`` is told
+        how many more bytes were read.
+        """
+        while True:
+            with log.reading() as fd:
+                if fd is not None:
+                    with self._mending() as database:
+                        read = reading.read_on(database, session, log, fd)
+            if fd is None:
+                self.drop(session, log)
+                return False
+            if read is None:
+                return True
+            if progress:
+                progress(read)
+            give_way()
+
+    def reread(self, session: str, log: Log) -> bool:
+        """Take in a session's log from its start; False if there is no such log."""
+        with self._mending() as database, database.writing():
+            entries.distrust(database, session)
+        return self.catch_up(session, log)
+
+    def added(
+        self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
+    ) -> bool:
+        """Take in entries just appended; False if the index was not at ``before`` and must catch up.
+
+        ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
+        """
+        with self._mending() as database, database.writing():
+            known, room = entries.room_for(database, session)
+            if known is None and before.size == 0:
+                known = Known(0, file, before, 0, None, 0, 0, 0)
+            if known is None or known.stat != before or known.offset != before.size:
+                return known is not None and known.stat == after
+            last = lines[-1].record["ts"]
+            sid = entries.save_known(database, session, reading.advanced(known, after, tail, last))
+            entries.insert(database, sid, lines, room)
+            vector_table.insert(database, lines, room.eid)
+            if room.waiting > _WAITING_AT_MOST:
+                word_table.flush(database)
+            return True
+
+    def relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> None:
+        """Follow a rewrite of a session's log; a compaction leaves one line an entry (``folded``)."""
+        if not self._relocate(session, rewritten, log, folded=folded):
+            self.reread(session, log)
+            if folded:
+                self._keep_compacted(session, rewritten.stat.size)
+
+    def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
+        with self._mending() as database, database.writing(), log.reading() as fd:
+            known = entries.known_of(database, session)
+            # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
+            if known is None or fd is None or not known.holds(rewritten.before):
+                return False
+            if not entries.relocate(database, known.sid, rewritten.moved, folded=folded):
+                return False
+            after = rewritten.stat
+            compacted = after.size if folded else known.compacted
+            state = replace(known, stat=after, offset=after.size, compacted=compacted)
+            entries.save_known(database, session, reading.checksummed(state, fd))
+            return True
+
+    def compacted(self, session: str) -> int:
+        """Return how long a session's log was after its last compaction, 0 if that is not known.
+
+        A negative number is how long it was when it was found to have nothing to fold away.
+        """
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            return known.compacted if known else 0
+
+    def live_bytes(self, session: str) -> int:
+        """Return how many bytes of a session's log say what its entries are now."""
+        with self._mending() as database:
+            return entries.live_bytes(database, session)
+
+    def looked_through(self, session: str, size: int) -> None:
+        """Take note that a log of this size has nothing to fold away."""
+        self._keep_compacted(session, -size)
+
+    def _keep_compacted(self, session: str, size: int) -> None:
+        with self._mending() as database, database.writing():
+            known = entries.known_of(database, session)
+            if known is not None:
+                entries.save_known(database, session, replace(known, compacted=size))
+
+    def drop(self, session: str, log: Log | None) -> None:
+        """Take a session out of the index, unless it has a log by then; None if it can have none."""
+        while not self._dropped(session, log):
+            give_way()
+
+    def _dropped(self, session: str, log: Log | None) -> bool:
+        with self._mending() as database:
+            if entries.known_of(database, session) is None:
+                return True
+            with database.writing():
+                return (log is not None and log.stat() is not None) or reading.drop(database, session)
+
+    def forget(self, session: str, ids: Sequence[str]) -> None:
+        """Take entries out of the index."""
+        with self._mending() as database, database.writing():
+            for entry_id in ids:
+                for row in entries.find(database, entry_id, session):
+                    entries.change(database, row.eid, None)
+                entries.forget_digest(database, session, entry_id)
+            known = entries.known_of(database, session)
+            if known is not None:  # What a reading that goes on has put aside may be of these entries.
+                vector_table.forget_kept(database, known.sid)
+            building.erase(database)
+
+    def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
+        """Return those of the ids that a session has, None if the index does not hold all of this log."""
+        with self._mending() as database:
+            known, there = entries.present(database, session, ids)
+            if known is None or not known.holds(stat):
+                return set() if known is None and stat.size == 0 else None
+            return there
+
+    def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
+        """Return where an entry of a session stands, None if the index does not hold all of this log."""
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            return entries.find(database, entry_id, session) if known and known.holds(stat) else None
+
+    def holders(self, entry_id: str) -> list[str]:
+        """Return the sessions that may have an entry with an id, those too that are not all in the index."""
+        with self._mending() as database:
+            unfinished = database.rows("SELECT name FROM session WHERE offset!=size")
+            rows = entries.find(database, entry_id)
+            return list(dict.fromkeys([*(row.session for row in rows), *(name for (name,) in unfinished)]))
+
+    def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
+        """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
+        with self._mending() as database:
+            return entries.linked(database, ids, rel, limit)
+
+    def pinned(self) -> list[Row]:
+        """Return where pinned entries stand, by time."""
+        with self._mending() as database:
+            return entries.pinned(database)
+
+    def standing(self, limit: int) -> list[Row]:
+        """Return where the newest preferences and decisions stand, the oldest first."""
+        with self._mending() as database:
+            return entries.standing(database, limit)
+
+    def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
+        """Return where a session's newest entries stand, by time and place, the oldest first.
+
+        None if the index does not hold all of the log: its last line may be unfinished.
+        """
+        with self._mending() as database:
+            known = entries.known_of(database, session)
+            if known is None or not known.holds(stat):
+                return None
+            return entries.newest(database, known.sid, limit, types)
+
+    def rows(self, eids: Sequence[int]) -> dict[int, Row]:
+        """Return rows by their numbers, without those that are gone."""
+        with self._mending() as database:
+            return entries.rows_of(database, eids)
+
+    def ranked(
+        self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True
+    ) -> list[tuple[int, float]]:
+        """Return the rows in scope that hold any of the words, best first by BM25.
+
+        Without ``flush``, which has to write, rows whose words still wait are not found.
+        """
+        if flush:
+            self.flush()
+        with self._mending() as database:
+            return self._ranking.ranked(database, terms, scope, limit)
+
+    def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return rows with others in scope around them in their session, and at what distance."""
+        with self._mending() as database:
+            found = entries.neighbours(database, eids, reach)
+            if scope.limits_within_a_session:
+                allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
+                found = [near for near in found if near[1] in allowed]
+            return found
+
+    def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return how the texts of rows begin, and when the entries were made."""
+        with self._mending() as database:
+            return entries.heads(database, eids)
+
+    def counts(self, session: str | None = None) -> dict[str, int | None]:
+        """Return how many live entries sessions have; None where the index does not hold all of the log."""
+        with self._mending() as database:
+            return entries.counts(database, session)
+
+    def spaces(self) -> list[Space]:
+        """Return the spaces that any vector is of, by their ids."""
+        with self._mending() as database:
+            return vector_table.spaces(database)
+
+    def nearest(
+        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int | None = None
+    ) -> Nearest:
+        """Return the rows in scope whose vectors are nearest by cosine, best first.
+
+        A whole session, or all, with ``hnsw_from`` vectors is searched by a graph, if there is one.
+        """
+        return self._similar.nearest(vector, Space(space, len(vector)), scope, limit, hnsw_from)
+
+    def cosines(self, vector: Vector, space: str, eids: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of some rows are to one, without rows that have none."""
+        return self._similar.cosines(vector, Space(space, len(vector)), eids)
+
+    def upkeep(self) -> bool:
+        """Do one piece of the work that queries left; False if there is none that can be done now."""
+        return self._similar.upkeep.step()
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the rows in scope that have text and no vector of a space, the oldest first."""
+        with self._mending() as database:
+            return self._pending.rows(database, space, scope)
+
+    def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors of a session's entries, without those that have none."""
+        with self._mending() as database:
+            return vector_table.of(database, session, space, ids)
+
+    def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
+        """Keep vectors of entries that are still there with the same text; return how many were kept."""
+        with self._mending() as database, database.writing():
+            return sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
+
+    def check_texts(self, found: Iterable[Entry]) -> None:
+        """Look whether rows have the texts that entries have in the log.
+
+        Raises:
+            DamagedError: One has another, for which no vector would ever be kept.
+        """
+        with self._mending() as database:
+            for entry in found:
+                vector_table.check_text(database, entry)
+
+    def forget_space(self, space: str) -> int:
+        """Throw all vectors of a space away; return how many there were."""
+        with self._mending() as database, database.writing():
+            count = vector_table.forget_space(database, space)
+            building.erase(database)
+            return count
+
+    def flush(self) -> None:
+        """Enter the words of rows that still wait, so that no recall has to."""
+        with self._mending() as database:
+            if word_table.wait(database):
+                with database.writing():
+                    word_table.flush(database)
+
+    def checkpoint(self, timeout: float) -> bool:
+        """Empty SQLite's journal; False if another process kept it in use."""
+        return self._database.checkpoint(timeout)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is no file."""
+        return self._database.path is None
+
+    def replaced(self) -> bool:
+        """Tell whether the file was deleted or exchanged under the open index."""
+        return self._database.replaced()
+
+    def discard(self) -> None:
+        """Throw everything away; ``catch_up`` of each session brings it back."""
+        self._database.discard()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._similar.close()
+        self._database.close()
+
+    def _mending(self) -> AbstractContextManager[Database]:
+        return self._database.mending()
+
+
+def give_way() -> None:
+    """Let threads and processes that wait for an index have it between two transactions."""
+    time.sleep(1.25 * LONGEST_POLL)

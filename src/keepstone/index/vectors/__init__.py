@@ -1,0 +1,1 @@
+"""Vectors: the table, segments, the write buffer, HNSW and their search."""

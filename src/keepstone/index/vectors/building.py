@@ -1,0 +1,260 @@
+"""Making generations, erasing rows in them, and removing the files that nothing names.
+
+SQLite says which files count. A file is written under a temporary name, synced, and
+renamed inside the transaction that records it; that transaction fails where a purge
+came in between, so that what was purged while a file was made does not come back with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keepstone.errors import KeepstoneError, LockTimeoutError
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import LOCK, TEMPORARY
+from keepstone.filesystem.lock import Lock
+from keepstone.index.database import Database, UnavailableError
+from keepstone.index.vectors.segment import Generation, Header, create, load, quantized, seal, sums_of, zero
+from keepstone.index.vectors.vector_table import BLOCK, matrix_of
+from keepstone.vector import Space
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_FOLDER = "vectors"
+_GUARD = "build" + LOCK
+
+
+@contextmanager
+def files(database: Database) -> Iterator[Folder]:
+    """Give the folder of the files beside an index; what goes wrong there makes the index unavailable."""
+    if database.path is None:
+        raise UnavailableError("an index in memory has no files")
+    try:
+        with Folder(database.path.parent / _FOLDER, root=database.path.parent, create=True) as folder:
+            yield folder
+    except (KeepstoneError, NotADirectoryError, FileExistsError) as error:
+        raise UnavailableError(str(error)) from error
+
+
+def folder_of(database: Database) -> Path | None:
+    """Return where the files beside an index lie, None for an index in memory."""
+    return None if database.path is None else database.path.parent / _FOLDER
+
+
+@contextmanager
+def alone(folder: Folder) -> Iterator[bool]:
+    """Keep other processes and threads from building; gives False where one of them is at it."""
+    lock = Lock(folder, _GUARD)
+    try:
+        with lock.hold(0):
+            yield True
+    except LockTimeoutError:
+        yield False
+    finally:
+        lock.close()
+
+
+def name_of(space: int, number: int) -> str:
+    """Return the name of a generation's file."""
+    return f"{space}-{number}.int8"
+
+
+def name_of_graph(space: int, number: int, sid: int, mark: int) -> str:
+    """Return the name of a graph's file; ``mark`` tells it from others of the same rows."""
+    return f"{space}-{number}-{sid}-{mark:x}.hnsw"
+
+
+def value(database: Database, key: str) -> Any:
+    """Return what the index notes of itself."""
+    row = database.row("SELECT value FROM meta WHERE key=?", (key,))
+    return None if row is None else row[0]
+
+
+def open_generation(database: Database, folder: Folder, space: int, *, whole: bool) -> Generation | None:
+    """Return the generation of a space, None if it is missing or damaged; ``whole`` looks at each row."""
+    row = database.row("SELECT number, checksum FROM generation WHERE space=?", (space,))
+    if row is None:
+        return None
+    name = name_of(space, row[0])
+    return load(folder, name, value(database, "identity"), row[1], whole=whole)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What the index was like when a build began."""
+
+    identity: str
+    purges: int
+    """How often anything was purged."""
+    generation: int
+    """The number of the generation that is to be replaced."""
+    upto: int
+    """The highest number of a vector."""
+    gone: int
+    """The highest number of a note that a vector has gone."""
+
+
+def _begun(database: Database, space: int) -> _Begun:
+    sql = (
+        "SELECT (SELECT coalesce(max(number), 0) FROM generation WHERE space=?), "
+        "(SELECT coalesce(max(vid), 0) FROM vector), (SELECT coalesce(max(number), 0) FROM gone)"
+    )
+    generation, upto, gone = database.row(sql, (space,)) or (0, 0, 0)
+    return _Begun(value(database, "identity"), value(database, "purges"), generation, upto, gone)
+
+
+def build(database: Database, folder: Folder, number: int, space: Space) -> bool:
+    """Make and publish a new generation of a space; False if a purge came in between.
+
+    The index is held for moments only: adding goes on meanwhile.
+    """
+    with database.mending():
+        begun = _begun(database, number)
+    columns = _read_columns(database, number, begun.upto)
+    name = name_of(number, begun.generation + 1)
+    types = json.dumps(columns.names).encode()
+    header = Header(begun.identity, number, space.dim, len(columns.eids), begun.upto, len(types))
+    generation = create(header)
+    columns.write(generation, types)
+    _fill(database, generation, columns)
+    checksum = _saved(folder, name + TEMPORARY, generation)
+    with database.mending(), database.writing():
+        now = _begun(database, number)
+        if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
+            with suppress(FileNotFoundError):  # The purge has removed it.
+                folder.unlink(name + TEMPORARY)
+            return False
+        folder.replace(name + TEMPORARY, name)
+        folder.sync()
+        row = (number, begun.generation + 1, begun.upto, checksum)
+        database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
+        database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
+        database.execute("DELETE FROM graph WHERE space=?", (number,))
+    with database.mending():
+        tidy(database, folder)
+    return True
+
+
+def _saved(folder: Folder, name: str, generation: Generation) -> int:
+    """Write a generation to a file of its own, synced; return the checksum by which it is known."""
+    fd = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        return seal(generation, fd)
+    except KeepstoneError:
+        folder.unlink(name)
+        raise
+    finally:
+        os.close(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What a generation holds besides its rows; each array in the order of the entries' numbers."""
+
+    eids: NDArray[np.int64]
+    vids: NDArray[np.int64]
+    times: NDArray[np.int64]
+    sids: NDArray[np.int64]
+    types: NDArray[np.int64]
+    names: list[str]
+    places: NDArray[np.intp]
+    """Which row each goes to."""
+
+    def write(self, generation: Generation, types: bytes) -> None:
+        import numpy as np
+
+        generation.vids[self.places] = self.vids
+        generation.times[self.places] = self.times
+        generation.sids[self.places] = self.sids
+        generation.types[self.places] = self.types
+        generation.type_names[:] = np.frombuffer(types, np.uint8)
+
+
+def _read_columns(database: Database, space: int, upto: int) -> _Columns:
+    import numpy as np
+
+    sql = (
+        "SELECT v.eid, v.vid, e.ts, e.sid, e.type FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
+        f"WHERE v.space=? AND v.eid>? AND v.vid<={upto} ORDER BY v.eid LIMIT {BLOCK}"
+    )
+    codes: dict[str, int] = {}
+    parts = [np.empty((5, 0), np.int64)]
+    for rows in _chunks(database, sql, space):
+        coded = [(*row[:4], codes.setdefault(row[4], len(codes))) for row in rows]
+        parts.append(np.array(coded, np.int64).T)
+    eids, vids, times, sids, types = np.concatenate(parts, axis=1)
+    places = np.empty(len(eids), np.intp)
+    places[np.lexsort((eids, times, sids))] = np.arange(len(eids))
+    return _Columns(eids, vids, times, sids, types, list(codes), places)
+
+
+def _fill(database: Database, generation: Generation, columns: _Columns) -> None:
+    """Write the rows; one whose vector has gone meanwhile stays erased."""
+    import numpy as np
+
+    header = generation.header
+    sql = f"SELECT eid, vid, f32 FROM vector WHERE space=? AND eid>? ORDER BY eid LIMIT {BLOCK}"
+    for rows in _chunks(database, sql, header.space):
+        eids, vids, raw = zip(*rows, strict=True)
+        at = np.minimum(columns.eids.searchsorted(eids), max(len(columns.eids) - 1, 0))
+        same = columns.vids[at] == vids if len(columns.eids) else np.zeros(len(rows), bool)
+        vectors = matrix_of(raw, header.dim)[same]
+        if len(vectors):
+            places = columns.places[at[same]]
+            packed, scales = quantized(vectors, header.stride)
+            generation.rows[places], generation.scales[places] = packed, scales
+            generation.sums[places] = sums_of(packed, scales)
+
+
+def _chunks(database: Database, sql: str, space: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield rows by the number of their entry, some at a time, so that nobody waits long."""
+    last = 0
+    while True:
+        with database.mending():
+            rows = database.rows(sql, (space, last))
+        if not rows:
+            return
+        last = rows[-1][0]
+        yield rows
+
+
+def erase(database: Database) -> None:
+    """Put zeros in the place of vectors that have gone, and drop all graphs. A write transaction is held.
+
+    What others build just now is thrown away: it may hold what is purged.
+    """
+    database.execute("UPDATE meta SET value=value+1 WHERE key='purges'")
+    folder = folder_of(database)
+    if folder is None or not folder.is_dir():
+        return
+    database.execute("DELETE FROM graph")
+    with files(database) as opened:
+        for (space,) in database.rows("SELECT space FROM generation"):
+            _erase(database, opened, space)
+        tidy(database, opened)
+
+
+def _erase(database: Database, folder: Folder, space: int) -> None:
+    sql = "SELECT number, checksum FROM generation WHERE space=?"
+    number, checksum = database.row(sql, (space,)) or (0, 0)
+    gone = [vid for (vid,) in database.rows("SELECT vid FROM gone WHERE space=?", (space,))]
+    if not zero(folder, name_of(space, number), value(database, "identity"), checksum, gone):
+        database.execute("DELETE FROM generation WHERE space=?", (space,))
+
+
+def tidy(database: Database, folder: Folder) -> None:
+    """Remove all files that the index does not name."""
+    named = {name_of(*row) for row in database.rows("SELECT space, number FROM generation")}
+    named |= {name_of_graph(*row) for row in database.rows("SELECT space, number, sid, mark FROM graph")}
+    for entry in list(folder.scan()):
+        if entry.name not in named | {_GUARD} and not entry.is_dir(follow_symlinks=False):
+            with suppress(FileNotFoundError):
+                folder.unlink(entry.name)

@@ -1,0 +1,135 @@
+"""HNSW graphs over rows of a generation: caches, which may be missing.
+
+A graph is of one session's rows or of all. SQLite keeps its checksum and which generation it is
+of; no native code reads a file that was not compared with it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from typing import TYPE_CHECKING
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import Folder, sync_file, write_all
+from keepstone.filesystem.fork import hold_over_forks
+from keepstone.index.vectors.scope_filter import Range
+from keepstone.index.vectors.segment import Generation, read_into
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from usearch.index import Index
+
+CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 160
+"""How many neighbours each row has, and how many are looked at when one is added, or looked for."""
+_STEP = 2000
+"""Rows that are added at a time, within a second."""
+_QUICK = 4 << 20
+"""Bytes that are read, with the import of the library, before anybody notices."""
+_PAGE = 4096
+
+
+class Graph:
+    """A graph that can be asked."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
+        import numpy as np
+
+        found = self._index.search(row, count, threads=1)
+        return np.asarray(found.keys).astype(np.intp), 1 - np.asarray(found.distances, np.float32)
+
+
+class Growing:
+    """A graph in the making: ``step`` until it says that all rows are in."""
+
+    def __init__(self, generation: Generation, rows: Range, dead: NDArray[np.intp]) -> None:
+        self._generation = generation
+        self._dead = dead
+        self._done, self._end = rows
+        self._index = _empty(generation.header.stride)
+
+    def step(self) -> bool:
+        """Add some rows; True once all are in."""
+        import numpy as np
+
+        end = min(self._done + _STEP, self._end)
+        live = np.setdiff1d(np.arange(self._done, end), self._dead, assume_unique=True)
+        rows = self._generation.between(self._done, end)[live - self._done]
+        self._index.add(live.astype(np.uint64), rows, threads=_threads())
+        self._done = end
+        return end == self._end
+
+    def save(self, fd: int) -> int:
+        """Write the graph to an empty file, synced, and return the file's checksum."""
+        raw = bytes(self._index.save() or b"")
+        write_all(fd, raw)
+        sync_file(fd)
+        return checksum_of(raw)
+
+
+def is_large(folder: Folder, name: str) -> bool:
+    """Tell whether a graph is so large that no query should wait for it to be read."""
+    try:
+        return folder.stat(name).st_size > _QUICK
+    except (FileNotFoundError, KeepstoneError):
+        return False
+
+
+def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
+    """Return the graph in a file, None if it is missing or not the one that is meant."""
+    try:
+        fd = folder.open(name, os.O_RDONLY)
+    except (FileNotFoundError, KeepstoneError):
+        return None
+    try:
+        # A copy, for what happens to the file later must not reach native code.
+        raw = bytearray(os.fstat(fd).st_size)
+        is_read = read_into(fd, memoryview(raw), 0)
+    finally:
+        os.close(fd)
+    if not raw or not is_read or checksum_of(raw) != checksum:
+        return None
+    index = _empty(stride)
+    index.load(memoryview(raw))
+    return Graph(index)
+
+
+_importing = threading.RLock()
+"""Held while the library is imported: a fork in the middle would leave the child waiting for ever."""
+hold_over_forks(_importing)
+
+
+def _empty(stride: int) -> Index:
+    with _importing:
+        from usearch.index import Index
+
+    return Index(
+        ndim=stride,
+        metric="cos",
+        dtype="i8",
+        connectivity=CONNECTIVITY,
+        expansion_add=EXPANSION_ADD,
+        expansion_search=EXPANSION_SEARCH,
+        enable_key_lookups=False,
+    )
+
+
+def _threads() -> int:
+    """Return how many threads may work: one processor is left to others."""
+    return max(1, (os.cpu_count() or 1) - 1)
+
+
+def checksum_of(raw: bytes | bytearray) -> int:
+    """Return a checksum that takes no longer than reading: each page's words are added up."""
+    import numpy as np
+
+    whole = len(raw) // _PAGE * _PAGE
+    pages = np.frombuffer(raw, "<u8", whole // 8).reshape(-1, _PAGE // 8)
+    sums = pages.sum(axis=1, dtype=np.uint64).tobytes()
+    return zlib.crc32(raw[whole:], zlib.crc32(sums))

@@ -1,0 +1,120 @@
+"""A scope, applied to columns before any vector is compared."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
+
+from keepstone.index.database import Database
+from keepstone.index.entries import conditions
+from keepstone.log.line import microseconds
+from keepstone.model import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Range = tuple[int, int]
+"""Rows from the first number up to, and without, the second."""
+
+
+class Columns(Protocol):
+    """What is known of each vector besides the numbers that it consists of."""
+
+    @property
+    def vids(self) -> NDArray[np.int64]:
+        """Its number."""
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """When its entry was made, in microseconds."""
+
+    @property
+    def sids(self) -> NDArray[np.int64] | NDArray[np.int32]:
+        """The number of the session."""
+
+    @property
+    def types(self) -> NDArray[np.int64] | NDArray[np.int32]:
+        """The type of the entry, as a place in a list of types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A scope in the terms of columns. None: all."""
+
+    sids: list[int] | None
+    types: tuple[str, ...] | None
+    since: int | None
+    until: int | None
+    vids: NDArray[np.int64] | None
+    """Where only SQLite can tell, such as of tags, these are the vectors in scope."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all rows of the sessions are wanted."""
+        return self.types is None and self.since is None and self.until is None and self.vids is None
+
+
+def wanted(database: Database, space: int, scope: Scope) -> Wanted:
+    """Return what a scope asks for."""
+    return Wanted(
+        None if scope.sessions is None else _sids(database, scope.sessions),
+        None if scope.types is None else tuple(scope.types),
+        None if scope.since is None else microseconds(scope.since),
+        None if scope.until is None else microseconds(scope.until),
+        _tagged(database, space, scope) if scope.tags else None,
+    )
+
+
+def _sids(database: Database, sessions: Sequence[str]) -> list[int]:
+    sql = "SELECT sid FROM session WHERE name IN (SELECT value FROM json_each(?)) ORDER BY sid"
+    return [sid for (sid,) in database.rows(sql, (json.dumps(list(sessions)),))]
+
+
+def _tagged(database: Database, space: int, scope: Scope) -> NDArray[np.int64]:
+    import numpy as np
+
+    condition, bindings = conditions(scope)
+    sql = (
+        "SELECT v.vid FROM session s CROSS JOIN entry e ON e.sid=s.sid "
+        f"CROSS JOIN vector v ON v.space=? AND v.eid=e.eid WHERE {condition}"
+    )
+    return np.array([vid for (vid,) in database.rows(sql, (space, *bindings))], np.int64)
+
+
+def ranges(columns: Columns, sessions: Mapping[int, Range], asked: Wanted) -> list[Range]:
+    """Return the ranges of rows, sorted by session and time, outside of which nothing is in scope.
+
+    ``sessions`` says where the rows of each session are.
+    """
+    if asked.sids is None:
+        return [(0, len(columns.sids))] if len(columns.sids) else []
+    found = []
+    for begin, end in (sessions[sid] for sid in asked.sids if sid in sessions):
+        times = columns.times[begin:end]
+        first = 0 if asked.since is None else int(times.searchsorted(asked.since))
+        last = len(times) if asked.until is None else int(times.searchsorted(asked.until))
+        if first < last:
+            found.append((begin + first, begin + last))
+    return found
+
+
+def mask(columns: Columns, names: Sequence[str], at: Range, asked: Wanted) -> NDArray[np.bool_] | None:
+    """Return which rows of a range are in scope; None: all of them."""
+    import numpy as np
+
+    rows, masks = slice(*at), []
+    if asked.types is not None:
+        is_wanted = np.array([name in asked.types for name in names] or [False])
+        masks.append(is_wanted[columns.types[rows]])
+    if asked.since is not None:
+        masks.append(columns.times[rows] >= asked.since)
+    if asked.until is not None:
+        masks.append(columns.times[rows] < asked.until)
+    if asked.vids is not None:
+        masks.append(np.isin(columns.vids[rows], asked.vids))
+    return reduce(operator.and_, masks) if masks else None

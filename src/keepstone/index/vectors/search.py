@@ -1,0 +1,155 @@
+"""Which vectors are nearest to one: exact first, by a graph where many are asked and one is there.
+
+A scope is applied before anything is compared. Older vectors are found by the int8 rows of a generation
+or by a graph over them, newer ones by their float32; then SQLite says which of all these are still there
+and in scope, and their float32 decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from keepstone.index.database import Database, UnavailableError
+from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors.cache import ALL, Held
+from keepstone.index.vectors.scope_filter import Wanted, wanted
+from keepstone.index.vectors.segment import ChangedError
+from keepstone.index.vectors.upkeep import Due, Upkeep
+from keepstone.model import Scope
+from keepstone.vector import Space, Vector
+
+_TRIES = 3
+"""How often a generation is made or opened for one question, before every vector is read instead."""
+_ROUNDING = 1e-5
+"""By how much the float32 cosine of a vector that is held in memory may be wrong."""
+
+
+class Nearest(list[tuple[int, float]]):
+    """Rows of entries with cosines, best first.
+
+    Attributes:
+        searched: ``"hnsw"`` where a graph chose among the older vectors, ``"exact"`` where all were compared.
+        is_due: Whether upkeep has something to do that makes the next such query quicker.
+    """
+
+    def __init__(
+        self, found: Iterable[tuple[int, float]] = (), searched: str = "exact", *, is_due: bool = False
+    ) -> None:
+        super().__init__(found)
+        self.searched = searched
+        self.is_due = is_due
+
+
+class Similar:
+    """The vectors of one index, by their spaces. Whoever calls need not hold the index's guard."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._spaces: dict[Space, Held] = {}
+        self.upkeep = Upkeep(database, self.held)
+
+    def nearest(
+        self, vector: Vector, space: Space, scope: Scope, limit: int, hnsw_from: int | None
+    ) -> Nearest:
+        """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
+        for _ in range(_TRIES):
+            with self._database.mending():
+                held = self.held(space)
+                if held is None:
+                    return Nearest()
+                if not held.is_due:
+                    question = _Question(self._database, held, vector, scope, limit)
+                    try:
+                        return question.answer(hnsw_from, self.upkeep)
+                    except ChangedError:
+                        held.distrust()
+                        continue
+            if not self._made(held):
+                break
+        with self._database.mending() as database:
+            blocks = vector_table.stream(
+                database, vector_table.number_of(database, space) or 0, len(vector), scope
+            )
+            return Nearest(vector_table.nearest(blocks, vector, limit))
+
+    def close(self) -> None:
+        """Leave unfinished what is being made, and let go of all files."""
+        self.upkeep.stop()
+        self._spaces.clear()
+
+    def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of some rows are to one, without rows that have none."""
+        with self._database.mending() as database:
+            held = self.held(space)
+            if held is None:
+                return {}
+            # Where many vectors wait for their generation, the newer ones are not in memory.
+            found = {} if held.is_due else held.newer.cosines(eids, vector)
+            others = [eid for eid in eids if eid not in found]
+            return found | vector_table.cosines(database, held.number, others, vector)
+
+    def held(self, space: Space) -> Held | None:
+        """Return what is held of a space, as SQLite has it now; None without vectors. The guard is held."""
+        held = self._spaces.get(space)
+        if held is None or not held.is_of(self._database):
+            # A file that was begun anew has other numbers.
+            number = vector_table.number_of(self._database, space)
+            if number is None:
+                return None
+            held = self._spaces[space] = Held(self._database, number, space)
+        held.follow(self._database)
+        return held
+
+    def _made(self, held: Held) -> bool:
+        """Make the generation that is due; False if another process is at it, or the disk refuses."""
+        try:
+            with building.files(self._database) as folder, building.alone(folder) as allowed:
+                return allowed and building.build(self._database, folder, held.number, held.space)
+        except (UnavailableError, OSError):
+            return False
+
+
+class _Question:
+    """One vector that is to be compared with those in a scope; the guard of the index is held."""
+
+    def __init__(self, database: Database, held: Held, vector: Vector, scope: Scope, limit: int) -> None:
+        self._database = database
+        self._held = held
+        self._vector = vector
+        self._scope = scope
+        self._limit = limit
+        self._asked: Wanted = wanted(database, held.number, scope)
+        self._newer = held.newer.nearest(vector, self._asked, limit, _ROUNDING)
+
+    def answer(self, hnsw_from: int | None, upkeep: Upkeep) -> Nearest:
+        """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
+        is_due, sid = False, None if hnsw_from is None else self._whole()
+        count, fewest = 0 if sid is None else self._held.live(sid), max(hnsw_from or 0, 1)
+        if sid is not None and count >= fewest:
+            found = self._by_graph(sid)
+            if found is None:
+                is_due = upkeep.add(Due(self._held.space, sid), fewest)
+            elif len(found) >= min(self._limit, count):
+                return Nearest(found, "hnsw")
+        base = self._held.base
+        vids = base.nearest(self._vector, self._asked, self._limit) if base else []
+        return Nearest(self._compared(vids), is_due=is_due)
+
+    def _whole(self) -> int | None:
+        """Return the one session that is asked for as a whole, ``ALL`` for all of them, else None."""
+        if not self._asked.is_plain or self._scope.where is not None:
+            return None
+        sids = [ALL] if self._asked.sids is None else self._asked.sids
+        return sids[0] if len(sids) == 1 else None
+
+    def _by_graph(self, sid: int) -> list[tuple[int, float]] | None:
+        graph = self._held.graph(self._database, sid, wait=False)
+        if graph is None or self._held.base is None:
+            return None
+        return self._compared(self._held.base.nearest_by(graph, self._vector, self._limit))
+
+    def _compared(self, vids: list[int]) -> list[tuple[int, float]]:
+        number, dim = self._held.number, self._held.space.dim
+        older = vector_table.fetch(self._database, number, dim, vids, self._scope) if vids else None
+        blocks = [block for block in (older, self._newer) if block is not None]
+        return vector_table.nearest(blocks, self._vector, self._limit)

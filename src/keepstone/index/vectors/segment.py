@@ -1,0 +1,265 @@
+"""A generation: one file that holds the vectors of a space in int8, sorted so that a scope is a few ranges.
+
+It is derived from SQLite, which keeps the vectors in float32 and has the last word on whatever is found
+here. It is written whole and never grows; only a purge writes to it again, zeros. It is read and never
+mapped: a file that is mapped, and that somebody cuts short, ends the process that looks at it. All numbers
+are little-endian; each part begins at a multiple of 64 bytes:
+
+    header   4096 bytes, JSON with spaces after it: what ``Header`` has
+    vids     int64   the numbers of the vectors
+    times    int64   of the entries, in microseconds
+    sids     int32   the numbers of the sessions
+    types    int32   which of the header's types each entry has
+    sums     uint64  the sum of a row's eight-byte words and of its scale's bits
+    scales   float32 a row times its scale is nearly the vector
+    rows     int8    each as long as the dimension, rounded up to 8
+
+Rows are sorted by session, time and entry. The header has a checksum of the columns before ``sums``, and
+SQLite one of the header. A row is right when its sum is; one of zeros, scale and sum included, is erased.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import weakref
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import Folder, border, sync_file, write_all
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FORMAT = 1
+HEADER = 4096
+_ALIGNED = 64
+_AT_ONCE = 1 << 11
+"""Rows that are read and checked at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a generation is of."""
+
+    identity: str
+    """Of the SQLite file that it was made from."""
+    space: int
+    """The number of the space there."""
+    dim: int
+    rows: int
+    upto: int
+    """The vectors with numbers up to this one are in it, later ones are not."""
+    types: int
+    """How many bytes the types of entries take, as JSON, after the columns."""
+    columns: int = 0
+    """The checksum of the columns and types."""
+    format: int = FORMAT
+
+    @property
+    def stride(self) -> int:
+        """Return how many bytes a row takes."""
+        return -(-self.dim // 8) * 8
+
+    def raw(self) -> bytes:
+        """Return the header as it stands in the file."""
+        return json.dumps(asdict(self)).encode().ljust(HEADER)
+
+
+class ChangedError(OSError):
+    """The file of a generation is no longer what it was when it was opened."""
+
+
+class Generation:
+    """A generation in memory. Of one in a file, rows are read and checked when they are first asked for."""
+
+    def __init__(self, memory: mmap.mmap, header: Header, fd: int | None = None) -> None:
+        import numpy as np
+
+        self.header = header
+        count, self._memory, self._offset = header.rows, memory, HEADER
+        self.vids: NDArray[np.int64] = self._part("<i8", count)
+        self.times: NDArray[np.int64] = self._part("<i8", count)
+        self.sids: NDArray[np.int32] = self._part("<i4", count)
+        self.types: NDArray[np.int32] = self._part("<i4", count)
+        self.type_names: NDArray[np.uint8] = self._part("u1", header.types)
+        self._columns = self._offset
+        self.sums: NDArray[np.uint64] = self._part("<u8", count)
+        self._scales = self._offset
+        self.scales: NDArray[np.float32] = self._part("<f4", count)
+        self._begin = self._offset
+        self.rows: NDArray[np.int8] = self._part("i1", count * header.stride).reshape(count, header.stride)
+        self.steps = 0.0
+        """The largest scale: no cosine is wrong by more than a few of these."""
+        self._fd = fd
+        self._missing = np.full(-(-count // _AT_ONCE), fd is not None)
+        """Which blocks of rows are still to be read."""
+        if fd is not None:
+            weakref.finalize(self, os.close, fd)
+
+    def _part(self, dtype: str, count: int) -> Any:
+        import numpy as np
+
+        part = np.frombuffer(self._memory, dtype, count, self._offset)
+        self._offset = _aligned(self._offset + part.nbytes)
+        return part
+
+    def between(self, begin: int, end: int) -> NDArray[np.int8]:
+        """Return the rows from one number up to another.
+
+        Raises:
+            ChangedError: They are not what they were when the file was opened.
+        """
+        first, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
+        for block in (self._missing[first:last].nonzero()[0] + first).tolist():
+            at = slice(block * _AT_ONCE, min((block + 1) * _AT_ONCE, self.header.rows))
+            if not self._is_read(at, self.rows[at]):
+                raise ChangedError("the file of a generation has changed")
+            self._missing[block] = False
+        return self.rows[begin:end]
+
+    def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
+        """Read rows; tell whether they are there and as they were written, or erased."""
+        there = self._fd is not None and read_into(
+            self._fd, rows.reshape(-1).data.cast("B"), self._begin + at.start * self.header.stride
+        )
+        return there and bool((sums_of(rows, self.scales[at]) == self.sums[at]).all())
+
+    def names(self) -> list[str]:
+        """Return the types that entries have."""
+        return list(json.loads(self.type_names.tobytes()))
+
+    def checksum(self) -> int:
+        """Return the checksum of all columns that never change."""
+        return zlib.crc32(memoryview(self._memory)[HEADER : self._columns])
+
+    def has_columns(self) -> bool:
+        """Read all but the rows; tell whether the columns are as they were written."""
+        there = self._fd is not None and read_into(self._fd, memoryview(self._memory)[: self._begin], 0)
+        return there and self.header.columns == self.checksum()
+
+    def has_rows(self) -> bool:
+        """Tell whether every row in the file is as it was written, or erased; they are not kept."""
+        import numpy as np
+
+        count, held = self.header.rows, np.empty((_AT_ONCE, self.header.stride), np.int8)
+        parts = (slice(at, min(at + _AT_ONCE, count)) for at in range(0, count, _AT_ONCE))
+        return all(self._is_read(at, held[: at.stop - at.start]) for at in parts)
+
+    def erase(self, rows: Iterable[int]) -> None:
+        """Erase rows in the file, synced."""
+        if self._fd is None:
+            return
+        parts = ((self._begin, self.header.stride), (self._scales, 4), (self._columns, 8))
+        with border("a file"):
+            for row in rows:
+                for begin, size in parts:
+                    os.pwrite(self._fd, bytes(size), begin + row * size)
+        sync_file(self._fd)
+
+
+def size_of(header: Header) -> int:
+    """Return how many bytes the file of a generation has."""
+    size = HEADER
+    for each in (8, 8, 4, 4):
+        size = _aligned(size + each * header.rows)
+    size = _aligned(size + header.types)
+    for each in (8, 4, header.stride):
+        size = _aligned(size + each * header.rows)
+    return size
+
+
+def quantized(vectors: NDArray[np.float32], stride: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Return vectors as rows of int8, and what each row must be multiplied with."""
+    import numpy as np
+
+    scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / np.float32(127)
+    rows = np.zeros((len(vectors), stride), np.int8)
+    rows[:, : vectors.shape[1]] = np.rint(vectors / scales[:, None])
+    return rows, scales
+
+
+def sums_of(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Return the sums by which rows are known to be right."""
+    import numpy as np
+
+    words = np.ascontiguousarray(rows).view("<u8").sum(axis=1, dtype=np.uint64)
+    bits = np.ascontiguousarray(scales).view("<u4").astype(np.uint64)
+    return np.asarray(words + bits, np.uint64)
+
+
+def create(header: Header) -> Generation:
+    """Make a generation of zeros, to be filled."""
+    return Generation(mmap.mmap(-1, size_of(header)), header)
+
+
+def seal(generation: Generation, fd: int) -> int:
+    """Write a generation that is filled to an empty file, synced; return its header's checksum."""
+    raw = replace(generation.header, columns=generation.checksum()).raw()
+    generation._memory[:HEADER] = raw  # noqa: SLF001
+    with memoryview(generation._memory) as view:  # noqa: SLF001
+        write_all(fd, view)
+    sync_file(fd)
+    return zlib.crc32(raw)
+
+
+def load(folder: Folder, name: str, identity: str, checksum: int, *, whole: bool) -> Generation | None:
+    """Return the generation in a file; None if it is missing, damaged, or not the one that is meant.
+
+    Unless it is to be looked at as a whole, damage of a row shows when the row is first asked for.
+    """
+    generation = _opened(folder, name, os.O_RDONLY, identity, checksum)
+    if generation is None or not generation.has_columns() or (whole and not generation.has_rows()):
+        return None
+    generation.steps = float(generation.scales.max(initial=0))
+    return generation
+
+
+def zero(folder: Folder, name: str, identity: str, checksum: int, gone: Sequence[int]) -> bool:
+    """Put zeros in the place of vectors that have gone, synced; False if the file is not to be trusted."""
+    import numpy as np
+
+    generation = _opened(folder, name, os.O_RDWR, identity, checksum)
+    if generation is None or not generation.has_columns():
+        return False
+    rows = np.flatnonzero(np.isin(generation.vids, np.array(gone, np.int64)))
+    generation.erase(rows.tolist())
+    return True
+
+
+def _opened(folder: Folder, name: str, flags: int, identity: str, checksum: int) -> Generation | None:
+    try:
+        fd = folder.open(name, flags)
+    except (FileNotFoundError, KeepstoneError):
+        return None
+    header = _header(os.pread(fd, HEADER, 0), identity, checksum)
+    if header is None or os.fstat(fd).st_size != size_of(header):
+        os.close(fd)
+        return None
+    return Generation(mmap.mmap(-1, size_of(header)), header, fd)
+
+
+def read_into(fd: int, buffer: memoryview, at: int) -> bool:
+    """Fill a buffer with what a file has at a place; False if the file ends before."""
+    while buffer:
+        count = os.preadv(fd, [buffer], at)
+        if not count:
+            return False
+        buffer, at = buffer[count:], at + count
+    return True
+
+
+def _header(raw: bytes, identity: str, checksum: int) -> Header | None:
+    if len(raw) != HEADER or zlib.crc32(raw) != checksum:
+        return None
+    header = Header(**json.loads(raw))
+    return header if header.identity == identity and header.format == FORMAT else None
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNED) * _ALIGNED

@@ -1,0 +1,154 @@
+"""The graphs that queries would have used, made afterwards, a piece at a time."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import TEMPORARY
+from keepstone.index.database import Database, UnavailableError
+from keepstone.index.vectors import building
+from keepstone.index.vectors.cache import Held
+from keepstone.index.vectors.hnsw import Growing
+from keepstone.vector import Space
+
+
+class Due(NamedTuple):
+    """A graph that is missing."""
+
+    space: Space
+    sid: int
+    """The number of the session that it is of, or ``ALL``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A graph in the making."""
+
+    due: Due
+    held: Held
+    folder: Folder
+    generation: int
+    """The number of the generation that it is of."""
+    purges: int
+    """How often anything was purged when it was begun."""
+    growing: Growing
+
+
+class Upkeep:
+    """Makes graphs. Any thread may call; ``held`` brings what is held of a space to what SQLite has."""
+
+    def __init__(self, database: Database, held: Callable[[Space], Held | None]) -> None:
+        self._database = database
+        self._held = held
+        self._guard = threading.Lock()
+        self._due: dict[Due, int] = {}
+        self._work: _Work | None = None
+        self._alone = ExitStack()
+
+    def add(self, due: Due, fewest: int) -> bool:
+        """Let a graph be made, or read, where so many vectors are there; False for an index in memory."""
+        if self._database.path is None:
+            return False
+        self._due[due] = fewest
+        return True
+
+    def step(self) -> bool:
+        """Do one piece of work; False if there is none, or another process is at it."""
+        with self._guard:
+            try:
+                if self._work is None:
+                    due = next(iter(self._due), None)
+                    return due is not None and self._begin(due)
+                if self._go_on(self._work):
+                    self._end()
+            except (KeepstoneError, OSError, RuntimeError) as error:
+                # RuntimeError is what usearch raises where it cannot write.
+                self._end()
+                raise UnavailableError(str(error)) from error
+            except BaseException:
+                self._end()
+                raise
+            return True
+
+    def stop(self) -> None:
+        """Leave unfinished what is in the making."""
+        with self._guard:
+            self._end()
+
+    def _end(self) -> None:
+        if self._work is not None:
+            self._due.pop(self._work.due, None)
+        self._work = None
+        self._alone.close()
+
+    def _begin(self, due: Due) -> bool:
+        """Begin with a graph, or make the generation first that it is to be of."""
+        folder = self._alone.enter_context(building.files(self._database))
+        if not self._alone.enter_context(building.alone(folder)):
+            self._alone.close()
+            return False
+        fewest = self._due[due]
+        with self._database.mending() as database:
+            held = self._held(due.space)
+            purges = building.value(database, "purges")
+            made = held is not None and held.graph(database, due.sid, wait=True) is not None
+        if held is None or made or (not held.is_due and held.live(due.sid) < fewest):
+            self._due.pop(due)
+            self._alone.close()
+        elif held.base is None or held.is_due or held.base.live(held.range_of(due.sid)) < fewest:
+            building.build(self._database, folder, held.number, held.space)
+            self._alone.close()
+        else:
+            growing = Growing(held.base.generation, held.range_of(due.sid), held.base.dead)
+            self._work = _Work(due, held, folder, held.published, purges, growing)
+        return True
+
+    def _go_on(self, work: _Work) -> bool:
+        """Add some rows; True once the graph is published, or of no use any more."""
+        with self._database.mending() as database:
+            if not self._is_wanted(database, work):
+                return True
+        if not work.growing.step():
+            return False
+        mark = random.getrandbits(48)
+        name = building.name_of_graph(work.held.number, work.generation, work.due.sid, mark)
+        try:
+            self._publish(work, name, mark)
+        finally:
+            with suppress(FileNotFoundError):
+                work.folder.unlink(name + TEMPORARY)
+        with self._database.mending() as database:
+            building.tidy(database, work.folder)
+        return True
+
+    def _publish(self, work: _Work, name: str, mark: int) -> None:
+        """Write a graph that is ready and let the index name it, unless anything was purged meanwhile."""
+        fd = work.folder.open(name + TEMPORARY, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            # The file is there before this look: a purge after it removes the name, whatever becomes of us.
+            with self._database.mending() as database:
+                if not self._is_wanted(database, work):
+                    return
+            checksum = work.growing.save(fd)
+        finally:
+            os.close(fd)
+        with self._database.mending() as database, database.writing():
+            if self._is_wanted(database, work):
+                work.folder.replace(name + TEMPORARY, name)
+                work.folder.sync()
+                row = (work.held.number, work.due.sid, work.generation, mark, checksum)
+                database.execute("INSERT OR REPLACE INTO graph VALUES(?, ?, ?, ?, ?)", row)
+
+    @staticmethod
+    def _is_wanted(database: Database, work: _Work) -> bool:
+        """Tell whether nothing was purged, and the generation is the same; the guard is held."""
+        row = database.row("SELECT number FROM generation WHERE space=?", (work.held.number,))
+        return row == (work.generation,) and building.value(database, "purges") == work.purges

@@ -1,0 +1,274 @@
+"""The vectors of an index: rows in SQLite, in float32, which have the last word.
+
+A row says that an entry has this vector in this space. It is there only while
+the entry has the text that the vector is of: triggers of the schema take it out
+when the text changes or the entry goes, however that comes about. A vector that
+is given or made anew, or whose entry gets another time or type, has a new number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from keepstone.index.database import Database
+from keepstone.index.entries import conditions, indexed
+from keepstone.log.fold import Folded
+from keepstone.model import Entry, Scope
+from keepstone.vector import F32, Matrix, Space, Vector, decode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TOLERANCE = 1e-3
+"""How far from 1 the square of a vector's length may be; rounding makes far less of a difference."""
+
+BLOCK = 4096
+"""Vectors that are read at a time."""
+
+_INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
+# CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
+_ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
+_SPACES = """
+SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
+"""
+_OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some vectors, one a row."""
+
+    eids: NDArray[np.int64]
+    """The rows of the entries that they are of."""
+    matrix: Matrix
+
+
+def insert(database: Database, entries: Iterable[Folded], eid: int) -> None:
+    """Add the vectors that were given with new entries, whose rows are numbered from ``eid``."""
+    numbers: dict[Space, int] = {}
+    values = []
+    for row, folded in enumerate(entries, eid):
+        # What another program wrote may be malformed; then the entry has no vector.
+        if "embedding" in folded.record and (found := decode(folded.record["embedding"])) is not None:
+            space, vector = found
+            if space not in numbers:
+                numbers[space] = _numbered(database, space)
+            values.append((numbers[space], row, 0, _bytes(vector)))
+    if values:
+        database.connection.executemany(_INSERT, values)
+
+
+def renew(database: Database, eid: int, folded: Folded) -> None:
+    """Put the vector that a later line names in the place of all that the entry has."""
+    database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space) AND eid=?", (eid,))
+    insert(database, [folded], eid)
+
+
+def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
+    """Keep a vector that was made of an entry's text; False if the entry has gone or has another text now."""
+    found = database.row(
+        "SELECT e.eid FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=? AND e.text=?",
+        (entry.session, entry.id, indexed(entry.text)),
+    )
+    if found is not None:
+        number = _numbered(database, Space(space, len(vector)))
+        # Deleted first and not replaced, so that the triggers see that the old one goes.
+        database.execute("DELETE FROM vector WHERE space=? AND eid=?", (number, found[0]))
+        database.execute(_INSERT, (number, found[0], 1, _bytes(vector)))
+    return found is not None
+
+
+def check_text(database: Database, entry: Entry) -> None:
+    """Raise apsw.CorruptError if an entry's row has another text."""
+    sql = "SELECT e.text FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=?"
+    found = database.row(sql, (entry.session, entry.id))
+    if found is not None and found[0] != indexed(entry.text):
+        raise apsw.CorruptError(f"a row has another text than entry {entry.id!r:.80}")
+
+
+def forget_space(database: Database, space: str) -> int:
+    """Take all vectors of a space out; return how many there were."""
+    database.execute("DELETE FROM vector WHERE space IN (SELECT number FROM space WHERE id=?)", (space,))
+    return database.connection.changes()
+
+
+def put_aside(database: Database, eids: Sequence[int]) -> None:
+    """Keep what was made of the texts of rows, by their digests, while their log is read again."""
+    database.execute(
+        "INSERT OR REPLACE INTO kept SELECT e.sid, v.space, text_digest(CAST(e.text AS BLOB)), v.f32 "
+        "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value "
+        "CROSS JOIN vector v ON v.space IN (SELECT number FROM space) AND v.eid=e.eid WHERE v.made=1",
+        (json.dumps(eids),),
+    )
+
+
+def give_back(database: Database, sid: int, eids: Sequence[int]) -> None:
+    """Give rows of a session whose texts were there before what was made of them."""
+    if database.row("SELECT 1 FROM kept WHERE sid=?", (sid,)) is None:
+        return
+    database.execute(
+        "INSERT OR IGNORE INTO vector(space, eid, made, f32) SELECT k.space, e.eid, 1, k.f32 "
+        "FROM json_each(?) c CROSS JOIN entry e ON e.eid=c.value CROSS JOIN space s "
+        "CROSS JOIN kept k ON k.sid=e.sid AND k.space=s.number "
+        "AND k.digest=text_digest(CAST(e.text AS BLOB)) WHERE e.sid=? ORDER BY e.eid",
+        (json.dumps(eids), sid),
+    )
+
+
+def forget_kept(database: Database, sid: int) -> None:
+    """Drop what was put aside for a session: nothing was made of texts that it still has."""
+    database.execute("DELETE FROM kept WHERE sid=?", (sid,))
+
+
+def _numbered(database: Database, space: Space) -> int:
+    database.execute("INSERT OR IGNORE INTO space(id, dim) VALUES(?, ?)", (space.id, space.dim))
+    return number_of(database, space) or 0
+
+
+def number_of(database: Database, space: Space) -> int | None:
+    """Return the number that a space has in this index, None if it never had a vector."""
+    row = database.row("SELECT number FROM space WHERE id=? AND dim=?", (space.id, space.dim))
+    return None if row is None else row[0]
+
+
+def _bytes(vector: Vector) -> bytes:
+    return vector.astype(F32, copy=False).tobytes()
+
+
+def spaces(database: Database) -> list[Space]:
+    """Return the spaces that any vector is of, by their ids."""
+    return [Space(name, dim) for name, dim in database.rows(_SPACES)]
+
+
+def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
+    """Return the vectors of a session's entries, without those that have none."""
+    import numpy as np
+
+    sql = (
+        "SELECT e.id, v.f32 FROM session s CROSS JOIN json_each(?) i "
+        "CROSS JOIN entry e ON e.id=i.value AND e.sid=s.sid "
+        f"CROSS JOIN vector v ON {_OF_SPACE} AND v.eid=e.eid WHERE s.name=?"
+    )
+    rows = database.rows(sql, (json.dumps(list(ids)), space, session))
+    return {entry_id: matrix_of([raw])[0].astype(np.float32) for entry_id, raw in rows}
+
+
+def fetch(database: Database, space: int, dim: int, vids: Iterable[int], scope: Scope) -> Block | None:
+    """Return those of the vectors that are still there, of the space and in scope; None if none is."""
+    condition, bindings = conditions(scope)
+    sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.vid=c.value AND v.space=?"
+    if condition != "1":
+        sql += f" CROSS JOIN entry e ON e.eid=v.eid CROSS JOIN session s ON s.sid=e.sid WHERE {condition}"
+    return _block(database.rows(sql, (json.dumps(list(vids)), space, *bindings)), dim)
+
+
+def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector) -> dict[int, float]:
+    """Return how near the vectors of some rows are to one, without rows that have none."""
+    import numpy as np
+
+    sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.space=? AND v.eid=c.value"
+    rows = database.rows(sql, (json.dumps(eids), space)) if eids else []
+    if not rows:
+        return {}
+    found, raw = zip(*rows, strict=True)
+    products = times(matrix_of(raw, len(vector)), vector)
+    return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
+
+
+def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[Block]:
+    """Yield all vectors of a space in scope, some at a time."""
+    condition, bindings = conditions(scope)
+    sql = (
+        f"SELECT v.eid, v.f32 FROM {_ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
+        f"WHERE {condition}"
+    )
+    cursor: Iterator[tuple[Any, ...]] = database.connection.execute(sql, (space, *bindings))
+    while (block := _block(list(islice(cursor, BLOCK)), dim)) is not None:
+        yield block
+
+
+def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
+    import numpy as np
+
+    if not rows:
+        return None
+    eids, raw = zip(*rows, strict=True)
+    return Block(np.array(eids, np.int64), matrix_of(raw, dim))
+
+
+def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
+    """Return vectors as rows; a damaged file may hold anything in their place."""
+    import numpy as np
+
+    length = (len(raw[0]) // 4 if dim is None else dim) * 4
+    if not length or any(not isinstance(one, bytes) or len(one) != length for one in raw):
+        raise apsw.CorruptError("a vector is damaged")
+    matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
+    with np.errstate(all="ignore"):
+        squares = np.einsum("ij,ij->i", matrix, matrix)
+    # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
+    if not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
+        raise apsw.CorruptError("a vector is not of unit length")
+    return matrix
+
+
+def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    """Return the products of rows with a vector.
+
+    Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
+    leaves that out, and yet flags what came of it. The numbers themselves were looked at when they were read.
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return np.asarray(matrix @ vector)
+
+
+def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
+    found: list[tuple[int, float]] = []
+    for block in blocks:
+        found += _scored(block, vector, limit)
+        found = sorted(set(found), key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return found
+
+
+def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the best of a block, with scores that do not depend on which others are in the block."""
+    import numpy as np
+
+    rows = best(times(block.matrix, vector), limit, _ROUNDING)
+    exact = times(block.matrix[rows].astype(np.float64), vector.astype(np.float64))
+    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
+    scores = np.clip(exact, -1.0, 1.0).astype(np.float32)
+    return list(zip(block.eids[rows].tolist(), scores.tolist(), strict=True))
+
+
+_ROUNDING = 1e-5
+"""By how much float32 may be wrong about a cosine."""
+
+_STRIP = 64
+
+
+def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.intp]:
+    """Return where the highest scores are, and those at most ``margin`` lower than the last of them."""
+    import numpy as np
+
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    whole = len(scores) // _STRIP * _STRIP
+    # Where strips have maxima so high, the count-th score is no lower: most scores need no second look.
+    highest = scores[:whole].reshape(-1, _STRIP).max(axis=1)
+    if len(highest) > 2 * count:
+        floor = np.partition(highest, -count)[-count]
+        high = scores[scores >= floor]
+    else:
+        high = scores
+    return np.flatnonzero(scores >= np.partition(high, -count)[-count] - margin)

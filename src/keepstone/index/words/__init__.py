@@ -1,0 +1,1 @@
+"""Words: the full-text table, postings, BM25 and their search."""

@@ -1,0 +1,96 @@
+"""BM25 by NumPy over postings, with the numbers that FTS5 uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from keepstone.index.words.postings import Posting
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SATURATION, _BY_LENGTH = 1.2, 0.75
+"""BM25's k1 and b."""
+_LEAST = 1e-6
+"""The weight of a word that half of all entries hold."""
+
+Found = list[tuple[int, float]]
+"""Rows with their scores, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one word gives to scores."""
+
+    weight: float
+    posting: Posting
+    """The entries to whose scores it gives."""
+
+
+def together(postings: Sequence[Posting], rows: int) -> list[Part]:
+    """Return what words give, among so many rows, that count only for an entry that holds all of them."""
+    import numpy as np
+
+    if len(postings) == 1:
+        return [Part(_weight(len(postings[0]), rows), postings[0])]
+    eids = reduce(np.intersect1d, [posting.eids for posting in postings])
+    return [Part(_weight(len(posting), rows), posting.among(eids)) for posting in postings]
+
+
+def _weight(holders: int, rows: int) -> float:
+    idf = math.log((rows - holders + 0.5) / (holders + 0.5))
+    return (idf if idf > 0 else _LEAST) * (_SATURATION + 1)
+
+
+def scores(parts: Sequence[Part], lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
+    """Return the score of every row, by its number; an upper bound where its length is given as 0."""
+    import numpy as np
+
+    found = np.zeros(len(lengths))
+    for part in parts:
+        eids, times = part.posting.eids, part.posting.times
+        damping = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH / average * lengths[eids])
+        found[eids] += part.weight * (times / (times + damping))
+    return found
+
+
+def highest(
+    parts: Sequence[Part], scores: NDArray[np.float64], among: NDArray[np.int64] | None, count: int
+) -> NDArray[np.int64]:
+    """Return the rows with the highest scores above 0, of all or of some, and of equal ones all."""
+    import numpy as np
+
+    if among is None:
+        eids = np.flatnonzero(scores >= _floor(parts, scores, count))
+    else:
+        eids = among[scores[among] > 0]
+    return eids[scores[eids] >= _least(scores[eids], count)] if len(eids) > count else eids
+
+
+def _floor(parts: Sequence[Part], scores: NDArray[np.float64], count: int) -> float:
+    """Return a score above 0 that at least so many rows reach, if so many have any.
+
+    The holders of the rarest word that has enough of them say it: few are among the best without one.
+    """
+    enough = [part.posting.eids for part in parts if len(part.posting) >= count]
+    return _least(scores[min(enough, key=len)], count) if enough else math.ulp(0.0)
+
+
+def _least(scores: NDArray[np.float64], count: int) -> float:
+    """Return the least of the so many highest scores."""
+    import numpy as np
+
+    return float(np.partition(scores, -count)[-count])
+
+
+def in_order(eids: NDArray[np.int64], scores: NDArray[np.float64]) -> Found:
+    """Return rows with their scores, the best first, of equal ones the first."""
+    import numpy as np
+
+    ordered = eids[np.lexsort((eids, -scores[eids]))]
+    return list(zip(ordered.tolist(), scores[ordered].tolist(), strict=True))

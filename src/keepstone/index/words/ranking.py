@@ -1,0 +1,145 @@
+"""Which entries hold the words of a query, best first by BM25, in an index of any size.
+
+A large index is not asked for the full-text table's own ranking, which looks up the length
+of every entry that holds any of the words. How often entries hold each word bounds their
+scores from above, and only of those that may be among the best lengths are looked up
+(docs/decisions/0009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from keepstone.index import entries
+from keepstone.index.database import Database
+from keepstone.index.words import bm25, word_table
+from keepstone.index.words.bm25 import Found, Part
+from keepstone.index.words.postings import Postings, numbers_of, totals
+from keepstone.model import Scope
+from keepstone.text.tokenizer import is_cjk, pairs, stem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGE = 5_000
+"""Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
+
+_FEW = 1_000
+"""Entries below which every word is looked for."""
+_LISTED = 20_000
+"""Up to so many entries of sessions and times are listed, then ranked; of more, ranked ones are checked."""
+_AHEAD = 4
+"""How many times as many entries as are wanted are looked at first, where a scope may refuse some."""
+
+
+class Ranking:
+    """Ranks the entries of one index, and remembers what it read of the full-text table."""
+
+    def __init__(self, large: int = LARGE) -> None:
+        self._large = large
+        self._postings = Postings()
+
+    def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+        """Return the rows in scope that hold any of the words, best first by BM25."""
+        with _one_state(database):
+            rows, _ = totals(database)
+            plain = any(" " in token for term in terms for token in _tokens(term))
+            rank = _by_table if plain or rows < self._large or not rows else self._by_postings
+            return rank(database, terms, scope, limit)
+
+    def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+        self._postings.follow(database)
+        parts = {term: self._parts(database, term) for term in terms}
+        counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
+        told = telling(terms, counts, self._postings.rows)
+        return self._best(database, [part for term in told for part in parts[term]], scope, limit)
+
+    def _parts(self, database: Database, term: str) -> list[Part]:
+        """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
+        tokens = _tokens(term)
+        if not all(tokens):
+            return []
+        held = self._postings
+        of = held.beginning if is_cjk(term) and len(term) == 1 else held.of
+        return bm25.together([of(database, token) for token in tokens], held.rows)
+
+    def _best(self, database: Database, parts: Sequence[Part], scope: Scope, limit: int) -> Found:
+        """Look at more and more of the highest scores, until the scope lets enough of them through."""
+        among = self._members(database, scope)
+        rest = scope if among is None else replace(scope, sessions=None, since=None, until=None)
+        wanted = limit * (_AHEAD if rest.sessions is not None or rest.limits_within_a_session else 1)
+        allowed: set[int] = set()
+        looked_at = 0
+        while True:
+            top = self._highest(database, parts, among, wanted)
+            allowed |= entries.in_scope(database, [eid for eid, _ in top[looked_at:]], rest)
+            if len(allowed) >= limit or len(top) < wanted:
+                return [one for one in top if one[0] in allowed][:limit]
+            looked_at, wanted = len(top), wanted * 2
+
+    def _members(self, database: Database, scope: Scope) -> NDArray[np.int64] | None:
+        listed = entries.members(database, scope, _LISTED)
+        if listed is None:
+            return None
+        members = numbers_of(listed)
+        return members[members < len(self._postings.lengths)]  # The others wait to be flushed.
+
+    def _highest(
+        self, database: Database, parts: Sequence[Part], among: NDArray[np.int64] | None, count: int
+    ) -> Found:
+        """Return the rows with the highest scores, of all or of some, and of equal ones all.
+
+        A length that is not known yet counts as nothing, which makes a score too high and never
+        too low: once the lengths of the highest ones are known, they are the highest.
+        """
+        ahead = count
+        while True:
+            scores = bm25.scores(parts, self._postings.lengths, self._postings.average)
+            top = bm25.highest(parts, scores, among, count)
+            if not self._postings.learn_lengths(database, top):
+                return bm25.in_order(top, scores)
+            ahead *= 2
+            self._postings.learn_lengths(database, bm25.highest(parts, scores, among, ahead))
+
+
+@contextmanager
+def _one_state(database: Database) -> Iterator[None]:
+    """Let all that is read be of one state of the index, whatever other processes do."""
+    with database.connection:
+        yield
+
+
+def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
+    """Return the words that fewer than half of all entries hold; all of them if there are none.
+
+    BM25 gives the others no weight, yet reading who holds them is most of a query's work.
+    """
+    if len(terms) == 1 or rows < _FEW:
+        return terms
+    kept = [term for term in terms if 2 * counts[term] < rows]
+    return kept if any(counts[term] for term in kept) else terms
+
+
+def _by_table(database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+    """Ask the full-text table for its own ranking."""
+    rows, _ = totals(database)
+    if len(terms) > 1 and rows >= _FEW:
+        terms = telling(terms, {term: word_table.count(database, term) for term in terms}, rows)
+    condition, bindings = entries.conditions(scope)
+    source = "words"
+    if condition != "1":
+        source = "words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid"
+    sql = (
+        f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
+        "ORDER BY words.rank LIMIT ?"
+    )
+    return [(eid, score) for eid, score in database.rows(sql, (word_table.match_of(terms), *bindings, limit))]
+
+
+def _tokens(term: str) -> list[str]:
+    """Return a word as the full-text table has it: one or, for a run of characters, its pairs."""
+    return [stem(piece) for piece in (pairs(term)[:-1] if is_cjk(term) and len(term) > 1 else [term])]

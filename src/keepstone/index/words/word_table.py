@@ -1,0 +1,90 @@
+"""The full-text table that finds entries by their words.
+
+Adding an entry does not write it: the row waits, and ``flush`` takes all rows
+that wait in one go, which costs an add less and keeps the table in few pieces
+(docs/decisions/0004). The table keeps no text of its own (0005): words are taken
+out again with the very text that was put in, which the entry's row keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from keepstone.index.database import Database
+from keepstone.text.tokenizer import is_cjk, pairs
+
+_FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
+_TO_INSERT = f"SELECT eid, text FROM entry WHERE eid>{_FLUSHED}"
+_TO_DELETE = f"SELECT 'delete', eid, text FROM entry WHERE eid<={_FLUSHED}"
+
+
+def match_of(terms: Iterable[str]) -> str:
+    """Return the full-text query that finds any of the words."""
+    return " OR ".join(_term(term) for term in terms)
+
+
+def _term(term: str) -> str:
+    if not is_cjk(term):
+        return f'"{term}"'
+    if len(term) == 1:
+        return f'"{term}"*'
+    return "(" + " AND ".join(f'"{pair}"' for pair in pairs(term)[:-1]) + ")"
+
+
+NUMBERS = f"(SELECT coalesce(max(eid), 0) FROM entry), {_FLUSHED}"
+"""The highest row in use, and up to which row the words were flushed; that one may be gone."""
+
+
+def numbers(database: Database) -> tuple[int, int]:
+    """Return what ``NUMBERS`` says."""
+    highest, flushed = database.row(f"SELECT {NUMBERS}") or (0, 0)
+    return highest, flushed
+
+
+def count(database: Database, term: str) -> int:
+    """Return how many entries hold a word."""
+    found = database.row("SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term]),))
+    return int(found[0]) if found else 0
+
+
+def taken_out(database: Database) -> int:
+    """Return a number that grows whenever words are taken out of the table."""
+    found = database.row("SELECT value FROM meta WHERE key='removed'")
+    return int(found[0]) if found else 0
+
+
+def wait(database: Database) -> bool:
+    """Tell whether any row waits to be flushed."""
+    highest, flushed = numbers(database)
+    return highest > flushed
+
+
+def flush(database: Database) -> None:
+    """Enter the words of all rows that wait. The caller holds a write transaction."""
+    database.execute(f"INSERT INTO words(rowid, text) {_TO_INSERT}")
+    database.execute(
+        "UPDATE meta SET value=max(value, (SELECT coalesce(max(eid), 0) FROM entry)) WHERE key='flushed'"
+    )
+
+
+def take_out(database: Database, eid: int) -> None:
+    """Take the words of one row out of the table, before the row changes or goes."""
+    _take_out(database, "eid=?", eid)
+
+
+def put_back(database: Database, eid: int) -> None:
+    """Enter the words of a row that ``take_out`` took out, now that it has changed."""
+    database.execute(
+        f"INSERT INTO words(rowid, text) SELECT eid, text FROM entry WHERE eid=? AND eid<={_FLUSHED}", (eid,)
+    )
+
+
+def drop(database: Database, eids: str) -> None:
+    """Take the words of rows, numbered in a JSON list, out of the table, before the rows go."""
+    _take_out(database, "eid IN (SELECT value FROM json_each(?))", eids)
+
+
+def _take_out(database: Database, condition: str, value: int | str) -> None:
+    flushed = f"EXISTS (SELECT 1 FROM entry WHERE eid<={_FLUSHED} AND {condition})"
+    database.execute(f"UPDATE meta SET value=value+1 WHERE key='removed' AND {flushed}", (value,))
+    database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND {condition}", (value,))

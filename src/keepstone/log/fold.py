@@ -1,0 +1,69 @@
+"""Folding the lines of a log into entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from keepstone.log.line import apply, create, id_of, is_put, is_tombstone
+from keepstone.log.scan import Line
+from keepstone.model import Record
+
+
+@dataclass(slots=True)
+class Folded:
+    """An entry as far as its log was read."""
+
+    record: Record
+    place: int
+    """The offset of the line that created it: its place among the entries."""
+    at: int
+    """The offset of the line that holds its payload."""
+    length: int
+    pristine: bool
+    """Whether that line alone says all of it."""
+
+
+@dataclass(slots=True)
+class Fold:
+    """The live entries of one log, in the order of their places.
+
+    Feed it lines in file order. ``unreadable`` and ``ignored`` count the lines
+    that hold no object and the patches that have no entry.
+    """
+
+    entries: dict[str, Folded] = field(default_factory=dict)
+    unreadable: int = 0
+    ignored: int = 0
+
+    def take(self, lines: Iterable[Line]) -> Fold:
+        """Fold lines in, and return self."""
+        for line in lines:
+            self.add(line)
+        return self
+
+    def add(self, line: Line) -> None:
+        """Fold one line in."""
+        if line.record is None:
+            self.unreadable += 1
+            return
+        entry_id = id_of(line.record)
+        known = self.entries.get(entry_id) if entry_id else None
+        folded = step(known, line)
+        if entry_id is None or (known is None and folded is None):
+            self.ignored += 1
+        elif folded is None:
+            del self.entries[entry_id]
+        else:
+            self.entries[entry_id] = folded
+
+
+def step(known: Folded | None, line: Line) -> Folded | None:
+    """Return what an entry is after a line that carries its id, None where there is no entry then."""
+    record = line.record
+    if record is None or is_tombstone(record) or (known is None and not is_put(record)):
+        return None
+    if known is None:
+        return Folded(create(record), line.offset, line.offset, line.length, not line.derived)
+    at, length = (line.offset, line.length) if is_put(record) else (known.at, known.length)
+    return Folded(apply(known.record, record), known.place, at, length, pristine=False)

@@ -1,0 +1,271 @@
+"""The NDJSON log of one session: the truth. Format page: docs/formats/log.md.
+
+A ``Log`` writes and reads lines. What lines mean stands in ``line`` and
+``fold``; which lines a rewrite keeps stands in ``rewrite``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from keepstone.errors import AccessDeniedError, CorruptLogError, IsAFolderError, PathEscapeError, StoreError
+from keepstone.filesystem.confine import Folder, sync_file, truncate, write_all
+from keepstone.filesystem.layout import ARCHIVE, TEMPORARY
+from keepstone.filesystem.lock import TIMEOUT, Lock
+from keepstone.log.fold import Fold
+from keepstone.log.line import MAX_LINE
+from keepstone.log.scan import Scan, behind_last_newline, torn_batch, whole
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What tells whether a log is still as it was."""
+
+    size: int
+    mtime: int
+    """Last change in nanoseconds since 1970."""
+    inode: int
+
+
+class Log:
+    """One session's log in a folder of logs.
+
+    Reading needs no lock and uses descriptors of its own. Every method that
+    writes must be called while ``locked`` is held.
+    """
+
+    def __init__(self, folder: Folder, name: str, lock: Lock, *, durable: bool = True) -> None:
+        self.name = name
+        self._temporary = name + TEMPORARY
+        self._parent = name.rpartition("/")[0]
+        self._folder = folder
+        self.lock = lock
+        self._durable = durable
+        self._fd = -1
+        self._inode = 0
+        self._mended = -1
+        self._fresh = True
+        self._closing = False
+
+    @contextmanager
+    def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
+        """Hold the session's lock, and first clear away what a killed rewrite left."""
+        try:
+            with self.lock.hold(timeout) as marked:
+                if marked or self._fresh:
+                    self.clear_away()
+                yield
+        finally:
+            if self._closing:
+                self.close_if_idle()
+
+    def clear_away(self) -> None:
+        """Remove what a killed rewrite left; only the holder of the lock may call this."""
+        for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self._folder.unlink(temporary)
+        self.lock.mark(on=False)
+        self._fresh = False
+
+    def stat(self) -> Stat | None:
+        """Return the log's state on disk, None if there is no log.
+
+        Raises:
+            CorruptLogError: Its place is taken by a link, a folder or a device.
+        """
+        try:
+            status = self._folder.stat(self.name)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            raise self._not_regular()
+        return stat_of(status)
+
+    def create(self) -> Stat:
+        """Make an empty log if there is none, and return its state."""
+        return stat_of(os.fstat(self._current()[0]))
+
+    def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
+        """Append whole lines in one write and sync it; return where they begin and the log's new state.
+
+        A torn batch at the end is truncated away first, and an unfinished line is ended.
+
+        Raises:
+            StoreError: The disk is full or failed; the log is as long as before.
+        """
+        fd, size = self._current()
+        begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
+        data = prefix + b"".join(lines)
+        try:
+            write_all(fd, data)
+            if sync and self._durable:
+                sync_file(fd)
+        except (StoreError, AccessDeniedError) as error:
+            self._cut(fd, begin)
+            raise StoreError(f"{self._folder.path / self.name}: {error}; nothing was stored") from error
+        self._mended = begin + len(data)
+        return begin + len(prefix), stat_of(os.fstat(fd))
+
+    def tail(self, size: int) -> bytes:
+        """Return what a log of ``size`` bytes ends with; only who has just appended to it may call this."""
+        length = min(size, CHECKED)
+        return os.pread(self._fd, length, size - length)
+
+    @contextmanager
+    def reading(self) -> Iterator[int | None]:
+        """Give a descriptor to read from inside a ``with``, None if there is no log."""
+        fd = self._open_to_read()
+        try:
+            yield fd
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def fold(self) -> Fold:
+        """Return all live entries, in the order of their places."""
+        with self.reading() as fd:
+            return Fold() if fd is None else Fold().take(Scan(fd, unfinished=True))
+
+    def truncate(self, size: int = 0) -> None:
+        """Cut the log to its first ``size`` bytes, if there is one."""
+        if self.stat():
+            self._cut(self._current()[0], size)
+
+    def replace(self, lines: Iterable[bytes]) -> Stat:
+        """Put other lines in the place of all of them; a killed process leaves the old or the new log."""
+        self.lock.mark(on=True)
+        fd = self._folder.open(self._temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
+        try:
+            for block in _blocks(lines):
+                write_all(fd, block)
+            sync_file(fd)
+            state = stat_of(os.fstat(fd))
+        except StoreError as error:
+            self._folder.unlink(self._temporary)
+            raise StoreError(f"{self._folder.path / self.name}: {error}; it is unchanged") from error
+        finally:
+            os.close(fd)
+        try:
+            self._folder.replace(self._temporary, self.name)
+        except FileNotFoundError as error:
+            raise StoreError(f"{self._folder.path} was removed meanwhile; nothing is kept") from error
+        self._folder.sync(self._parent)
+        self.lock.mark(on=False)
+        self.forget()
+        return state
+
+    def remove(self) -> None:
+        """Remove the log, and its lock file as soon as the lock is given back."""
+        with suppress(FileNotFoundError):
+            self._folder.unlink(self.name)
+            self._folder.sync(self._parent)
+        self.lock.remove()
+        self.forget()
+
+    def close(self) -> None:
+        """Close the descriptors, as soon as no thread uses them; the next use opens them again."""
+        self._closing = True
+        self.close_if_idle()
+
+    def close_if_idle(self) -> bool:
+        """Close the descriptors unless a thread uses them; tell whether that was done."""
+        return self.lock.if_free(self._close)
+
+    def forget(self) -> None:
+        """Close the descriptor that writes; only the holder of the lock may call this."""
+        fd, self._fd, self._inode, self._mended = self._fd, -1, 0, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def _close(self) -> None:
+        self.forget()
+        self._closing = False
+
+    def _open_to_read(self) -> int | None:
+        try:
+            return self._folder.open(self.name, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        except (IsAFolderError, PathEscapeError) as error:
+            raise self._not_regular() from error
+
+    def _not_regular(self) -> CorruptLogError:
+        return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
+
+    def _open(self) -> int:
+        """Return the descriptor to write with; only the holder of the lock may call this."""
+        if self._fd < 0:
+            try:
+                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+            except FileNotFoundError:
+                if self._parent:
+                    self._folder.make_folder(self._parent)
+                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            self._fd = fd
+            status = os.fstat(fd)
+            if status.st_size == 0:
+                # Also if another process made it: that may have been killed before it synced the folder.
+                self._folder.sync(self._parent)
+            self._inode = status.st_ino
+        return self._fd
+
+    def _current(self) -> tuple[int, int]:
+        """Return a descriptor of the log that its name now stands for, and its size."""
+        now = self.stat()
+        if now is None or now.inode != self._inode:
+            self.forget()
+        return self._open(), now.size if now else 0
+
+    def _cut(self, fd: int, size: int) -> None:
+        truncate(fd, size)
+        sync_file(fd)
+        self._mended = -1
+
+    def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
+        """Return where to write and what to write first, so that new lines stand on their own."""
+        end = behind_last_newline(fd, size)
+        torn = torn_batch(fd, end)
+        if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
+            truncate(fd, torn)
+            return torn, b""
+        return size, b"\n" if end < size else b""
+
+
+def stat_of(status: os.stat_result) -> Stat:
+    """Return what the system says of a file as what tells whether it changed."""
+    return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+CHECKED = 4096
+"""How many bytes at the end of what was read tell, by their checksum, whether a log only grew since."""
+
+
+def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
+    """Return the checksum of the ``length`` bytes before an offset, or of all there are."""
+    length = min(offset, length)
+    return zlib.crc32(os.pread(fd, length, offset - length))
+
+
+def extended(crc: int, fd: int, begin: int, end: int) -> int:
+    """Return the checksum of a file up to ``end``, given that of the bytes before ``begin``."""
+    while begin < end and (block := os.pread(fd, min(end - begin, _BLOCK), begin)):
+        crc, begin = zlib.crc32(block, crc), begin + len(block)
+    return crc
+
+
+def _blocks(lines: Iterable[bytes], size: int = _BLOCK) -> Iterator[bytes]:
+    block = bytearray()
+    for line in lines:
+        block += line
+        if len(block) >= size:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)

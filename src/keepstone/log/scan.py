@@ -1,0 +1,308 @@
+"""Reading a log: forwards, with what readers must hide or skip, and backwards from its end.
+
+The rules are those of docs/formats/log.md. Memory stays flat however long the
+log is, except for a batch, whose lines are held until it is seen to be whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from keepstone.log.line import (
+    MAX_LINE,
+    format_time,
+    from_microseconds,
+    id_of,
+    is_put,
+    parse,
+    read_time,
+    without_bom,
+)
+from keepstone.model import Record
+
+_CHUNK = 1 << 20
+_BACK_CHUNK = 1 << 16
+
+
+@dataclass(slots=True)
+class Line:
+    """A line where it stands in its file."""
+
+    offset: int
+    raw: bytes
+    """Its bytes without the newline; empty for a line that is too long to be one."""
+    length: int
+    """Its bytes with the newline."""
+    record: Record | None
+    """Its object, None if it is unreadable."""
+    derived: bool = False
+    """Whether the id or the time in ``record`` is not in the bytes."""
+
+
+class Scan:
+    """The lines of a log from ``start`` on that readers take in, in file order.
+
+    Hidden are torn batches, whose write was never acknowledged; an unfinished
+    last line is left out unless it is a whole object that only lacks its newline
+    and ``unfinished`` asks for it. Unreadable lines are given with no record.
+
+    While it is iterated it fills in:
+        settled: the offset behind the last line that can no longer change its meaning.
+        torn: how many lines of torn batches were hidden.
+        hidden: these lines.
+        rest: the bytes behind the last newline.
+        unread: the same if they are neither given as a line nor the end of a torn batch.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        start: int = 0,
+        *,
+        ts: datetime | None = None,
+        seen: Counter[str] | None = None,
+        unfinished: bool = False,
+    ) -> None:
+        self._fd = fd
+        self._start = start
+        self._unfinished = unfinished
+        self.ts = ts
+        self.seen = Counter() if seen is None else seen
+        self.settled = start
+        self.torn = 0
+        self.hidden: list[Line] = []
+        self.rest = b""
+        self.unread = b""
+        self._end = start
+
+    def __iter__(self) -> Iterator[Line]:
+        run = Run()
+        for line in self._complete():
+            batch = batch_of(line.record)
+            if run.lines and not run.takes(line, batch):
+                yield from self._close(run)
+                run = Run()
+            if batch is None and not run.lines:
+                yield self._named(line)
+                continue
+            run.add(line, batch)
+            # A run with a gap is not torn, whatever follows: a reader that begins within a batch holds none.
+            if run.ended or not run.untouched:
+                yield from self._close(run)
+                run = Run()
+        yield from self._last(run)
+
+    def _last(self, run: Run) -> Iterator[Line]:
+        record = whole(self.rest) if self._unfinished else None
+        last, batch = Line(self._end, without_bom(self.rest), len(self.rest), record), batch_of(record)
+        settled = self.settled if run.torn else self._end
+        joins = record is not None and bool(run.lines) and run.takes(last, batch)
+        if joins:
+            run.add(last, batch)
+        yield from self._close(run)
+        if record is not None and not joins:
+            yield self._named(last)
+        elif record is None and not run.torn:
+            self.unread = self.rest.strip()
+        self.settled = settled
+
+    def _hide(self, run: Run) -> None:
+        self.torn += len(run.lines)
+        self.hidden += run.lines
+
+    def _close(self, run: Run) -> Iterator[Line]:
+        if run.torn:
+            self._hide(run)
+            self.settled = run.lines[-1].offset + run.lines[-1].length
+            return
+        for line in run.lines:
+            yield self._named(line)
+
+    def _named(self, line: Line) -> Line:
+        self.settled = line.offset + line.length
+        if line.record is None:
+            return line
+        self._date(line, line.record)
+        give_id(line, self.seen)
+        return line
+
+    def _date(self, line: Line, record: Record) -> None:
+        moment = read_time(record.get("ts"))
+        if moment is None:
+            moment = self.ts or from_microseconds(os.fstat(self._fd).st_mtime_ns // 1000)
+            record["ts"] = format_time(moment)
+            line.derived = True
+        self.ts = moment
+
+    def _complete(self) -> Iterator[Line]:
+        """Yield the lines that have their newline, and keep what is behind them."""
+        self._end, self.rest = yield from split(self._fd, self._start)
+
+
+_DIGEST = 32
+
+
+def derived_id(raw: bytes) -> str:
+    """Return the id of a line that has none; later lines with the same bytes get it with a number."""
+    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:_DIGEST]
+
+
+_DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
+
+
+def give_id(line: Line, seen: Counter[str]) -> None:
+    """Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken.
+
+    ``seen`` has the highest number taken by each digest. Lines that a rewrite
+    gave such an id count as well.
+    """
+    named = id_of(line.record or {})
+    if named is not None:
+        if len(named) >= _DIGEST and (found := _DERIVED.fullmatch(named)):
+            seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
+    elif line.record is not None and is_put(line.record):
+        digest = derived_id(line.raw)
+        seen[digest] += 1
+        line.record["id"] = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        line.derived = True
+
+
+def split(fd: int, start: int) -> Generator[Line, None, tuple[int, bytes]]:
+    """Yield the lines from ``start`` on that have their newline; return where they end and what follows.
+
+    Blank lines are left out. A line that is too long is given without its bytes.
+    """
+    offset = at = start
+    pending = bytearray()
+    dropped = 0
+    while chunk := os.pread(fd, _CHUNK, at):
+        at += len(chunk)
+        begin = 0
+        while (end := chunk.find(b"\n", begin)) >= 0:
+            raw = chunk[begin:end]
+            if pending or dropped:
+                raw = bytes(pending) + raw
+                pending.clear()
+            length = dropped + len(raw) + 1
+            if line := _line(offset, raw, length):
+                yield line
+            offset += length
+            begin, dropped = end + 1, 0
+        pending += chunk[begin:]
+        if dropped + len(pending) > MAX_LINE:
+            dropped += len(pending)
+            pending.clear()
+    return offset, b"\0" if dropped else bytes(pending)
+
+
+def _line(offset: int, raw: bytes, length: int) -> Line | None:
+    if length > MAX_LINE:
+        return Line(offset, b"", length, None)
+    record = parse(raw)
+    if record is None and not without_bom(raw).strip():
+        return None
+    return Line(offset, without_bom(raw), length, record)
+
+
+def batch_of(record: Record | None) -> tuple[int, int] | None:
+    """Return the place and the length of the batch that a line says it is part of."""
+    if record is None or "batch" not in record:
+        return None
+    match record["batch"]:
+        case [place, length] if type(place) is type(length) is int and 1 <= place <= length:
+            return place, length
+    return None
+
+
+def whole(rest: bytes) -> Record | None:
+    """Return the object of an unfinished last line that only lacks its newline.
+
+    None for one that begins a batch, or goes on with it: the rest of it was never written.
+    """
+    record = parse(rest)
+    place, length = batch_of(record) or (0, 0)
+    return record if place == length else None
+
+
+@dataclass(slots=True)
+class Run:
+    """The lines of one batch, as they come."""
+
+    lines: list[Line] = field(default_factory=list)
+    place: int = 0
+    length: int = 0
+    untouched: bool = True
+    """Whether the lines so far are 1, 2, 3 …: a gap or a damaged line means a later edit."""
+
+    def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
+        """Tell whether a line belongs to this run: a later one of the batch, or a damaged one."""
+        if line.record is None:
+            return True
+        return batch is not None and batch[1] == self.length and batch[0] > self.place
+
+    def add(self, line: Line, batch: tuple[int, int] | None) -> None:
+        """Take in a line and its place in the batch, None for a damaged one."""
+        self.lines.append(line)
+        place, self.length = batch or (self.place, self.length)
+        self.untouched = self.untouched and place == self.place + 1
+        self.place = place
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last line of the batch is there."""
+        return self.place == self.length
+
+    @property
+    def torn(self) -> bool:
+        """Whether this is the beginning of a batch and nothing else."""
+        return bool(self.lines) and self.untouched and not self.ended
+
+
+def backwards(fd: int, end: int) -> Iterator[Line]:
+    """Yield the lines before ``end``, the last one first, without blank ones; ``end`` is behind a newline."""
+    stop, tail, excess = end - 1, b"", 0
+    at = stop
+    while at > 0:
+        size = min(max(_BACK_CHUNK, len(tail)), at)
+        at -= size
+        tail, *whole = (os.pread(fd, size, at) + tail).split(b"\n")
+        for raw in reversed(whole):
+            start = stop - excess - len(raw)
+            if line := _line(start, raw, stop - start + 1):
+                yield line
+            stop, excess = start - 1, 0
+        if len(tail) > MAX_LINE:
+            tail, excess = b"", excess + len(tail)
+    if end and (line := _line(0, tail, stop + 1)):
+        yield line
+
+
+def torn_batch(fd: int, end: int) -> int | None:
+    """Return where the torn batch begins that the lines before ``end`` close with, None if they do not."""
+    place = length = 0
+    for line in backwards(fd, end):
+        batch = batch_of(line.record)
+        if batch is None or (place and batch != (place - 1, length)) or (not place and batch[0] == batch[1]):
+            return None
+        place, length = batch
+        if place == 1:
+            return line.offset
+    return None
+
+
+def behind_last_newline(fd: int, size: int) -> int:
+    """Return the offset behind the last newline of the first ``size`` bytes; 0 if there is none."""
+    at = size
+    while at > 0:
+        length = min(_BACK_CHUNK, at)
+        at -= length
+        found = os.pread(fd, length, at).rfind(b"\n")
+        if found >= 0:
+            return at + found + 1
+    return 0

@@ -1,0 +1,1 @@
+"""AGENTS.md and the file of the user, edited byte-exactly."""

@@ -1,0 +1,223 @@
+"""One notes file on the disk: read whole, locked while it is edited, replaced in one step."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
+from keepstone.filesystem.confine import Folder, set_mode
+from keepstone.filesystem.folder_lock import hold
+
+T = TypeVar("T")
+
+WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+class NotesFile:
+    """A notes file at ``path``, which may not exist yet, or may be a link to another file.
+
+    Args:
+        path: Where the file is, absolute.
+        private: Whether it is the user's own file: a new one is for its owner only (0600, its new
+            folders 0700), missing folders are made, and a link may lead anywhere. A project's file has
+            the mode of the umask, its folder must exist, and no link may lead out of that folder.
+    """
+
+    def __init__(self, path: Path, *, private: bool) -> None:
+        self.path = path
+        self._private = private
+
+    def read(self) -> bytes:
+        """Return the file's bytes; none if there is no file.
+
+        Raises:
+            IsAFolderError: The path names a folder.
+            PathEscapeError: It is a link that leads out of the project's folder.
+            AccessDeniedError: The system refuses to read it.
+            StoreError: It is no regular file, or the disk failed.
+        """
+        with self._errors_translated():
+            target = self._target()
+            try:
+                with self._folder(target) as folder:
+                    return self._bytes(folder, target.name)
+            except FileNotFoundError:
+                return b""
+
+    def edit(self, change: Callable[[bytes], tuple[bytes | None, T]]) -> T:
+        """Replace the file's bytes by the first thing that ``change`` makes of them, and return the second.
+
+        Bytes of None leave the file as it is. ``change`` is called again if a program that takes no lock,
+        such as an editor, has saved the file in between. A kill at any moment leaves the old bytes or the
+        new ones, unless a new file cannot take the old one's place, because the folder is read-only or the
+        file has another owner or a second name: then it is written in place.
+
+        Raises:
+            PathEscapeError: It is a link that leads out of the project's folder.
+            AccessDeniedError: The file is read-only, or the system refuses to write it. It is unchanged.
+            LockTimeoutError: Another process kept the lock for 5 seconds. The file is unchanged.
+        """
+        with self._errors_translated():
+            parent = self._target().parent
+            if not parent.is_dir():  # There is nothing to lock, nor to change.
+                new, outcome = change(b"")
+                if new is None:
+                    return outcome
+            if self._private:
+                Folder(parent, create=True).close()
+            with self._locked() as (folder, name):
+                while True:
+                    old = self._bytes(folder, name)
+                    new, outcome = change(old)
+                    if new is None or self._replaced(folder, name, old, new):
+                        return outcome
+
+    def _target(self) -> Path:
+        """Return the file that the path leads to, which need not exist.
+
+        Raises:
+            PathEscapeError: It lies outside of the project's folder.
+        """
+        target = Path(os.path.realpath(self.path))
+        if not self._private and not target.parent.is_relative_to(self._project()):
+            raise PathEscapeError(
+                f"{self.path} is a link out of its folder: put the file itself there; "
+                "nothing was read or written"
+            )
+        return target
+
+    def _project(self) -> Path:
+        return Path(os.path.realpath(self.path.parent))
+
+    def _folder(self, target: Path) -> Folder:
+        """Open the folder of the file; below the project's folder no link is followed any more."""
+        return Folder(target.parent, root=None if self._private else self._project())
+
+    @contextmanager
+    def _locked(self) -> Iterator[tuple[Folder, str]]:
+        """Hold the lock on the file's folder; give the folder and the file's name in it."""
+        while True:
+            target = self._target()
+            with hold(target.parent), self._folder(target) as folder:
+                if self._target() == target:  # Else the link was changed while we waited.
+                    yield folder, target.name
+                    return
+
+    def _bytes(self, folder: Folder, name: str) -> bytes:
+        status = _status(folder, name)
+        if status is None:
+            return b""
+        if stat.S_ISDIR(status.st_mode):
+            raise IsAFolderError(f"{self.path} is a folder: move it away, the notes need a file there")
+        if not stat.S_ISREG(status.st_mode):
+            raise StoreError(f"{self.path} is a device or pipe: the notes need a regular file there")
+        with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+            return file.read()
+
+    def _replaced(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
+        """Write ``new``; False, and nothing written, if the file does not hold ``old`` any more."""
+        status = _status(folder, name)
+        if status is not None and not _is_writable(folder.path / name, status):
+            raise AccessDeniedError(
+                f"{self.path} is read-only: allow writing to it (chmod u+w), nothing was changed"
+            )
+        if not _is_replaceable(folder.path, status):
+            return self._overwritten(folder, name, old, new)
+        _remove_left_over(folder, name)
+        temporary = f"{_temporary_prefix(name)}{secrets.token_hex(8)}{_TEMPORARY}"
+        try:
+            self._write_temporary(folder, temporary, new, status)
+            if self._bytes(folder, name) != old:
+                return False
+            folder.replace(temporary, name)
+        finally:
+            with suppress(FileNotFoundError):
+                folder.unlink(temporary)
+        folder.sync()
+        return True
+
+    def _write_temporary(
+        self, folder: Folder, temporary: str, data: bytes, status: os.stat_result | None
+    ) -> None:
+        mode = 0o600 if self._private or status else 0o666
+        fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if status is not None:
+                _keep_owner_and_mode(fd, status)
+            os.fsync(fd)
+
+    def _overwritten(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
+        # Who edits the file by a second name locks another folder, so the file is locked as well.
+        with hold(folder.path / name), os.fdopen(folder.open(name, os.O_RDWR), "r+b") as file:
+            if file.read() != old:
+                return False
+            file.seek(0)
+            file.write(new)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+        return True
+
+    @contextmanager
+    def _errors_translated(self) -> Iterator[None]:
+        try:
+            yield
+        except KeepstoneError:
+            raise
+        except PermissionError as error:
+            name = error.filename or self.path
+            raise AccessDeniedError(
+                f"the system refuses access to {name}: check its owner and mode"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be used: {error.strerror or error}") from error
+
+
+_TEMPORARY = ".tmp"
+
+
+def _temporary_prefix(name: str) -> str:
+    return f".{name}.keepstone."
+
+
+def _remove_left_over(folder: Folder, name: str) -> None:
+    """Remove the temporary files of killed writers; all writers hold the lock that the caller holds."""
+    for entry in folder.scan():
+        if entry.name.startswith(_temporary_prefix(name)) and entry.name.endswith(_TEMPORARY):
+            with suppress(FileNotFoundError):
+                folder.unlink(entry.name)
+
+
+def _status(folder: Folder, name: str) -> os.stat_result | None:
+    try:
+        return folder.stat(name)
+    except FileNotFoundError:
+        return None
+
+
+def _is_writable(target: Path, status: os.stat_result) -> bool:
+    # A file without any write bit is meant to stay as it is, also where root could write it.
+    return bool(status.st_mode & WRITE_BITS) and os.access(target, os.W_OK)
+
+
+def _is_replaceable(folder: Path, status: os.stat_result | None) -> bool:
+    """Say whether a new file can take the old one's place without changing whose it is."""
+    if status is None:
+        return True
+    user = getattr(os, "geteuid", lambda: status.st_uid)()
+    return os.access(folder, os.W_OK) and status.st_nlink == 1 and user in (0, status.st_uid)
+
+
+def _keep_owner_and_mode(fd: int, status: os.stat_result) -> None:
+    made = os.fstat(fd)
+    if (made.st_uid, made.st_gid) != (status.st_uid, status.st_gid):
+        os.fchown(fd, status.st_uid, status.st_gid)
+    set_mode(fd, status.st_mode)

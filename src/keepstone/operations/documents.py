@@ -1,0 +1,192 @@
+"""The documents that ``--json`` prints and the server answers with.
+
+docs/json.md is their contract: fields stay, new ones may come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from keepstone.log.line import format_time, payload_of
+from keepstone.model import (
+    BackupInfo,
+    Context,
+    Entry,
+    Finding,
+    Hit,
+    Hits,
+    Part,
+    Purged,
+    Record,
+    SessionInfo,
+    Version,
+    Why,
+)
+from keepstone.notes.importing import Offer
+from keepstone.notes.notes import MemoryEntry, SaveResult
+from keepstone.operations import answers
+
+Document = Mapping[str, Any]
+"""A JSON object on its way out."""
+
+
+def entry_document(entry: Entry) -> answers.Entry:
+    """Return an entry in the shape of its log line, with its agent and session.
+
+    A flat payload that has a key ``agent`` or ``session`` itself goes under ``data``.
+    """
+    return record_document(entry.agent, entry.session, entry.line)
+
+
+def record_document(agent: str, session: str, record: Record) -> answers.Entry:
+    """Return the document of an entry from what ``Session.records`` gives, many times faster."""
+    if "agent" in record or "session" in record:
+        record = _nested(record)
+    return cast("answers.Entry", {"agent": agent, "session": session, **record})
+
+
+def _nested(line: Record) -> Record:
+    payload = payload_of(line)
+    beside = {"agent", "session"} if payload is line.get("data") else payload.keys()
+    return {key: value for key, value in line.items() if key not in beside} | {"data": payload}
+
+
+def version_document(version: Version) -> answers.Version:
+    """Return one version of an entry: as an entry, with when it was written and whether it is a deletion.
+
+    A flat payload that has a key ``written`` itself goes under ``data``, too.
+    """
+    line = _nested(version.line) if "written" in version.line else version.line
+    entry = record_document(version.agent, version.session, line)
+    return {**entry, "written": format_time(version.written), "deleted": version.deleted}
+
+
+def why_document(why: Why) -> answers.Why:
+    """Return why a hit was found."""
+    return {
+        "ranks": dict(why.ranks),
+        "words": list(why.words),
+        "parts": dict(why.parts),
+        "cosine": why.cosine,
+        "boosts": list(why.boosts),
+        "text": str(why),
+    }
+
+
+def hit_document(hit: Hit) -> answers.Hit:
+    """Return one hit."""
+    return {
+        "entry": entry_document(hit.entry),
+        "score": hit.score,
+        "why": why_document(hit.why),
+        "neighbours": [entry_document(entry) for entry in hit.neighbours],
+    }
+
+
+def hits_document(hits: Hits) -> answers.Recall:
+    """Return the hits of a recall, best first, with how the answer came about."""
+    return {"hits": [hit_document(hit) for hit in hits], **recall_state_document(hits)}
+
+
+def recall_state_document(hits: Hits) -> answers.RecallState:
+    """Return how the answer of a recall came about."""
+    return {
+        "lexical_only": hits.lexical_only,
+        "embedder": hits.embedder,
+        "reason": hits.reason,
+        "pending": hits.pending,
+        "stale": hits.stale,
+        "took_ms": hits.took_ms,
+    }
+
+
+def context_document(context: Context) -> answers.Context:
+    """Return a context block, the entries that its parts show, and what did not go in."""
+    return {
+        "text": context.text,
+        "tokens": context.tokens,
+        "stable": context.stable,
+        "parts": [part_document(part) for part in context.parts],
+        "left_out": [
+            {"kind": left.kind, "source": left.source, "reason": left.reason, "count": left.count}
+            for left in context.left_out
+        ],
+    }
+
+
+def part_document(part: Part) -> answers.Part:
+    """Return one part of a context."""
+    return {
+        "kind": part.kind,
+        "text": part.text,
+        "tokens": part.tokens,
+        "entries": [entry_document(entry) for entry in part.entries],
+        "items": [
+            {"source": item.source, "tokens": item.tokens, "remark": item.remark} for item in part.items
+        ],
+    }
+
+
+def session_document(info: SessionInfo) -> answers.Session:
+    """Return a session as listings show it."""
+    return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
+
+
+def finding_document(finding: Finding) -> answers.Finding:
+    """Return one finding of the doctor."""
+    return {
+        "level": finding.level,
+        "subject": finding.subject,
+        "message": finding.message,
+        "cost": finding.cost,
+        "remedy": finding.remedy,
+    }
+
+
+def backup_document(info: BackupInfo) -> answers.Backup:
+    """Return what a backup copied, and what is wrong with it."""
+    return {
+        "folder": str(info.folder),
+        "agents": info.agents,
+        "sessions": info.sessions,
+        "entries": info.entries,
+        "files": info.files,
+        "size": info.size,
+        "findings": [finding_document(finding) for finding in info.findings],
+    }
+
+
+def purged_document(found: Purged, *, dry_run: bool) -> answers.PurgedMatches:
+    """Return what held a text and is gone, or would be."""
+    return {
+        "purged": not dry_run,
+        "entries": [{"session": session, "id": entry_id} for session, entry_id in found.entries],
+        "sessions": list(found.sessions),
+        "files": list(found.files),
+    }
+
+
+def note_document(note: MemoryEntry) -> answers.Note:
+    """Return a note, with the file and the line that hold it."""
+    return {"content": note.content, "type": note.type, "source": note.source, "line": note.line}
+
+
+def saved_document(result: SaveResult) -> answers.SavedNote:
+    """Return what became of a note that was to be saved."""
+    twin = result.duplicate_of
+    return {
+        "saved": result.saved,
+        "note": note_document(result.entry),
+        "duplicate_of": None if twin is None else note_document(twin),
+    }
+
+
+def offer_document(offer: Offer) -> answers.Offer:
+    """Return a bullet of another agent's file that may become a note."""
+    return {
+        "content": offer.content,
+        "source": offer.source,
+        "line": offer.line,
+        "duplicate_of": offer.duplicate_of,
+    }

@@ -1,0 +1,243 @@
+"""What a home compares texts by: its embedder, and why it is that one."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keepstone.errors import EmbedderUnavailableError, SpaceMismatchError
+from keepstone.filesystem.fork import reset_in_child
+from keepstone.model import Finding
+from keepstone.store.protocol import Store
+from keepstone.vector import Space
+
+if TYPE_CHECKING:
+    from keepstone.embed import Embedder
+    from keepstone.embed.maker import Maker
+
+AUTO, NONE = "auto", "none"
+UNWANTED = "no embedder was wanted"
+"""The reason of who asked for none."""
+
+_MOMENT = 0.005
+"""Seconds after which work that nobody waits for looks again whether it may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An embedder and why it is used, or why there is none."""
+
+    embedder: Embedder | None
+    reason: str
+    remote: bool = False
+    """Whether it asks a server, so that nobody should wait for it."""
+
+
+class Turns:
+    """One embeds at a time: two at once, with all cores each, are slower than one after the other.
+
+    After a fork nobody in the child has the turn: the thread that had it stayed behind.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+        reset_in_child(self)
+
+    def reset(self) -> None:
+        """Take the turn from whoever has it."""
+        self._lock = threading.Lock()
+        self._urgent = 0
+
+    @contextmanager
+    def soon(self, seconds: float = -1) -> Iterator[bool]:
+        """Give a turn to somebody who waits for it; False if it is not there within some seconds."""
+        self._urgent += 1
+        lock = self._lock
+        try:
+            mine = lock.acquire(timeout=seconds)
+        finally:
+            self._urgent -= 1
+        try:
+            yield mine
+        finally:
+            if mine:
+                lock.release()
+
+    @contextmanager
+    def later(self) -> Iterator[bool]:
+        """Give a turn to work that nobody waits for; False, after a moment, if somebody else wants it."""
+        if self._urgent:
+            time.sleep(_MOMENT)
+        lock = self._lock
+        mine = not self._urgent and lock.acquire(timeout=_MOMENT)
+        try:
+            yield mine
+        finally:
+            if mine:
+                lock.release()
+
+
+class Meaning:
+    """Which embedder a home uses. Nothing is loaded, and no server asked, before the first question.
+
+    Args:
+        store: Where the home's space is recorded.
+        wanted: What ``keepstone.open`` takes as ``embedder``.
+        wake: Tells the background that an agent has vectors to be made, or an index to be improved.
+
+    Raises:
+        TypeError, ValueError, EmbedderUnavailableError: As for ``embed.choose.embedder_of``.
+        SpaceMismatchError: It names an embedder that is not the home's.
+    """
+
+    def __init__(self, store: Store, wanted: Any, wake: Callable[[str], None]) -> None:
+        if isinstance(wanted, str) and wanted == AUTO:
+            wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
+        self._store = store
+        self.turns = Turns()
+        self.refused: dict[tuple[str, int], None] = {}
+        """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
+        self._maker: Maker | None = None
+        self._owed: dict[str, None] = {}
+        self.wake = wake
+        self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
+        self._named: Choice | None = None
+        self._chosen: tuple[Space | None, Choice] | None = None
+        self._claimed = True
+        if wanted is None or (isinstance(wanted, str) and wanted == NONE):
+            self._named = Choice(None, UNWANTED)
+        elif not self._is_auto:
+            self._named = chosen(wanted, "named by the caller")
+            self._claimed = False
+            self._check_recorded()
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the caller named the embedder, instead of taking the home's."""
+        return self._named is not None and self._named.embedder is not None
+
+    def choice(self) -> Choice:
+        """Return the embedder in use and why."""
+        if self._named is not None:
+            return self._named
+        recorded = self._store.home_space()
+        if self._chosen is None or self._chosen[0] != recorded:
+            self._chosen = (recorded, best() if recorded is None else _recorded(recorded))
+        return self._chosen[1]
+
+    def maker(self, embedder: Embedder) -> Maker:
+        """Return what makes vectors with an embedder, and remembers how that went."""
+        from keepstone.embed.maker import Maker
+
+        if self._maker is None or self._maker.embedder is not embedder:
+            self._maker = Maker(embedder)
+            self.refused = {}
+        return self._maker
+
+    def space(self) -> Space | None:
+        """Return the space that is settled: the named embedder's, or the recorded one; else None.
+
+        Raises:
+            EmbedderUnavailableError: The named embedder failed when its dimension was asked for.
+        """
+        if self.is_named:
+            from keepstone.embed import check_embedder
+
+            own = check_embedder(self.choice().embedder)
+            self._check_recorded(own.dim)
+            return own
+        recorded = self._store.home_space()
+        if recorded is not None and not recorded.dim:
+            embedder = self.choice().embedder
+            return None if embedder is None else Space(recorded.id, embedder.dim)
+        return recorded
+
+    def owe(self, agent: str) -> None:
+        """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
+        self._owed[agent] = None
+
+    def owed(self) -> list[str]:
+        """Return the agents that a server is to make vectors for before the home closes, each once."""
+        agents, self._owed = list(self._owed), {}
+        return agents if agents and self._may_be_remote() and self.choice().remote else []
+
+    def _may_be_remote(self) -> bool:
+        """Tell whether the embedder can be one that asks a server, without loading any."""
+        if self._named is not None:
+            return self._named.remote
+        recorded = self._store.home_space()
+        return recorded is not None and recorded.id.startswith(("openai:", "http://", "https://"))
+
+    def claim(self) -> None:
+        """Record the named embedder, when the home is first written to. It is not asked anything."""
+        if not self._claimed:
+            self._claimed = True
+            embedder = self.choice().embedder
+            if embedder is not None and self._store.home_space() is None:
+                self._store.set_home_space(Space(embedder.id, 0))
+
+    def record(self, space: Space) -> None:
+        """Record the space that the first vectors are of."""
+        recorded = self._store.home_space()
+        if recorded is None or (recorded.id == space.id and not recorded.dim):
+            self._store.set_home_space(space)
+
+    def finding(self) -> Finding:
+        """Return what there is to say of the embedder to somebody who looks after the home."""
+        choice = self.choice()
+        if choice.embedder is not None:
+            return Finding("ok", "embedder", f"{choice.embedder.id}: {choice.reason}")
+        level = "warning" if self._is_auto else "ok"
+        return Finding(level, "embedder", f"none, recall is by words only: {choice.reason}")
+
+    def _check_recorded(self, dim: int = 0) -> None:
+        recorded, embedder = self._store.home_space(), self.choice().embedder
+        if recorded is None or embedder is None:
+            return
+        if recorded.id != embedder.id:
+            raise SpaceMismatchError(
+                f"the embedder of this home is {recorded.id!r:.80}, not {embedder.id!r:.80}: leave it out, "
+                "or run: keepstone index --re-embed --embedder NAME"
+            )
+        if dim and recorded.dim not in (0, dim):
+            raise SpaceMismatchError(
+                f"the vectors of this home are of {recorded.id!r:.80} with {recorded.dim} numbers, "
+                f"not {dim}: an embedder whose vectors change needs another id"
+            )
+
+
+def chosen(wanted: Any, reason: str) -> Choice:
+    """Return the embedder that a caller names; errors as for ``embed.choose.embedder_of``."""
+    from keepstone.embed.choose import embedder_of, is_local, is_remote
+    from keepstone.embed.timeout import Patient
+
+    embedder = embedder_of(wanted)
+    if embedder is None:
+        return Choice(None, reason)
+    trusted = is_local(embedder) or is_remote(embedder)
+    return Choice(embedder if trusted else Patient(embedder), reason, is_remote(embedder))
+
+
+def _recorded(space: Space) -> Choice:
+    try:
+        return chosen(space.id, "the home's vectors are made by it")
+    except (EmbedderUnavailableError, ValueError) as error:
+        return Choice(None, f"the home's vectors are of {space.id!r:.80}, which cannot be used here: {error}")
+
+
+def best() -> Choice:
+    """Return the best embedder that is installed here, or why there is none."""
+    from keepstone.embed.choose import LOCAL, unusable
+
+    reasons: list[str] = []
+    for name in LOCAL:
+        reason = unusable(name)
+        if reason is None:
+            return chosen(name, "the best that is installed here" if not reasons else "; ".join(reasons))
+        reasons.append(reason)
+    return Choice(None, "; ".join(reasons))

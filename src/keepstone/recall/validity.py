@@ -1,0 +1,47 @@
+"""When an entry holds: from ``valid_from`` on, before ``valid_to``, and before it expires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from keepstone.log.line import read_time
+from keepstone.model import Entry, Record
+
+
+def is_bounded(record: Record) -> bool:
+    """Tell whether an entry, in the shape of its log line, says anything of when it holds."""
+    return "expires" in record or "valid_to" in record or "valid_from" in record
+
+
+def is_valid(record: Record, moment: datetime) -> bool:
+    """Tell whether an entry, in the shape of its log line, holds at a time; what is not a time is ignored.
+
+    Example:
+        >>> is_valid({"valid_to": "2026-02-01T00:00:00Z"}, datetime(2026, 2, 1, tzinfo=UTC))
+        False
+    """
+    if not is_bounded(record):
+        return True
+    begin = read_time(record.get("valid_from"))
+    ends = (read_time(record.get(key)) for key in ("valid_to", "expires"))
+    return (begin is None or begin <= moment) and all(end is None or moment < end for end in ends)
+
+
+def newest_valid(
+    fetch: Callable[[int | None], list[Entry]], limit: int | None, moment: datetime
+) -> list[Entry]:
+    """Return the newest entries that hold at a time, the oldest of them first.
+
+    ``fetch`` returns the newest entries, at most as many as it is asked for. It is asked for more
+    where those that do not hold have left too few.
+    """
+    asked = limit
+    while True:
+        found = fetch(asked)
+        valid = [entry for entry in found if is_valid(entry.line, moment)]
+        if limit is None or asked is None:
+            return valid
+        if len(valid) >= limit or len(found) < asked:
+            return valid[max(len(valid) - limit, 0) :]
+        asked *= 2

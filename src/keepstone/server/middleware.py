@@ -1,0 +1,150 @@
+"""The guard around everything the server answers: host, origin, access, and the headers of answers."""
+
+from __future__ import annotations
+
+from functools import partial
+from http import HTTPStatus
+from string import printable
+from urllib.parse import quote
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keepstone.server.authentication import Gate, TokensUnusableError, cookies_of
+from keepstone.server.authorization import AGAIN_KEY, SCOPE_KEY, Access
+from keepstone.server.origins import SAFE, Origins
+from keepstone.server.plain_page import page, told
+from keepstone.server.problems import ProblemError
+
+API = "/v1/"
+OPEN = frozenset({"/v1/health", "/v1/openapi.json", "/sign-in"})
+"""What is answered without a token; it tells nothing of any memory."""
+COOKIE = "keepstone-session"
+SECURE_COOKIE = "__Host-keepstone-session"
+
+PAGE_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+"""As strict as the toolkit of the pages allows: nothing from elsewhere, and no data to elsewhere."""
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not no-referrer: browsers would then send a form of our own page with the origin null.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Guard:
+    """ASGI middleware: what comes through is meant for us and, but for ``OPEN``, from somebody we know."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, origins: Origins) -> None:
+        self._app = app
+        self._gate = gate
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it with a problem."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        if scope["path"].startswith(API):
+            # Routes see the path as it was sent, so that an id may hold a slash (%2F); they decode it.
+            scope["path"] = quote(scope["raw_path"], safe=printable)
+        try:
+            scope[SCOPE_KEY] = self._checked(scope)
+            scope[AGAIN_KEY] = partial(self._again, scope)
+        except ProblemError as error:
+            await _refuse(error, scope, receive, send)
+            return
+        await self._app(scope, receive, _with_headers(scope, send))
+
+    def _checked(self, scope: Scope) -> Access | None:
+        headers = Headers(scope=scope)
+        self._origins.check_host(headers)
+        method = scope.get("method", "WEBSOCKET")
+        self._origins.check_origin(headers, method)
+        is_open = scope["path"] in OPEN
+        try:
+            access = self._access(scope, headers, method)
+        except TokensUnusableError:
+            if not is_open:
+                raise
+            return None
+        if access is None and not is_open:
+            raise ProblemError(
+                401, "unauthorized", "say who you are: Authorization: Bearer TOKEN", _CHALLENGE
+            )
+        return access
+
+    def _access(self, scope: Scope, headers: Headers, method: str) -> Access | None:
+        if "authorization" in headers:
+            return self._gate.bearer(headers["authorization"], address_of(scope))
+        value = cookies_of(headers).get(cookie_name(scope))
+        access = None if value is None else self._gate.cookie(value)
+        if access is not None and method not in SAFE:
+            self._origins.check_own_page(headers)
+        return access
+
+    def _again(self, scope: Scope) -> Access | None:
+        try:
+            return self._access(scope, Headers(scope=scope), "GET")
+        except ProblemError:
+            return None
+
+
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address that a request comes from."""
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def cookie_name(scope: Scope) -> str:
+    """Return the cookie's name; over TLS one that browsers let no other page of the machine set."""
+    return SECURE_COOKIE if is_secure(scope) else COOKIE
+
+
+def is_secure(scope: Scope) -> bool:
+    """Tell whether the browser speaks TLS, to us or to the proxy before us."""
+    return scope["scheme"] in ("https", "wss")
+
+
+async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    sending = _with_headers(scope, send)
+    wants_page = "text/html" in Headers(scope=scope).get("accept", "") and not scope["path"].startswith(API)
+    await (_page_of(error, scope) if wants_page else error.response())(scope, receive, sending)
+
+
+def _page_of(error: ProblemError, scope: Scope) -> Response:
+    """Return what a browser shows for a problem: the sign-in page, or what is wrong."""
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
+        return RedirectResponse("/sign-in?ended=1" if was_in else "/sign-in", 303)
+    shown = page(HTTPStatus(error.status).phrase, told(f"{error}."), status=error.status)
+    shown.headers.update(error.headers)
+    return shown
+
+
+def _with_headers(scope: Scope, send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            if headers.get("content-type", "").startswith("text/html"):
+                headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+            if scope["path"].startswith(API):
+                headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending

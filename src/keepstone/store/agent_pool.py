@@ -1,0 +1,188 @@
+"""Which agents are held open, and for whom."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from keepstone.errors import KeepstoneError, StoreError
+from keepstone.filesystem.confine import MovedError
+from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.agent_logs import AgentLogs
+
+MOST_OPEN = 64
+"""Agents that are held open at a time, fewer where the system allows few open files."""
+
+MOST_LOGS = 64
+"""Logs of one agent that keep their two files open, fewer where many agents are open."""
+
+_FIXED = 4
+"""Open files of an agent without its logs: the index's three and the folder."""
+_FILES_EACH = _FIXED + 2 * 2
+"""Open files that an agent takes at least, with two logs."""
+
+
+class OpenAgents:
+    """Agents by slug, the one used last at the end. What is in use is closed by its last user.
+
+    After a fork the child begins with none.
+    """
+
+    def __init__(self, make: Callable[[str, bool], AgentLogs]) -> None:
+        self._make = make
+        self._inherited: list[AgentLogs] = []
+        self._begin()
+        reset_in_child(self)
+
+    def _begin(self) -> None:
+        self._guard = threading.Lock()
+        self._open: OrderedDict[str, AgentLogs] = OrderedDict()
+        self._users: Counter[AgentLogs] = Counter()
+
+    def reset(self) -> None:
+        """Close the copies of descriptors that a child got of its parent, and begin with no agents.
+
+        The objects are kept: another thread of the parent may have been at work in them.
+        """
+        for logs in {*self._open.values(), *self._users}:
+            logs.abandon()
+            self._inherited.append(logs)
+        self._begin()
+
+    @contextmanager
+    def using(self, agent: str, *, create: bool) -> Iterator[AgentLogs | None]:
+        """Lease an agent's logs inside a ``with``; None if it has none and ``create`` is false.
+
+        Until the end of the ``with`` they stay open, whatever others do: a descriptor that was closed may
+        have the number of another agent's the next moment.
+
+        Raises:
+            MovedError: The agent was removed or renamed during the call.
+        """
+        logs = self._lease(agent, create=create)
+        if logs is None:
+            yield None
+            return
+        try:
+            logs.prepare(create=create)
+            yield logs
+        except MovedError:
+            self._retire(logs)
+            raise
+        except FileNotFoundError as error:
+            if isinstance(error, KeepstoneError) or not logs.is_moved():
+                raise
+            self._retire(logs)
+            raise MovedError(
+                f"agent {agent!r} was removed or renamed during the call; nothing was written: try again"
+            ) from error
+        finally:
+            self._release(logs)
+
+    def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
+        known = self._known(agent)
+        # Who creates is about to write, and looks for that while it holds a lock.
+        if known is not None and (create or not known.is_moved()):
+            return known
+        if known is not None:
+            self._retire(known)
+            self._release(known)
+        made = self._made(agent, create=create)
+        if made is None:
+            return None
+        with self._guard:
+            logs = self._open.setdefault(agent, made)
+            self._users[logs] += 1
+            unused, others = self._too_many(), list(self._open.values())
+        for each in unused if logs is made else [made, *unused]:
+            each.close()
+        for each in others:
+            each.close_some()
+        return logs
+
+    def _known(self, agent: str) -> AgentLogs | None:
+        """Lease an agent that is open."""
+        with self._guard:
+            logs = self._open.get(agent)
+            if logs is not None:
+                self._open.move_to_end(agent)
+                self._users[logs] += 1
+            return logs
+
+    def _made(self, agent: str, *, create: bool) -> AgentLogs | None:
+        try:
+            return self._make(agent, create)
+        except FileNotFoundError as error:
+            if create:
+                raise StoreError(
+                    f"cannot make a folder for agent {agent!r}: {error}; choose another home"
+                ) from error
+            return None
+
+    def _too_many(self) -> list[AgentLogs]:
+        """Take out the agents used longest ago that are more than may be open and that nobody uses."""
+        unused = [agent for agent, logs in self._open.items() if logs not in self._users]
+        return [self._open.pop(agent) for agent in unused[: max(len(self._open) - most_open(), 0)]]
+
+    def _retire(self, logs: AgentLogs) -> None:
+        """Give an agent's logs to no new user; the last one closes them."""
+        with self._guard:
+            if self._open.get(logs.agent) is logs:
+                del self._open[logs.agent]
+            is_used = logs in self._users
+        if not is_used:
+            logs.close()
+
+    def _release(self, logs: AgentLogs) -> None:
+        with self._guard:
+            if logs not in self._users:
+                return  # Leased by the parent of this process.
+            self._users[logs] -= 1
+            if self._users[logs]:
+                return
+            del self._users[logs]
+            is_open = self._open.get(logs.agent) is logs
+        if not is_open:
+            logs.close()
+
+    def logs_each(self) -> int:
+        """Return how many logs each open agent may keep open; together half of the files allowed."""
+        allowed, count = _files_allowed(), max(len(self._open), 1)
+        if allowed is None:
+            return MOST_LOGS
+        return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
+
+    def open_now(self) -> list[str]:
+        """Return the slugs of the agents that are open."""
+        with self._guard:
+            return list(self._open)
+
+    def drop(self, agent: str) -> None:
+        """Close an agent if it is open, as soon as nobody uses it."""
+        with self._guard:
+            logs = self._open.get(agent)
+        if logs is not None:
+            self._retire(logs)
+
+    def close(self) -> None:
+        """Close all agents, each as soon as nobody uses it."""
+        for agent in self.open_now():
+            self.drop(agent)
+
+
+def most_open() -> int:
+    """Return how many agents may be open, given how many files this process may open."""
+    allowed = _files_allowed()
+    return MOST_OPEN if allowed is None else max(1, min(MOST_OPEN, allowed // (2 * _FILES_EACH)))
+
+
+def _files_allowed() -> int | None:
+    """Return how many files this process may have open, None if the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if allowed < 0 else allowed

@@ -1,0 +1,105 @@
+"""Work that nobody waits for: one thread a home, which lives only as long as there is something to do."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.fork import reset_in_child
+from keepstone.text.display import frames_of
+
+logger = logging.getLogger("keepstone.background")
+
+_ENDING_SECONDS = 10.0
+"""How long ``close`` waits for the piece of work at hand, which takes a second."""
+
+_IN_TURN = 4
+"""Agents that take turns."""
+
+
+class Background:
+    """Calls ``work`` with each agent that it is told of, again and again as long as that returns True.
+
+    Four agents at a time take turns, one piece of work each, so that none waits until another has nothing
+    left; with all at once, each would be closed between its turns to make room for the others.
+    What ``work`` raises ends the work on that agent until it is told of it again.
+    After a fork the child begins with nothing to do.
+    """
+
+    def __init__(self, work: Callable[[str], bool]) -> None:
+        self._work = work
+        self._reported: set[str] = set()
+        self.reset()
+        reset_in_child(self)
+
+    def reset(self) -> None:
+        """Forget all work, and the thread, which a fork does not take along."""
+        self._guard = threading.Lock()
+        self._waiting: list[str] = []
+        self._thread: threading.Thread | None = None
+        self._closing = False
+
+    def wake(self, agent: str) -> None:
+        """Let an agent be worked on soon."""
+        with self._guard:
+            if agent not in self._waiting:
+                self._waiting.append(agent)
+            if self._thread is None and not self._closing:
+                thread = threading.Thread(target=self._run, name="keepstone", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # The next call tries again.
+                    logger.warning("work on agent %s is put off: %s", agent, error)
+                else:
+                    self._thread = thread
+
+    def close(self) -> None:
+        """End after the piece of work at hand; waking starts again."""
+        with self._guard:
+            # A piece of work may outlast the wait: its thread ends after it, as it is not the current one.
+            self._closing, thread, self._thread = True, self._thread, None
+            self._waiting.clear()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_ENDING_SECONDS)
+        with self._guard:
+            self._closing = False
+
+    def _next(self) -> str | None:
+        with self._guard:
+            if not self._is_current():
+                return None
+            if not self._waiting:
+                self._thread = None
+                return None
+            return self._waiting.pop(0)
+
+    def _put_back(self, agent: str) -> None:
+        with self._guard:
+            if self._is_current() and agent not in self._waiting:
+                self._waiting.insert(_IN_TURN - 1, agent)
+
+    def _is_current(self) -> bool:
+        return self._thread is threading.current_thread()
+
+    def _run(self) -> None:
+        while (agent := self._next()) is not None:
+            try:
+                if self._work(agent):
+                    self._put_back(agent)
+            except KeepstoneError as error:
+                logger.warning("work on agent %s is put off: %s", agent, type(error).__name__)
+            except Exception as error:  # noqa: BLE001  One agent's failure must not end the work on others.
+                self._report(agent, error)
+
+    def _report(self, agent: str, error: Exception) -> None:
+        """Log an unexpected error, with its traceback the first time that it is raised at its place.
+
+        The error's text is left out: it may quote an entry.
+        """
+        frames = frames_of(error)
+        known = frames in self._reported
+        self._reported.add(frames)
+        where = "" if known else f" at\n{frames}"
+        logger.error("work on agent %s failed: %s%s", agent, type(error).__name__, where)

@@ -1,0 +1,1 @@
+"""Doctor, repair and backup of a home of files."""

@@ -1,0 +1,185 @@
+"""Copying what belongs together under its lock, and telling later whether the copy still fits."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from keepstone.filesystem.confine import Folder, sync_file, write_all
+from keepstone.log.line import MAX_LINE
+from keepstone.log.log_file import checksum
+from keepstone.log.scan import behind_last_newline, torn_batch, whole
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Files of one folder that are to be copied at one moment."""
+
+    names: Callable[[], Sequence[str]]
+    """Says which, below the folder; asked while the lock is held. Those that are missing are left out."""
+    lock: Callable[[], AbstractContextManager[object]]
+    """Keeps others from writing to them."""
+    log: str = ""
+    """Which of them is a log, to which lines may be added later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A file of the copy, and what it was copied from."""
+
+    inode: int
+    mtime: int
+    size: int
+    tail: int
+    """The checksum of the end of what was copied."""
+    crc: int
+    """The checksum of all of it."""
+
+
+class Copy:
+    """The copy of one folder, unit by unit; ``follow`` may be called again to bring it up to the source."""
+
+    def __init__(self, place: Path, root: Path, progress: Callable[[int], None]) -> None:
+        self._place = place
+        self._root = root
+        self._progress = progress
+        self._units: dict[str, dict[str, Copied]] = {}
+
+    def follow(self, source: Folder, units: Mapping[str, Unit]) -> bool:
+        """Copy the units that are new or whose copy no longer fits, take out those that are no more.
+
+        Returns whether there was anything to do. Lines added to a log since it was copied are nothing.
+        """
+        with Folder(self._place, root=self._root, create=True) as target:
+            changed = False
+            for key, unit in units.items():
+                if key not in self._units or not _fits(source, unit, self._units[key]):
+                    self._take(source, target, key, unit)
+                    changed = True
+            for key in self._units.keys() - units.keys():
+                _remove(target, self._units.pop(key))
+                changed = True
+        return changed
+
+    def wrong(self) -> Iterator[str]:
+        """Read the copy back and yield the names of files that are not what was read from the source."""
+        with Folder(self._place, root=self._root) as target:
+            for name, one in chain.from_iterable(unit.items() for unit in self._units.values()):
+                fd = target.open(name, os.O_RDONLY)
+                try:
+                    size = os.fstat(fd).st_size
+                    if (size, _crc(_chunks(fd, size))) != (one.size, one.crc):
+                        yield name
+                finally:
+                    os.close(fd)
+
+    def count(self) -> tuple[int, int]:
+        """Return how many files were copied, and how many bytes they have."""
+        files = [one for unit in self._units.values() for one in unit.values()]
+        return len(files), sum(one.size for one in files)
+
+    def _take(self, source: Folder, target: Folder, key: str, unit: Unit) -> None:
+        with unit.lock():
+            copied: dict[str, Copied] = {}
+            for name in unit.names():
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    copied[name] = self._copy(source, target, name, is_log=name == unit.log)
+        old = self._units.get(key, {})
+        _remove(target, [name for name in old if name not in copied])
+        self._units[key] = copied
+
+    def _copy(self, source: Folder, target: Folder, name: str, *, is_log: bool) -> Copied:
+        fd = source.open(name, os.O_RDONLY)
+        try:
+            status = os.fstat(fd)
+            size = _length(fd, status.st_size) if is_log else status.st_size
+            crc = self._write(target, name, _chunks(fd, size))
+            return Copied(status.st_ino, status.st_mtime_ns, size, checksum(fd, size), crc)
+        finally:
+            os.close(fd)
+
+    def _write(self, target: Folder, name: str, chunks: Iterator[bytes]) -> int:
+        """Write a file, synced, and return the checksum of what was written."""
+        if "/" in name:
+            target.make_folder(name.rpartition("/")[0])
+        fd = target.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            crc = _crc(self._written(fd, chunks))
+            sync_file(fd)
+        finally:
+            os.close(fd)
+        return crc
+
+    def _written(self, fd: int, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            write_all(fd, chunk)
+            self._progress(len(chunk))
+            yield chunk
+
+
+def _remove(folder: Folder, names: Iterable[str]) -> None:
+    for name in names:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            folder.unlink(name)
+
+
+def _fits(source: Folder, unit: Unit, copied: Mapping[str, Copied]) -> bool:
+    names = [name for name in unit.names() if _is_there(source, name)]
+    return set(names) == set(copied) and all(
+        _is_same(source, name, copied[name], is_log=name == unit.log) for name in names
+    )
+
+
+def _is_there(source: Folder, name: str) -> bool:
+    try:
+        source.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _is_same(source: Folder, name: str, one: Copied, *, is_log: bool) -> bool:
+    """Tell whether a file is as it was, but for lines that were added to a log."""
+    try:
+        fd = source.open(name, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        status = os.fstat(fd)
+        if not is_log:
+            return (status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime, one.size)
+        # Neither rewritten nor emptied: what was purged meanwhile must not stay in the copy.
+        grew = status.st_ino == one.inode and status.st_size >= one.size
+        return grew and checksum(fd, one.size) == one.tail
+    finally:
+        os.close(fd)
+
+
+def _crc(chunks: Iterator[bytes]) -> int:
+    crc = 0
+    for chunk in chunks:
+        crc = zlib.crc32(chunk, crc)
+    return crc
+
+
+def _length(fd: int, size: int) -> int:
+    """Return how much of a log is to be copied: all but the beginning of a batch whose writer was killed."""
+    end = behind_last_newline(fd, size)
+    torn = torn_batch(fd, end)
+    if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
+        return torn
+    return size
+
+
+def _chunks(fd: int, size: int) -> Iterator[bytes]:
+    at = 0
+    while at < size and (chunk := os.pread(fd, min(_CHUNK, size - at), at)):
+        at += len(chunk)
+        yield chunk

@@ -1,0 +1,75 @@
+"""What logs were before ``doctor --fix`` took lines out of them.
+
+An original lies in the folder of archives, under the log's name, the time and
+``.original``: no session, and part of one. A purge takes its entries' lines out of
+originals too, and they go with their session.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from keepstone.errors import StoreError
+from keepstone.filesystem.confine import Folder, sync_file, write_all
+from keepstone.filesystem.layout import ARCHIVE
+from keepstone.log.log_file import Log
+
+_ORIGINAL = re.compile(r"(.+)\.\d{8}T\d{12}Z\.original", re.DOTALL)
+_CHUNK = 1 << 20
+
+
+def originals(folder: Folder, log: Log) -> list[Log]:
+    """Return the originals of a log and its archive, the oldest first. The log's lock guards them."""
+    names = sorted(name for name in original_names(folder) if log_of(name) == log.name)
+    return [Log(folder, f"{ARCHIVE}/{name}", log.lock) for name in names]
+
+
+def original_names(folder: Folder) -> Iterator[str]:
+    """Yield the names of all originals of an agent, in no order."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for entry in folder.scan(ARCHIVE):
+            if log_of(entry.name) is not None and entry.is_file(follow_symlinks=False):
+                yield entry.name
+
+
+def log_of(name: str) -> str | None:
+    """Return the name of the log that a file is an original of, None if it is none."""
+    found = _ORIGINAL.fullmatch(name)
+    return found and found[1]
+
+
+def keep_original(folder: Folder, log: Log) -> str:
+    """Copy a log, or an archive, as it is now, synced; return the copy's name. The lock is held.
+
+    Raises:
+        StoreError: The disk is full or failed; there is no copy.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    name = f"{log.name.rpartition('/')[2]}.{stamp}.original"
+    folder.make_folder(ARCHIVE)
+    target = folder.open(f"{ARCHIVE}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with log.reading() as source:
+            if source is not None:
+                copy(source, target)
+        sync_file(target)
+    except StoreError:
+        folder.unlink(f"{ARCHIVE}/{name}")
+        raise
+    finally:
+        os.close(target)
+    folder.sync(ARCHIVE)
+    return name
+
+
+def copy(source: int, target: int, length: int | None = None) -> None:
+    """Copy the first bytes of a file to the end of another, or all of them."""
+    at, left = 0, float("inf") if length is None else length
+    while left > 0 and (chunk := os.pread(source, int(min(_CHUNK, left)), at)):
+        write_all(target, chunk)
+        at += len(chunk)
+        left -= len(chunk)

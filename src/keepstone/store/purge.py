@@ -1,0 +1,322 @@
+"""Removing bytes: purge, clear, and removal of sessions and agents.
+
+A purge is recorded, synced, before it begins and struck off after it ended, so
+that whoever opens the home next finishes what a killed process left.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from keepstone.errors import KeepstoneError, PurgePendingError
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import DEFAULT_AGENT, INDEX, Layout
+from keepstone.index import Index, UnavailableError
+from keepstone.index.database import SCHEMA
+from keepstone.log.log_file import Log, Stat
+from keepstone.model import Record
+from keepstone.store.agent_logs import AgentLogs, info_of
+from keepstone.store.protocol import SessionCheck
+from keepstone.store.purge_marks import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.spellings import parts
+
+TIMEOUT = 5.0
+"""Seconds to wait for readers that keep purged bytes in the index's journal."""
+
+_DYING = re.compile(r"\.purge\.(.+)\.\d+?(?:-(\d+))?")
+"""What a folder of an agent that is purged is called, with the number of the next one that is to follow."""
+
+logger = logging.getLogger("keepstone.store")
+
+
+class Eraser:
+    """Removes bytes below one root for good."""
+
+    def __init__(self, root: Path, layout: Layout) -> None:
+        self._root = root
+        self._layout = layout
+
+    def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
+        """Remove every byte of entries; return how many of them there were."""
+        log, others = logs.log(session), logs.spellings(session)
+        if not mentioned(logs.folder, [log, *others], ids):
+            return 0
+        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+            there = mentioned(logs.folder, [log, *others], ids)
+            if not there:
+                return 0
+            made = marks.add(session, there)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                self._erase(logs, session, others, there)
+                marks.remove(made)
+        self.finish(logs)
+        return len(there)
+
+    def _erase(self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str]) -> None:
+        log = logs.log(session)
+        logs.leave_replaced()  # What another process rebuilt has the text as well.
+        logs.follow(session, log, log.stat())
+        rewritten = erase_entries(logs.folder, log, others, ids)
+        try:
+            logs.asking(lambda index: index.forget(session, ids))
+        except UnavailableError as error:
+            raise _pending(session) from error
+        if rewritten is not None:
+            logs.relocate(session, log, rewritten, folded=False)
+        self._checkpoint(logs, session)
+
+    def _checkpoint(self, logs: AgentLogs, session: str) -> None:
+        try:
+            self._remove_other_versions(logs)
+        except OSError as error:
+            raise _pending(session) from error
+        try:
+            is_clean = logs.index.checkpoint(TIMEOUT) and not logs.index.replaced()
+        except UnavailableError as error:
+            raise _pending(session) from error
+        if not is_clean:
+            raise _pending(session)
+
+    def _remove_other_versions(self, logs: AgentLogs) -> None:
+        """Remove what other versions of keepstone derived; they make it again from the logs.
+
+        Our own as well where it could not be opened, so that it forgot nothing.
+        """
+        ours = self._layout.index_folder(self._root, logs.agent, SCHEMA)
+        for other in ours.parent.iterdir() if ours.parent.is_dir() else ():
+            is_used = other == ours and not logs.index.in_memory
+            if not is_used and other.is_dir() and not other.is_symlink():
+                shutil.rmtree(other)
+
+    def clear(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> int | None:
+        """Empty a session, its archive included, to zero bytes; return its size before, None if missing."""
+        log = logs.log(session)
+        if log.stat() is None:
+            return None
+        with log.locked():
+            stat = log.stat()
+            _check(session, stat, check)
+            remove_others(logs.folder, log, logs.spellings(session))
+            log.truncate()
+            logs.follow(session, log, log.stat())
+            with suppress(UnavailableError):
+                logs.index.checkpoint(0)
+        return stat.size if stat else None
+
+    def remove(self, logs: AgentLogs, session: str, check: SessionCheck | None = None) -> bool:
+        """Remove a session with archive and lock file; False if it is missing."""
+        return self._take_away(logs, session, None, check) is not None
+
+    def drop(self, logs: AgentLogs, session: str, ts: str, check: SessionCheck | None = None) -> int:
+        """Remove a session, marked as dropped at this time; return how many live entries it had."""
+        return self._take_away(logs, session, ts, check) or 0
+
+    def _take_away(
+        self, logs: AgentLogs, session: str, dropped: str | None, check: SessionCheck | None
+    ) -> int | None:
+        log = logs.log(session)
+        if log.stat() is None:
+            return None
+        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
+            _check(session, log.stat(), check)
+            count = len(logs.records(session)) if dropped else 0
+            others = logs.spellings(session)
+            made = marks.add(session, None, dropped, log)
+            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                erase_session(logs.folder, log, others, made[0])
+                self._unindex(logs, session, ())
+                marks.remove(made)
+        logs.folder.sync()  # The name of the lock file has gone just now.
+        logs.forget_log(session)
+        return count
+
+    def finish(self, logs: AgentLogs) -> None:
+        """Finish the purges of an agent that were begun and not ended."""
+        with closing(PurgeMarks(logs.folder)) as marks:
+            for session in dict.fromkeys(str(mark["session"]) for mark in marks.pending()):
+                try:
+                    self._finish(logs, marks, session)
+                except KeepstoneError as error:
+                    name = type(error).__name__
+                    logger.warning("a purge of agent %s is still to be finished: %s", logs.agent, name)
+
+    def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
+        # Taking the lock has finished log and archive, unless another process was still at it, and has ended.
+        with logs.log(session).locked():
+            left = marks.pending(session)
+            if left:
+                self._unindex(logs, session, [str(mark["id"]) for mark in left if "id" in mark])
+                marks.remove(left)
+
+    def _unindex(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> None:
+        """Let the index forget these entries, and what else the log of a session does not hold."""
+        log = logs.log(session)
+        logs.leave_replaced()
+
+        def forget(index: Index) -> None:
+            if log.stat() is None:
+                index.drop(session, log)
+            else:
+                index.forget(session, ids)
+                index.reread(session, log)
+
+        try:
+            logs.asking(forget)
+        except UnavailableError as error:
+            raise _pending(session) from error
+        self._checkpoint(logs, session)
+
+    def purge_agent(self, agent: str) -> None:
+        """Remove every byte of an agent: first out of sight in one step, then from the disk."""
+        _put_away(self._layout.agent_folders(self._root, agent))
+        left = self.finish_agents()
+        try:
+            self._remove_index(agent)
+        except OSError:
+            left.add(agent)
+        if agent in left:
+            raise PurgePendingError(
+                f"agent {agent!r} is gone, but some of its bytes could not be removed: end the programs that "
+                "use it, or mend the disk, then open the home again, which finishes the purge"
+            )
+
+    def finish_agents(self) -> set[str]:
+        """Remove what purges of whole agents have put out of sight; return the agents of which bytes stay."""
+        left = self._put_rest_away()
+        for folder in self._dying_folders():
+            dying = _DYING.fullmatch(folder.name)
+            if dying and not dying[2]:
+                try:
+                    self._remove_index(self._agent_of(dying[1]))
+                    _remove_tree(folder)
+                    _sync(folder.parent)
+                except OSError as error:
+                    left.add(self._agent_of(dying[1]))
+                    _warn(dying[1], error)
+        return left
+
+    def _put_rest_away(self) -> set[str]:
+        """Go on where a process was killed that had put but the first folder of an agent out of sight."""
+        left: set[str] = set()
+        for folder in self._dying_folders():
+            dying = _DYING.fullmatch(folder.name)
+            if dying and dying[2]:
+                agent = self._agent_of(dying[1])
+                rest = self._layout.agent_folders(self._root, agent)
+                try:
+                    _put_away([other for other in rest if _number(other) == int(dying[2])])
+                    _rename(folder, folder.with_name(folder.name.removesuffix(f"-{dying[2]}")))
+                except OSError as error:
+                    left.add(agent)
+                    _warn(dying[1], error)
+        return left
+
+    def _dying_folders(self) -> list[Path]:
+        """Return what purges of agents have put out of sight, where the system lets us look."""
+        found: list[Path] = []
+        for parent in {folder.parent for folder in self._layout.agent_folders(self._root, DEFAULT_AGENT)}:
+            with suppress(OSError):
+                found += parent.glob(".purge.*") if parent.is_dir() else []
+        return [folder for folder in found if _number(folder) is not None]
+
+    def _agent_of(self, folder_name: str) -> str:
+        return folder_name if "{agent}" in self._layout.sessions else DEFAULT_AGENT
+
+    def _remove_index(self, agent: str) -> None:
+        folder = self._root / INDEX / self._layout.check_agent(agent)
+        if folder.is_dir() and not folder.is_symlink():
+            _remove_tree(folder)
+
+
+@contextmanager
+def _all_or_pending(
+    folder: Folder, marks: PurgeMarks, made: Sequence[Record], session: str, logs: Sequence[Log]
+) -> Iterator[None]:
+    """Withdraw the marks of a purge that fails before it has changed anything.
+
+    What has changed something is finished later, and says so: nothing brings back what it has removed.
+    """
+    files: list[Log] = []
+    before: list[Stat | None] = []
+    try:
+        files += [part for log in logs for part in parts(folder, log)]
+        before += [file.stat() for file in files]
+        yield
+    except KeepstoneError as error:
+        if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
+            raise _pending(session) from error
+        try:
+            marks.remove(made)
+        except KeepstoneError:
+            raise _pending(session) from error
+        raise
+
+
+def _check(session: str, stat: Stat | None, check: SessionCheck | None) -> None:
+    if check is not None and stat is not None:
+        check(info_of(session, stat))
+
+
+def _put_away(folders: Sequence[Path]) -> None:
+    """Rename the folders of one agent. The name of the first tells the other until that is renamed, too.
+
+    Only then is anything removed, so that no new folder has got the number of an old one.
+    """
+    there = [folder for folder in folders if _number(folder) is not None]
+    names = [folder.with_name(f".purge.{folder.name}.{time.time_ns()}") for folder in there]
+    marked = [*(name.with_name(f"{name.name}-{_number(there[-1])}") for name in names[:-1]), *names[-1:]]
+    for folder, name in [*zip(there, marked, strict=True), *zip(marked[:-1], names[:-1], strict=True)]:
+        _rename(folder, name)
+
+
+def _number(folder: Path) -> int | None:
+    """Return by which number the system knows a folder; None if it is none, or a link to one."""
+    with suppress(OSError):
+        status = folder.lstat()
+        return status.st_ino if stat.S_ISDIR(status.st_mode) else None
+    return None
+
+
+def _rename(folder: Path, other: Path) -> None:
+    """Rename a folder for good, unless another process did."""
+    with suppress(FileNotFoundError):
+        folder.rename(other)
+        _sync(folder.parent)
+
+
+def _warn(name: str, error: OSError) -> None:
+    logger.warning("a purge of agent %s is still to be finished: %s", name, type(error).__name__)
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove a folder, also while somebody who still has it open makes files in it."""
+    deadline = time.monotonic() + TIMEOUT
+    while folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except PermissionError:
+            raise
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+    with suppress(FileNotFoundError):
+        _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    with Folder(path) as folder:
+        folder.sync()
+
+
+def _pending(session: str) -> PurgePendingError:
+    return PurgePendingError(
+        f"purged from session {session!r:.80}, but a reader elsewhere, or a full disk, still keeps old "
+        "bytes: end it, or free space, then open the home again, which finishes the purge"
+    )

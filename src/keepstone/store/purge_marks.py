@@ -1,0 +1,166 @@
+"""Purges under way: their marks, and what they do to logs and archives.
+
+Whoever next takes the lock of a session first finishes what a killed purge left undone
+in its log and archive, so that no write comes between. What is left of the index is
+done by whoever opens the home next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing, suppress
+
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import ARCHIVE, LOCK, PURGE
+from keepstone.filesystem.lock import Lock
+from keepstone.log import rewrite
+from keepstone.log.line import dump_read, parse
+from keepstone.log.log_file import Log, checksum
+from keepstone.log.rewrite import Rewritten
+from keepstone.log.scan import Scan
+from keepstone.model import Record
+from keepstone.store.dropped import mark_dropped
+from keepstone.store.spellings import holding, parts
+
+
+class PurgeMarks:
+    """The file ``.purge.ndjson`` of one sessions folder: ids only, one purge a line.
+
+    A line without an id means the whole session, as far as ``log`` says: so many bytes, with this
+    checksum at their end. ``"left":"index"`` says that log and archive are done.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
+
+    def add(
+        self, session: str, ids: Sequence[str] | None, dropped: str | None = None, log: Log | None = None
+    ) -> list[Record]:
+        """Record what is about to be purged, synced; return the marks for ``remove``.
+
+        Without ids that is the whole session, as far as its ``log`` reaches now; ``dropped`` is when
+        it was dropped, which whoever finishes the purge marks.
+        """
+        whole: Record = {"session": session} | ({"dropped": dropped} if dropped else {})
+        if log is not None:
+            whole["log"] = _extent_of(log)
+        marks: list[Record] = [whole] if ids is None else [{"session": session, "id": name} for name in ids]
+        with self._log.locked():
+            self._log.append([dump_read(mark) for mark in marks])
+        return marks
+
+    def remove(self, marks: Sequence[Record]) -> None:
+        """Record that purges are done, and leave no file behind the last one."""
+        with self._log.locked():
+            done = {dump_read(mark) for mark in marks}
+            left = [mark for mark in self.pending() if dump_read(mark) not in done]
+            if left:
+                self._log.replace(dump_read(mark) for mark in left)
+            else:
+                self._log.remove()
+
+    def leave_index(self, marks: Sequence[Record]) -> None:
+        """Record that logs and archives are done, so that what is written from now on stays."""
+        with self._log.locked():
+            done = {dump_read(mark) for mark in marks}
+            now = [mark | {"left": "index"} if dump_read(mark) in done else mark for mark in self.pending()]
+            self._log.replace(dump_read(mark) for mark in now)
+
+    def pending(self, session: str | None = None) -> list[Record]:
+        """Return the purges that were begun and not finished, of one session or of all."""
+        with self._log.reading() as fd:
+            if fd is None:
+                return []
+            # Not the lines' records: a reader of logs would give a mark without an id one of its own.
+            marks = [mark for line in Scan(fd) if (mark := parse(line.raw)) is not None and _is_mark(mark)]
+        return [mark for mark in marks if session is None or mark["session"] == session]
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self._log.close()
+
+
+def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Sequence[Log]]) -> None:
+    """Finish in the files of a session what a killed process began. The caller holds the log's lock.
+
+    ``spellings`` gives its logs under other names.
+    """
+    try:
+        folder.stat(PURGE)
+    except FileNotFoundError:
+        return
+    with closing(PurgeMarks(folder)) as marks:
+        begun = [mark for mark in marks.pending(session) if mark.get("left") != "index"]
+        if begun:
+            others = spellings()
+            for mark in begun:
+                if "id" not in mark:
+                    erase_session(folder, log, others, mark)
+            if ids := [str(mark["id"]) for mark in begun if "id" in mark]:
+                erase_entries(folder, log, others, ids)
+            marks.leave_index(begun)
+
+
+def mentioned(folder: Folder, logs: Iterable[Log], ids: Collection[str]) -> list[str]:
+    """Return those of the ids to which any line of logs, archives or originals belongs, sorted."""
+    there = (rewrite.mentioned(part, ids) for log in logs for part in parts(folder, log))
+    return sorted(set[str]().union(*there))
+
+
+def erase_entries(
+    folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str]
+) -> Rewritten | None:
+    """Remove the lines of entries from all files of a session; None if its log had none. The lock is held."""
+    log.clear_away()
+    wanted = frozenset(ids)
+    # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
+    rewritten, *_ = [rewrite.purge(part, wanted) for part in parts(folder, log)]
+    for other in spellings:
+        with holding(other):
+            erase_entries(folder, other, (), wanted)
+    return rewritten
+
+
+def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Record) -> None:
+    """Remove what a session had when its removal was marked. The log's lock is held.
+
+    What a program that knows no marks appended since, or wrote to a new log, stays.
+    """
+    extent = mark.get("log")
+    there = _extent_of(log, extent[0]) if isinstance(extent, list) and log.stat() else extent
+    if there != extent:
+        return
+    if "dropped" in mark:
+        mark_dropped(folder, str(mark["session"]), str(mark["dropped"]))
+    remove_others(folder, log, spellings)
+    if isinstance(extent, list) and (stat := log.stat()) and stat.size > extent[0]:
+        rewrite.leave_from(log, extent[0])
+    else:
+        log.remove()
+
+
+def remove_others(folder: Folder, log: Log, spellings: Sequence[Log]) -> None:
+    """Remove all files of a session but its log, synced. The log's lock is held."""
+    for other in spellings:
+        with holding(other):
+            remove_others(folder, other, ())
+            other.remove()
+    log.clear_away()
+    for part in parts(folder, log)[1:]:
+        with suppress(FileNotFoundError):
+            folder.unlink(part.name)
+            folder.sync(ARCHIVE)
+
+
+def _extent_of(log: Log, size: int | None = None) -> list[int]:
+    """Return how long a log is, or its first part, and the checksum of that part's end."""
+    with log.reading() as fd:
+        stat = log.stat()
+        if fd is None or stat is None:
+            return [0, 0]
+        length = stat.size if size is None else min(size, stat.size)
+        return [length, checksum(fd, length)]
+
+
+def _is_mark(line: Record) -> bool:
+    return isinstance(line.get("session"), str) and isinstance(line.get("id", ""), str)

@@ -1,0 +1,135 @@
+"""What records come to when they meet the entries that a session already has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from keepstone.errors import EntryExistsError
+from keepstone.index import UnavailableError
+from keepstone.log.fold import Fold, Folded
+from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_read, text_of
+from keepstone.log.log_file import Log, Stat
+from keepstone.model import Record
+from keepstone.store.agent_logs import AgentLogs, UnfinishedError
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record with the line that it becomes."""
+
+    record: Record
+    raw: bytes
+
+
+class Known:
+    """The live entries of one session, from the index or, where that cannot answer, from the log."""
+
+    def __init__(self, logs: AgentLogs, log: Log, session: str) -> None:
+        self._logs = logs
+        self._log = log
+        self._session = session
+        self._fold: Fold | None = None
+        self._absent: frozenset[str] = frozenset()
+        self.met = False
+        """Whether any entry that was asked for was there."""
+
+    def expect(self, stat: Stat, ids: Sequence[str]) -> None:
+        """Look up in one go which of the ids are there; ``stat`` is the log's state."""
+        with suppress(UnavailableError):
+            present = self._logs.asking(lambda index: index.present(self._session, stat, ids))
+            if present is not None:
+                self._absent = frozenset(ids) - present
+
+    def get(self, entry_id: str) -> Record | None:
+        """Return the record of a live entry, None if there is none."""
+        if entry_id in self._absent:
+            return None
+        found = self._find(entry_id)
+        self.met = self.met or found is not None
+        return None if found is None else found.record
+
+    def _find(self, entry_id: str) -> Folded | None:
+        if self._fold is None:
+            try:
+                return self._logs.find(entry_id, self._session)
+            except UnavailableError as error:
+                if not isinstance(error, UnfinishedError):
+                    self._logs.lag(error)
+                self._fold = self._log.fold()
+        return self._fold.entries.get(entry_id)
+
+
+def resolve(
+    written: Sequence[Written], known: Known, meet: Callable[[Record, Record], Record]
+) -> tuple[list[Record], list[Written]]:
+    """Return what each record comes to, and those that need writing."""
+    current: dict[str, Record] = {}
+    results, needed = [], []
+    for one in written:
+        entry_id = one.record["id"]
+        there = current.get(entry_id) or known.get(entry_id)
+        known.met = known.met or there is not None
+        new = one if there is None else without_old_vector(there, one)
+        result = create(new.record) if there is None else meet(there, new.record)
+        if result is not there:
+            needed.append(new)
+            if there is not None:
+                check_size(result)  # A compaction will have to write all of it as one line.
+        current[entry_id] = result
+        results.append(result)
+    return results, needed
+
+
+def without_old_vector(there: Record, later: Written) -> Written:
+    """Return a later line of an entry so that no vector answers for a text that it was not given for.
+
+    A put leaves the reserved keys that it does not name. So one that changes the text and
+    brings no vector names ``embedding``, as null: then the log itself says that the old one
+    is over, whoever folds or compacts it. Puts of other programs may leave the key in the
+    line; the index does not use it then.
+    """
+    if "embedding" not in there or "embedding" in later.record:
+        return later
+    if text_of(apply(there, later.record)) == text_of(there):
+        return later
+    record = later.record | {"embedding": None}
+    return Written(record, dump(record))
+
+
+def refuse_other(there: Record, record: Record) -> Record:
+    """Return the entry that is there if a new record says the same; times do not count."""
+    kept = {key: value for key, value in there.items() if key not in RESERVED or key in record}
+    if {**kept, "ts": ""} == {**create(record), "ts": ""}:
+        return there
+    raise EntryExistsError(
+        f"entry {record['id']!r:.80} exists with other content: update it, or choose another id"
+    )
+
+
+def counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[bytes]:
+    """Return the lines that add to the access counts of those records that are there."""
+    lines = []
+    for record in records:
+        if record["id"] in increments:
+            access = record.get("access")
+            total = (access if isinstance(access, int) else 0) + increments[record["id"]]
+            lines.append(dump_read({"id": record["id"], "access": total}))
+    return lines
+
+
+def in_batch(raw: Sequence[bytes]) -> list[bytes]:
+    """Return lines marked as one batch, so that readers see all or none; one line needs no mark."""
+    if len(raw) == 1:
+        return list(raw)
+    return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
+
+
+def folded_of(written: Sequence[Written], raw: Sequence[bytes], begin: int) -> list[Folded]:
+    """Return the entries that lines, appended from the offset ``begin`` on, make."""
+    folded, offset = [], begin
+    for one, line in zip(written, raw, strict=True):
+        folded.append(Folded(create(one.record), offset, offset, len(line), pristine=True))
+        offset += len(line)
+    return folded

@@ -1,0 +1,124 @@
+"""Words: where they begin and end, which say little, and what they have in common with their other forms."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from keepstone.filesystem.fork import hold_over_forks
+
+if TYPE_CHECKING:
+    import apsw
+
+TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
+"""How the full-text tables cut and stem words: SQLite's tokenizer and its arguments."""
+
+STOP_WORDS = frozenset(
+    """
+    a about after again all also am an and any are as at be because been before being but by can could did
+    do does doing done for from had has have having he her here hers him his how i if in into is it its just
+    let may me might more most must my no nor not of off on once only or other our out over own same shall
+    she should so some such than that the their them then there these they this those through to too under
+    until up us very was we were what when where which while who whom whose why will with would yes you your
+    s t d ll m re ve don didn doesn isn wasn aren weren won couldn wouldn shouldn hasn haven hadn
+    """.split()
+)
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, a run of Chinese, Japanese or Korean as one."""
+    return [word.lower() for word in _WORD.findall(unicodedata.normalize("NFC", text))]
+
+
+def containing(wanted: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a text contains another, in any case and any normal form.
+
+    Example:
+        >>> containing("CAFE\N{COMBINING ACUTE ACCENT}")("a caf\N{LATIN SMALL LETTER E WITH ACUTE}")
+        True
+    """
+    as_given, composed = wanted.casefold(), _composed(wanted)
+
+    def contains(text: str) -> bool:
+        folded = text.casefold()
+        return as_given in folded or composed in folded or composed in _composed(text)
+
+    return contains
+
+
+def _composed(text: str) -> str:
+    """Return a text in which upper and lower case and the canonical normal forms are one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+
+
+def is_cjk(word: str) -> bool:
+    """Tell whether a word is a run of Chinese, Japanese or Korean."""
+    return _CJK_RUN.fullmatch(word) is not None
+
+
+def pairs(run: str) -> list[str]:
+    """Return each two characters that follow one another, and the last character alone.
+
+    Example:
+        >>> pairs("東京都")
+        ['東京', '京都', '都']
+    """
+    return [run[index : index + 2] for index in range(len(run))]
+
+
+def spread(text: str) -> str:
+    """Return a text as it is indexed: runs of Chinese, Japanese and Korean as pairs of characters.
+
+    These languages put no spaces between words. The last character stands alone
+    too, so that a query of one character, which looks for beginnings, finds each.
+    """
+    return text if text.isascii() else _CJK_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
+
+
+_guard = threading.Lock()
+
+hold_over_forks(_guard)
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """Return what a word has in common with its other forms, as the index sees it."""
+    return " ".join(_tokenized(word))
+
+
+def stems_of(text: str) -> list[str]:
+    """Return the stem of each word of a text, and of runs of Chinese, Japanese and Korean their pairs.
+
+    A text is cut and stemmed in one call of the tokenizer, many times faster than word by word.
+    """
+    return _tokenized(text if text.isascii() else spread(unicodedata.normalize("NFC", text)))
+
+
+def _tokenized(text: str) -> list[str]:
+    # The index's own tokenizer, asked from here; and late, so that importing keepstone stays fast.
+    import apsw
+
+    with _guard:
+        found = _tokenizer()(
+            text.encode("utf-8", "replace"),
+            apsw.FTS5_TOKENIZE_QUERY,
+            None,
+            include_offsets=False,
+            include_colocated=False,
+        )
+    return cast("list[str]", found)
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> apsw.FTS5Tokenizer:
+    import apsw
+
+    return apsw.Connection(":memory:").fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))

@@ -1,0 +1,122 @@
+"""Which entries have no vector yet, remembered so that a recall need not look through all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import keepstone
+from keepstone import Session
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.model import Scope
+from keepstone.store.file_store import FileStore
+from keepstone.vector import unit
+
+ALL = Scope("a")
+SPACE = "letters"
+PAGE = 4096
+TEXTS = [f"text {number:02}" for number in range(20)]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        yield home.agent("a").session("s1")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[FileStore]:
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
+        yield store
+
+
+def pending(store: FileStore, scope: Scope = ALL) -> list[str]:
+    return [entry.text for entry in store.load("a", store.pending(SPACE, scope)).values()]
+
+
+def make(store: FileStore, *texts: str) -> None:
+    entries = [entry for entry in store.entries("a", "s1", None, None) if entry.text in texts]
+    store.keep_vectors("a", SPACE, [(entry, unit([1, 0])) for entry in entries])
+
+
+def test_only_entries_added_since_are_pending(store: FileStore, session: Session) -> None:
+    session.add("note", text="one")
+    assert pending(store) == ["one"]
+    make(store, "one")
+    assert pending(store) == []
+    session.add("note", text="two")
+    assert pending(store) == pending(store, Scope("a", ("s1",))) == ["two"]
+
+
+def test_an_entry_left_without_stays_pending_behind_later_ones(store: FileStore, session: Session) -> None:
+    session.add_many({"text": text} for text in ("one", "two", "three"))
+    assert pending(store) == ["one", "two", "three"]
+    make(store, "one", "three")
+    assert pending(store) == pending(store) == ["two"]
+
+
+@pytest.mark.parametrize("before", ["one", ""])
+def test_an_entry_whose_text_changes_is_pending_again(
+    store: FileStore, session: Session, before: str
+) -> None:
+    entry = session.add("note", text=before)
+    session.add("note", text="later")
+    make(store, "one", "later")
+    assert pending(store) == []
+    session.update(entry.id, text="changed")
+    assert pending(store) == ["changed"]
+
+
+def test_all_are_pending_when_a_space_was_forgotten(store: FileStore, session: Session) -> None:
+    session.add("note", text="one")
+    make(store, "one")
+    assert pending(store) == []
+    assert store.forget_vectors("a", SPACE) == 1
+    assert pending(store) == ["one"]
+
+
+def test_pending_entries_follow_types_and_rebuilding(store: FileStore, session: Session) -> None:
+    session.add("note", text="one")
+    session.add("fact", text="two")
+    make(store, "one")
+    assert pending(store, Scope("a", types=("fact",))) == ["two"]
+    assert pending(store, Scope("a", types=("note",))) == []
+    store.rebuild(None)
+    assert pending(store) == ["one", "two"]
+
+
+def misplace(index: Path, text: bytes) -> None:
+    """Give the row with this text the number 0, amid higher ones, as a flipped byte does."""
+    raw = bytearray(index.read_bytes())
+    at = raw.index(text)
+    page = at // PAGE * PAGE
+    count = int.from_bytes(raw[page + 3 : page + 5])
+    pointers = raw[page + 8 : page + 8 + 2 * count]
+    cells = [page + int.from_bytes(pointers[place : place + 2]) for place in range(0, 2 * count, 2)]
+    cell = max(start for start in cells if start < at)
+    raw[cell + 1] = 0  # After the length of the row, which is a byte for rows as short as ours.
+    index.write_bytes(raw)
+
+
+def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s1").add_many({"text": text} for text in TEXTS)
+    [index] = tmp_path.glob(".index/a/*/index.db")
+    misplace(index, TEXTS[10].encode())
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
+        assert pending(store) == TEXTS
+
+
+@pytest.mark.parametrize("damage", ["at=-5", "length=-5", "length=1<<60"])
+def test_a_row_with_a_place_that_no_file_has_stands_for_nothing(tmp_path: Path, damage: str) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        home.agent("a").session("s1").add("note", text="one")
+    [index] = tmp_path.glob(".index/a/*/index.db")
+    with closing(apsw.Connection(str(index))) as connection:
+        connection.execute(f"UPDATE entry SET {damage}")  # noqa: S608  Ours.
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
+        assert store.load("a", [1]) == {}

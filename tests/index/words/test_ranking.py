@@ -1,0 +1,163 @@
+"""Ranking by postings gives what the full-text table's own ranking gives, whatever was asked before."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import keepstone
+from keepstone.index import entries, index
+from keepstone.index.database import Database
+from keepstone.index.entries import Known
+from keepstone.index.words import word_table
+from keepstone.index.words.ranking import Ranking, telling
+from keepstone.log.fold import Folded
+from keepstone.log.log_file import Stat
+from keepstone.model import Scope
+
+VOCABULARY = [*"aaabbcd", "run", "running", "Größe", "3.11", "東京都", "東京", "京都", "東", "データ", "・"]
+TERMS = [
+    "a",
+    "b",
+    "c",
+    "d",
+    "run",
+    "running",
+    "größe",
+    "東京都",
+    "東京",
+    "京都",
+    "東",
+    "データ",
+    "・",
+    "none",
+]
+
+texts = st.lists(st.sampled_from(VOCABULARY), max_size=12).map(" ".join)
+terms = st.lists(st.sampled_from(TERMS), min_size=1, max_size=6, unique=True)
+scopes = st.builds(
+    Scope,
+    st.just("a"),
+    st.none() | st.lists(st.sampled_from(["s0", "s1", "none"]), max_size=2).map(tuple),
+    st.none() | st.just(("note",)),
+)
+
+
+def folded(eid: int, text: str) -> Folded:
+    record = {"id": str(eid), "ts": "2026-01-01T00:00:00Z", "type": ["note", "fact"][eid % 2], "text": text}
+    return Folded(record, 0, 0, 0, pristine=True)
+
+
+def added(database: Database, text: str) -> None:
+    """Add an entry to one of two sessions in turn."""
+    room = entries.room_in(database, 0)
+    name = f"s{room.eid % 2}"
+    known = entries.known_of(database, name)
+    sid = known.sid if known else entries.save_known(database, name, NEW)
+    entries.insert(database, sid, [folded(room.eid, text)], entries.room_in(database, sid))
+
+
+NEW = Known(0, "", Stat(0, 0, 0), 0, None, 0, 0, 0)
+
+
+def filled(some: Sequence[str]) -> Database:
+    database = Database(None)
+    for text in some:
+        added(database, text)
+    word_table.flush(database)
+    return database
+
+
+def assert_same(database: Database, ranking: Ranking, query: Sequence[str], scope: Scope, limit: int) -> None:
+    """The same scores, and the same rows but for those that the last place is tied with."""
+    found = ranking.ranked(database, query, scope, limit)
+    expected = Ranking(1_000_000).ranked(database, query, scope, limit)
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected])
+    last = expected[-1][1] * (1 + 1e-9) if expected else 0
+    assert {eid for eid, score in found if score > last} == {eid for eid, score in expected if score > last}
+
+
+@given(st.lists(texts, max_size=60), terms, scopes, st.integers(1, 20))
+def test_the_best_are_those_of_the_plain_query(
+    some: list[str], query: list[str], scope: Scope, limit: int
+) -> None:
+    assert_same(filled(some), Ranking(0), query, scope, limit)
+
+
+@given(
+    st.lists(texts, min_size=1, max_size=20),
+    st.lists(st.tuples(st.integers(0, 30), texts), max_size=8),
+    terms,
+)
+def test_what_is_remembered_follows_every_change(
+    some: list[str], changes: list[tuple[int, str]], query: list[str]
+) -> None:
+    database, ranking = filled(some), Ranking(0)
+    ranking.ranked(database, query, Scope("a"), 5)
+    for eid, text in changes:
+        if not database.row("SELECT 1 FROM entry WHERE eid=?", (eid,)):
+            added(database, text)
+        else:
+            entries.change(database, eid, folded(eid, text) if text else None)
+        word_table.flush(database)
+        assert_same(database, ranking, query, Scope("a"), 5)
+
+
+def test_an_index_that_is_begun_anew_is_read_anew() -> None:
+    database, ranking = filled(["walnut", "pecan"]), Ranking(0)
+    assert [eid for eid, _ in ranking.ranked(database, ["walnut"], Scope("a"), 5)] == [1]
+    database.discard()
+    for text in ("pecan", "walnut"):
+        added(database, text)
+    word_table.flush(database)
+    assert [eid for eid, _ in ranking.ranked(database, ["walnut"], Scope("a"), 5)] == [2]
+
+
+def test_words_that_the_table_sees_as_several_are_left_to_it() -> None:
+    database = filled(["a\U0001e900b", "b a"])
+    assert [eid for eid, _ in Ranking(0).ranked(database, ["a\U0001e900b"], Scope("a"), 5)] == [1]
+
+
+def test_sessions_too_large_to_be_listed_are_checked_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keepstone.index.words.ranking._LISTED", 10)
+    database = filled([f"walnut {'oak ' * (n % 3)}" for n in range(200)])
+    assert_same(database, Ranking(0), ["walnut", "oak"], Scope("a", ("s1",)), 30)
+
+
+def test_lengths_that_are_lost_do_not_keep_a_recall_from_ending() -> None:
+    database = filled(["walnut tree", "walnut", "oak"])
+    database.execute("DELETE FROM words_docsize")
+    assert len(Ranking(0).ranked(database, ["walnut"], Scope("a"), 5)) == 2
+
+
+def test_another_home_that_purges_an_entry_takes_it_from_what_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "Ranking", lambda: Ranking(0))
+    with (
+        keepstone.open(tmp_path, durability="os") as home,
+        keepstone.open(tmp_path, durability="os") as other,
+    ):
+        home.agent("a").session("s").add("note", text="walnut", id="it")
+        assert [hit.entry.id for hit in home.agent("a").recall("walnut")] == ["it"]
+        other.agent("a").purge("it")
+        assert home.agent("a").recall("walnut") == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "rows", "kept"),
+    [
+        ({"the": 600, "oak": 3}, 1200, ["oak"]),
+        ({"the": 599, "oak": 3}, 1200, ["the", "oak"]),
+        ({"the": 600, "oak": 0}, 1200, ["the", "oak"]),
+        ({"the": 600, "oak": 3}, 999, ["the", "oak"]),
+        ({"the": 1200}, 1200, ["the"]),
+    ],
+)
+def test_words_that_half_of_all_entries_hold_are_left_out_if_others_are_held(
+    counts: dict[str, Any], rows: int, kept: list[str]
+) -> None:
+    assert telling(list(counts), counts, rows) == kept

@@ -1,0 +1,139 @@
+"""Words are found in every language, and only where they still stand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import keepstone
+from keepstone import Agent
+from keepstone.index import index
+from keepstone.index.words.ranking import LARGE, Ranking
+
+
+@pytest.fixture(params=["by the table", "by postings"])
+def agent(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
+    """An agent whose words are ranked as those of a small index, or of a large one."""
+    large = 0 if request.param == "by postings" else LARGE
+    monkeypatch.setattr(index, "Ranking", lambda: Ranking(large))
+    with keepstone.open(tmp_path, durability="os") as home:
+        yield home.agent("a")
+
+
+def found(agent: Agent, query: str) -> set[str]:
+    """The ids of entries that hold words of the query themselves."""
+    return {hit.entry.id for hit in agent.recall(query, limit=99) if "words" in hit.why.ranks}
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("我们决定使用东京的服务器", "服务器"),
+        ("我们决定使用东京的服务器", "东京"),
+        ("我们决定使用东京的服务器", "器"),
+        ("我们决定使用东京的服务器", "我"),
+        ("東京都に住んでいます", "東京都"),
+        ("東京都に住んでいます", "住"),
+        ("データベースはPostgreSQLです", "データベース"),
+        ("データベースはPostgreSQLです", "postgresql"),
+        ("서울에서 회의를 했다", "회의"),
+        ("서울에서 회의를 했다", "울"),
+        ("𠮷野家で食べた", "𠮷野家"),
+        ("ﬁle names in Größe", "größe"),
+        ("Café crème", "cafe"),
+        ("Cafe\u0301 cre\u0300me", "café"),
+        ("Ελληνικά και Русский", "русский"),
+        ("the deployments were failing", "deployment fails"),
+        ("version 3.11 of snake_case_name", "snake"),
+        ("mail joe@example.org", "joe@example.org"),
+    ],
+)
+def test_a_word_of_any_language_is_found(agent: Agent, text: str, query: str) -> None:
+    agent.session("s").add_many(
+        [{"id": "other", "content": "無関係な文 nothing"}, {"id": "it", "content": text}]
+    )
+    assert found(agent, query) == {"it"}
+
+
+def test_characters_in_another_order_are_not_the_same_word(agent: Agent) -> None:
+    agent.session("s").add("note", {"content": "東京"}, id="it")
+    assert found(agent, "京東") == set()
+
+
+QUERY_PIECES = st.sampled_from(
+    ['"', " OR ", " NEAR(", " NOT ", "*", ":", "^", "(", ")", "-", "+", "{", "}", "'", "\0", "\ud800"]
+)
+
+
+@given(
+    st.lists(
+        QUERY_PIECES | st.text(max_size=8) | st.sampled_from(["walnut", "words", "near", "東"]), max_size=8
+    )
+)
+def test_no_query_is_a_syntax_error(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
+    with keepstone.open(tmp_path_factory.getbasetemp() / "queried", durability="os") as home:
+        home.agent("a").session("s").add("note", {"content": "walnut"}, id="it")
+        assert "it" in found(home.agent("a"), "".join(["walnut ", *pieces]))
+        home.agent("a").recall("".join(pieces))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_an_entry_is_found_by_its_own_text_and_only_itself(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
+        agent = home.agent("a")
+        agent.session("s").add("note", {"content": f"{text} walnut"}, id="it")
+        assert "it" in found(agent, f"{text} walnut")
+        agent.purge("it")
+        agent.session("s").add("note", {"content": "pecan"}, id="other")
+        assert found(agent, f"{text} walnut") <= {"other"}
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+@pytest.mark.parametrize("act", ["delete", "purge", "replace", "clear and add"])
+def test_words_that_went_are_not_found_and_all_others_are(agent: Agent, act: str, flushed: bool) -> None:  # noqa: FBT001
+    session = agent.session("s")
+    session.add_many([{"id": str(n), "content": f"walnut{n} shared{n // 3}"} for n in range(9)])
+    if flushed:
+        agent.recall("walnut1")
+    if act == "clear and add":
+        session.clear()
+        session.add_many([{"id": str(n), "content": f"walnut{n}"} for n in range(9) if n != 4])
+    elif act == "replace":
+        session.update("4", data={"content": "pecan"})
+    else:
+        getattr(session, act)("4")
+    assert found(agent, "walnut4") == set()
+    assert [found(agent, f"walnut{n}") for n in range(9) if n != 4] == [{str(n)} for n in range(9) if n != 4]
+    assert found(agent, "pecan") == ({"4"} if act == "replace" else set())
+
+
+def test_a_neighbour_no_longer_lends_words_that_it_lost(agent: Agent) -> None:
+    session = agent.session("s")
+    session.add_many(
+        [{"id": name, "content": text} for name, text in zip("abc", ["one", "walnut", "two"], strict=True)]
+    )
+    assert {hit.entry.id for hit in agent.recall("walnut")} == {"a", "b", "c"}
+    session.update("b", data={"content": "pecan"})
+    assert agent.recall("walnut") == []
+
+
+def test_neighbours_come_from_the_same_session_only(agent: Agent) -> None:
+    for n in range(3):
+        agent.session("s1").add("note", {"content": f"walnut {n}"}, id=f"w{n}")
+        agent.session("s2").add("note", {"content": f"other {n}"}, id=f"o{n}")
+    assert {hit.entry.session for hit in agent.recall("walnut")} == {"s1"}
+
+
+def test_words_of_half_the_entries_are_left_out_only_while_they_are_that_common(agent: Agent) -> None:
+    items = ({"id": f"n{n}", "content": f"walnut {'oak' if n == 7 else n}"} for n in range(1200))
+    agent.session("s").add_many(items)
+    assert found(agent, "walnut oak") == {"n7"}
+
+    agent.session("s").clear()
+    agent.session("s").add("note", {"content": "walnut"}, id="left")
+    assert found(agent, "walnut oak") == {"left"}
+    assert found(agent, "walnut") == {"left"}

@@ -1,0 +1,112 @@
+"""Entries as they were, searched like those of today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import pytest
+
+from keepstone.log.line import read_time
+from keepstone.model import Entry, Record, Scope
+from keepstone.store.as_of import Past
+from keepstone.vector import Vector, unit
+
+EAST, NORTH = unit([1, 0]), unit([0, 1])
+VECTORS = {"walnut": EAST, "walnut wood": unit([1, 1]), "pecan": NORTH}
+
+
+def record(entry_id: str, text: str, **keys: object) -> Record:
+    return {"id": entry_id, "ts": "2026-01-11T14:31:00.000000Z", "type": "note", "text": text, **keys}
+
+
+class Today:
+    """The vectors that there are today, and which sessions were asked for them."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def find(self, session: str, space: str, entries: Sequence[Entry]) -> Mapping[str, Vector]:
+        self.asked.append((session, space))
+        return {entry.id: VECTORS[entry.text] for entry in entries if entry.text in VECTORS}
+
+
+@pytest.fixture
+def today() -> Today:
+    return Today()
+
+
+@pytest.fixture
+def past(today: Today) -> Past:
+    sessions = {
+        "one": [record("x", "walnut"), record("y", "pecan", type="fact"), record("z", "hazel")],
+        "two": [record("x", "walnut wood")],
+        "none": [],
+    }
+    return Past("a", sessions, today.find)
+
+
+def loaded(past: Past, keys: Sequence[int]) -> list[tuple[str, str]]:
+    entries = past.load("a", keys)
+    return [(entries[key].session, entries[key].text) for key in keys]
+
+
+def found(past: Past, terms: Sequence[str], sessions: tuple[str, ...] | None = None) -> set[tuple[str, str]]:
+    return set(loaded(past, [each.key for each in past.search(terms, Scope("a", sessions), 9)]))
+
+
+def test_entries_of_one_id_are_kept_apart_by_their_sessions(past: Past) -> None:
+    assert found(past, ["walnut"]) == {("one", "walnut"), ("two", "walnut wood")}
+    assert found(past, ["walnut"], sessions=("two", "none")) == {("two", "walnut wood")}
+
+
+def test_a_search_without_words_or_of_nothing_finds_nothing(past: Past, today: Today) -> None:
+    assert found(past, []) == found(Past("a", {}, today.find), ["walnut"]) == set()
+    assert past.neighbours([], 3, Scope("a")) == []
+
+
+def test_the_nearest_come_first_and_only_those_in_scope(past: Past) -> None:
+    near = past.similar(EAST, "letters", Scope("a"), 9)
+    assert loaded(past, [each.key for each in near]) == [
+        ("one", "walnut"),
+        ("two", "walnut wood"),
+        ("one", "pecan"),
+    ]
+    facts = past.similar(EAST, "letters", Scope("a", types=("fact",)), 9)
+    assert loaded(past, [each.key for each in facts]) == [("one", "pecan")]
+
+
+def test_vectors_are_asked_for_once_a_space_and_not_before(past: Past, today: Today) -> None:
+    past.search(["walnut"], Scope("a"), 9)
+    assert today.asked == []
+    for space in ("letters", "letters", "others"):
+        past.similar(EAST, space, Scope("a"), 9, 1)
+    assert sorted(today.asked) == sorted(
+        (session, space) for session in ("one", "two", "none") for space in ("letters", "others")
+    )
+
+
+def test_cosines_leave_out_what_has_no_vector(past: Past) -> None:
+    keys = [each.key for each in past.search(["pecan", "hazel"], Scope("a"), 9)]
+    past.similar(EAST, "letters", Scope("a"), 1)
+    cosines = past.cosines(NORTH, "letters", "a", keys)
+    assert [(past.load("a", [key])[key].text, cosine) for key, cosine in cosines.items()] == [("pecan", 1.0)]
+
+
+def test_neighbours_are_those_of_that_time_and_in_scope(past: Past) -> None:
+    [key] = [each.key for each in past.search(["hazel"], Scope("a"), 9)]
+    distances = {
+        loaded(past, [other])[0]: distance for _, other, distance in past.neighbours([key], 2, Scope("a"))
+    }
+    assert distances == {("one", "pecan"): 1, ("one", "walnut"): 2}
+    assert len(past.neighbours([key], 2, Scope("a", types=("fact",)))) == 1
+
+
+def test_heads_say_how_texts_begin_and_when_they_were_made(past: Past) -> None:
+    [key] = [each.key for each in past.search(["hazel"], Scope("a"), 9)]
+    moment: datetime | None = read_time("2026-01-11T14:31:00Z")
+    assert past.heads("a", [key]) == {key: ("hazel", moment)}
+
+
+def test_a_key_that_stands_for_nothing_is_left_out(past: Past) -> None:
+    assert past.load("a", [999]) == {}

@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepstone.text.tokenizer import STOP_WORDS, is_cjk, pairs, spread, stem, stems_of, words_of
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Use OAuth2, not basic_auth!", ["use", "oauth2", "not", "basic", "auth"]),
+        ("東京tower京都", ["東京", "tower", "京都"]),
+        ("Cafe\u0301", ["café"]),
+        ("a\ud800b\0c", ["a", "b", "c"]),
+        ("ひらがなカタカナー漢字", ["ひらがなカタカナー漢字"]),
+        ("한국어 말", ["한국어", "말"]),
+        ("", []),
+    ],
+)
+def test_a_text_is_cut_into_words_in_lower_case(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("東京", True), ("말", True), ("あア", True), ("a", False), ("東a", False), ("", False)],
+)
+def test_a_run_of_east_asian_characters_is_known_as_one(word: str, expected: bool) -> None:  # noqa: FBT001
+    assert is_cjk(word) is expected
+
+
+def test_a_run_is_spread_into_pairs_and_its_last_character() -> None:
+    assert pairs("東京都") == ["東京", "京都", "都"]
+    assert spread("in東京 now").split() == ["in", "東京", "京", "now"]
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_a_text_without_such_characters_is_left_alone(text: str) -> None:
+    assert spread(text) == text
+
+
+@given(st.text())
+def test_spreading_keeps_every_character_that_words_have(text: str) -> None:
+    assert set("".join(words_of(text))) == set("".join(words_of(spread(text))))
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("deployments", "deployment"), ("café", "cafe"), ("running", "runs")]
+)
+def test_forms_of_a_word_have_one_stem(word: str, other: str) -> None:
+    assert stem(word) == stem(other)
+
+
+def test_different_words_have_different_stems() -> None:
+    assert len({stem(word) for word in ("walnut", "walrus", "größe", "東京")}) == 4
+
+
+@given(st.text())
+def test_stemming_takes_a_text_of_any_kind(text: str) -> None:
+    assert isinstance(stem(text), str)
+
+
+def test_stop_words_are_words_as_a_text_gives_them() -> None:
+    assert all(words_of(word) == [word] for word in STOP_WORDS)
+
+
+@given(st.text(alphabet="abcdeghinorstuyAZ ,.-_'09äöüßéñøčжия東京都の한국\n"))
+def test_the_stems_of_a_text_are_those_of_its_words(text: str) -> None:
+    parts = [part for word in words_of(text) for part in (pairs(word) if is_cjk(word) else [word])]
+    assert stems_of(text) == [stem(part) for part in parts]
