@@ -34,7 +34,7 @@ def test_a_change_elsewhere_is_never_overwritten_unasked(site: Site, agent: Agen
     page = browse(site.url(agent.slug, "files", path="a.md"))
     page.get_by_label("Content of a.md").fill("mine")
     agent.files.write("a.md", "theirs")
-    expect(page.locator(".told")).to_contain_text("changed elsewhere")
+    expect(page.locator(".told")).to_contain_text("has changed")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".compare pre")).to_have_text(["mine", "theirs"])
     page.get_by_role("button", name="Go on editing").click()
@@ -77,7 +77,7 @@ def test_a_file_that_changed_while_asked_is_not_deleted_unasked(
     expect(dialog).to_contain_text("is removed from the agent's folder")
     agent.files.write("a.md", "theirs")
     dialog.get_by_role("button", name="Delete").click()
-    expect(dialog).to_contain_text("changed elsewhere")
+    expect(dialog).to_contain_text("has changed")
     assert agent.files.read("a.md") == "theirs"
     dialog.get_by_role("button", name="Delete").click()
     expect(page.locator(".box h2")).to_have_text("No files yet")
@@ -88,7 +88,7 @@ def test_a_new_file_is_made_and_another_deleted(site: Site, agent: Agent, browse
     page = browse(site.url(agent.slug, "files"))
     page.get_by_role("button", name="New file").click()
     page.get_by_label("Its path").fill("notes/new.md")
-    page.get_by_role("button", name="Make").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.locator("h2", has_text="notes/new.md")).to_be_visible()
     assert agent.files.list() == ["notes/new.md"]
     page.get_by_role("button", name="Delete").click()

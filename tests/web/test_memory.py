@@ -20,7 +20,7 @@ def test_a_note_is_added_to_the_chosen_file(site: Site, agent: Agent, browse: Br
     page = browse(site.url(agent.slug, "memory"))
     page.get_by_label("A new note").fill("Use pnpm")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Project for whoever").click()
+    page.get_by_role("button", name="Project for everyone").click()
     expect(notes(page, "Project")).to_have_text(["Use pnpm"])
     assert [note.content for note in site.notes.entries("Project")] == ["Use pnpm"]
     expect(page.locator(".source code").first).to_contain_text("AGENTS.md")
@@ -32,7 +32,7 @@ def test_a_note_that_is_there_already_is_not_written_twice(site: Site, agent: Ag
     page.get_by_label("A new note").fill("use  PNPM.")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="User for you").click()
-    expect(page.locator(".q-notification")).to_contain_text("says so already")
+    expect(page.locator(".q-notification")).to_contain_text("already says the same")
     expect(notes(page, "User")).to_have_text(["Use pnpm"])
 
 
@@ -63,7 +63,7 @@ def test_a_deleted_note_can_be_brought_back(site: Site, agent: Agent, browse: Br
     page.get_by_role("button", name="Delete: Keep me").click()
     expect(notes(page, "Project")).to_have_text(["And me"])
     page.get_by_role("button", name="Delete: And me").click()
-    expect(page.locator(".box h2").first).to_have_text("No notes of this project")
+    expect(page.locator(".box h2").first).to_have_text("No project notes")
     assert site.notes.entries() == []
     page.get_by_role("button", name="Undo").click()
     expect(notes(page, "Project")).to_have_text(["And me"])

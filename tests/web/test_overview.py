@@ -111,17 +111,17 @@ def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pyte
     written(place, "two", {})
     assert "When the entries were made." in page_of(place)
     monkeypatch.setattr(overview, "_MOST_SESSIONS", 1)
-    assert "When the entries of the 1 session changed last were made." in page_of(place)
+    assert "When the entries in the 1 session changed last were made." in page_of(place)
 
 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (Hits(reason="no model\x07"), "words only: no model\\x07. It has taken in all logs."),
-        (Hits(reason="off", stale=True), "words only: off. It is behind the logs."),
+        (Hits(reason="no model\x07"), "words only: no model\\x07. The index is up to date."),
+        (Hits(reason="off", stale=True), "words only: off. The index is behind the logs."),
         (
             Hits(embedder="x", reason="own", pending=2),
-            "words and by meaning, with x: own. It has taken in all logs. 2 entries still without a vector.",
+            "words and vectors, with x: own. The index is up to date. 2 entries not yet embedded.",
         ),
     ],
 )
@@ -130,7 +130,7 @@ def test_the_page_says_how_the_index_stands(
 ) -> None:
     found = replace(overview.gather(place), answer=answer)
     monkeypatch.setattr(overview, "gather", lambda _: found)
-    assert page_of(place)[-1] == f"Recall goes by {told}"
+    assert page_of(place)[-1] == f"Recall uses {told}"
 
 
 def test_what_cannot_be_read_is_told_in_place_of_the_charts(

@@ -50,7 +50,7 @@ def test_a_search_narrows_the_list_as_one_types(site: Site, agent: Agent, browse
     page.keyboard.type("AMM")
     expect(page.locator("tbody .col-id")).to_have_text(["gamma"])
     page.keyboard.type("zzz")
-    expect(page.locator(".box h2")).to_have_text("No session has that in its id")
+    expect(page.locator(".box h2")).to_have_text("No matching session")
 
 
 def test_a_new_session_is_made_and_opened(site: Site, agent: Agent, browse: Browse) -> None:
@@ -199,7 +199,7 @@ def test_what_is_stored_while_a_question_is_open_is_not_removed_unasked(
     expect(page.get_by_role("dialog")).to_be_visible()
     agent.session("a").add("note", {"content": "new"})
     page.get_by_role("dialog").get_by_role("button", name=verb).click()
-    expect(page.get_by_role("dialog")).to_contain_text("changed elsewhere")
+    expect(page.get_by_role("dialog")).to_contain_text("has changed")
     assert len(agent.session("a").entries()) == 2
     page.get_by_role("dialog").get_by_role("button", name=verb).click()
     expect(page.locator(".q-notification")).to_contain_text("a")

@@ -1,6 +1,6 @@
-"""The pages in the browser: sessions, chat, recall, notes, files and more, served from this computer alone.
+"""Web pages for sessions, chat, recall, notes, files and more. All assets come from this server.
 
-They call the library and nothing else. Who may see them is decided by whoever mounts them.
+Pages call only the library. The application that mounts them authorizes requests through a hook.
 """
 
 from keepstone.web.answering import Answerer

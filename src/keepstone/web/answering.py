@@ -1,4 +1,4 @@
-"""Who answers in the chat: the conversation of ``keepstone chat``, so that both ways in answer alike."""
+"""Answers for the chat page, with the same ``Conversation`` as ``keepstone chat``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from keepstone.notes.notes import Notes
 
 
 class Answerer(Protocol):
-    """Answers what a person writes in the chat."""
+    """Answers the messages of the chat page."""
 
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
-        """Store a message in the session, yield the answer piece by piece, and store the answer.
+        """Store a message in the session, yield the answer in chunks, and store the answer.
 
-        It is called in a thread, and each piece is shown as soon as it comes. What it raises as a
-        ``KeepstoneError`` or ``ValueError`` is shown in place of the answer.
+        Called in a thread; each chunk is shown at once. A ``KeepstoneError`` or ``ValueError`` is shown in
+        place of the answer.
         """
 
 
 class Talking:
-    """Answers with a model, and with what memory and notes hold.
+    """Answers with a model, which sees memory and notes.
 
     Args:
         notes: The notes of the project and its user.
-        model: What answers.
-        ask: Asks the person whether a note of the model's is saved; without it none is.
+        model: The model.
+        ask: Asks the user to confirm a note that the model wants to save; without it none is saved.
     """
 
     def __init__(self, notes: Notes, model: ChatModel, ask: Ask | None = None) -> None:
@@ -37,11 +37,11 @@ class Talking:
         self._ask = ask
 
     def asking(self, ask: Ask) -> Talking:
-        """Return one that asks a person before it saves a note of the model's."""
+        """Return a copy that asks the user before it saves a note from the model."""
         return Talking(self._notes, self._model, ask)
 
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
-        """Store a message, yield the answer piece by piece, and store it; ModelError if the model fails."""
+        """Store a message, yield the answer in chunks, and store it; ModelError if the model fails."""
         conversation = Conversation(agent, self._notes, self._model, agent.session(session), ask=self._ask)
         for delta in conversation.send(message):
             if delta.kind == "error":

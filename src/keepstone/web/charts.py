@@ -1,4 +1,4 @@
-"""The charts of the overview, as options of ECharts. Their colours are the pages' own."""
+"""The charts of the overview page, as ECharts options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BINS = 48
 
 
 def over_time(days: Mapping[date, int]) -> Options:
-    """Return how many entries were made, day by day, or in longer steps where that is a long time."""
+    """Return a chart of entries over time, by day or by longer steps."""
     steps = _steps(days)
     return _axes([f"{day:%Y-%m-%d}" for day in steps]) | {
         "series": [{"type": "bar", "data": list(steps.values()), "itemStyle": {"color": COLOURS["message"]}}],
@@ -30,7 +30,7 @@ def over_time(days: Mapping[date, int]) -> Options:
 
 
 def _steps(days: Mapping[date, int]) -> dict[date, int]:
-    """Add days up into at most 48 steps of the same length."""
+    """Sum the days into at most 48 steps of equal length."""
     if not days:
         return {}
     first, last = min(days), max(days)
@@ -42,11 +42,11 @@ def _steps(days: Mapping[date, int]) -> dict[date, int]:
 
 
 def types(counts: Counter[str]) -> Options:
-    """Return how many entries there are of each type, the most frequent on top."""
+    """Return a chart of entries by type, the most frequent on top."""
     common = counts.most_common(8)[::-1]
     rows = [{"value": count, "itemStyle": {"color": COLOURS.get(name, _OTHER)}} for name, count in common]
     return {
-        **_calm(),
+        **_base_options(),
         "grid": {"left": 8, "right": 24, "top": 8, "bottom": 8, "containLabel": True},
         "xAxis": {"type": "value", "minInterval": 1, "splitLine": {"lineStyle": {"color": _LINE}}},
         "yAxis": {
@@ -61,7 +61,7 @@ def types(counts: Counter[str]) -> Options:
 
 
 def fading() -> Options:
-    """Return how the priorities of the four types fade over sixty days, and where they have faded."""
+    """Return a chart of how the priorities of the four types decay over sixty days."""
     names = {"conversation": "message"}
     lines = [
         {
@@ -87,10 +87,10 @@ def _limit() -> Options:
 
 
 def on_disk(sizes: Mapping[str, int]) -> Options:
-    """Return what takes how much of the disk."""
+    """Return a chart of the size on disk."""
     rows = list(sizes.items())[::-1]
     return {
-        **_calm(),
+        **_base_options(),
         "tooltip": {"show": False},
         "grid": {"left": 8, "right": 90, "top": 8, "bottom": 8, "containLabel": True},
         "xAxis": {"type": "value", "show": False},
@@ -104,13 +104,13 @@ def _sized(count: int) -> Options:
     return {"value": count, "label": label, "itemStyle": {"color": COLOURS["message"]}}
 
 
-def _calm() -> Options:
+def _base_options() -> Options:
     return {"animation": False, "textStyle": {"fontFamily": "inherit"}, "tooltip": {"trigger": "axis"}}
 
 
 def _axes(labels: list[str]) -> Options:
     return {
-        **_calm(),
+        **_base_options(),
         "grid": {"left": 24, "right": 36, "top": 12, "bottom": 8, "containLabel": True},
         "xAxis": {
             "type": "category",

@@ -1,4 +1,4 @@
-"""The lists of the pages: one Vue component each, which shows plain text and keeps what has not changed."""
+"""The lists of the pages, as Vue components that show plain text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from nicegui import events, ui
 
 
 class List(ui.element):
-    """A list that is given what it shows."""
+    """Base of the list components."""
 
     def show(self, **props: Any) -> None:
-        """Show these; what is the same as before is not sent again."""
+        """Set properties; unchanged ones are not sent again."""
         changed = {name: value for name, value in props.items() if self.props.get(name) != value}
         if changed:
             self.props.update(changed)
             self.update()
 
     def when(self, event: str, act: Callable[[Any], Any]) -> None:
-        """Call ``act`` with what an event brings."""
+        """Call ``act`` with the arguments of an event."""
 
         def handle(happened: events.GenericEventArguments) -> Any:
             return act(happened.args)
@@ -28,7 +28,7 @@ class List(ui.element):
 
 
 class SessionList(List, component="components/sessions.js"):
-    """Sessions as a table whose headings sort it."""
+    """Sessions as a sortable table."""
 
 
 class EntryList(List, component="components/entries.js"):
@@ -36,7 +36,7 @@ class EntryList(List, component="components/entries.js"):
 
 
 class HitList(List, component="components/hits.js"):
-    """Hits of a recall, with what each score is the sum of."""
+    """Hits of a recall, each with the parts of its score."""
 
 
 class NoteList(List, component="components/notes.js"):
@@ -44,8 +44,8 @@ class NoteList(List, component="components/notes.js"):
 
 
 class LinkList(List, component="components/links.js"):
-    """Links, each with a word about it."""
+    """Links, each with a detail."""
 
 
 class FindingList(List, component="components/findings.js"):
-    """What the doctor found."""
+    """Findings of the doctor."""

@@ -1,4 +1,4 @@
-"""What a reader sees in place of a page that is not there, or that failed."""
+"""Error pages: for an unknown address, and for a page that failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keepstone.web.parts import box, link, say
 
 
 def install() -> None:
-    """Answer with these in place of the toolkit's own, which repeat the error's words."""
+    """Replace NiceGUI's error pages, which show the error's message."""
     pages.on_page_exception(_failed)
     pages.add_exception_handler(404, _missing)
 
@@ -23,7 +23,7 @@ def _failed() -> None:
 
 async def _missing(request: Request, _: Exception) -> Response:
     with Client(ui.page(""), request=request) as client:
-        _sorry("There is no such page", "The address may be misspelt, or the link an old one.")
+        _sorry("There is no such page", "The address may be misspelt, or the link outdated.")
     return client.build_response(request, 404)
 
 

@@ -1,4 +1,4 @@
-"""What stands around every page: where one is, where one can go, and how it looks."""
+"""The frame of every page: navigation, heading and style."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ PAGES = (
     ("doctor", "Doctor", "d"),
     ("agents", "Agents", "a"),
 )
-"""The pages of an agent: name in the address, name for people, key after g."""
+"""The pages of an agent: name in the address, title, and key after g."""
 WITH_NOTES = frozenset({"chat", "memory"})
-"""The pages that show notes, or what is made of them."""
+"""The pages that show notes or use them in prompts."""
 _KEYS = (
     ("/", "search"),
-    ("n", "begin something new"),
+    ("n", "start something new"),
     ("j  k", "next and previous row"),
     ("Enter", "open the row"),
-    ("Esc", "leave a dialog or a field's choice"),
+    ("Esc", "close a dialog or a menu"),
     *((f"g {key}", f"go to {title}") for _, title, key in PAGES),
-    ("?", "this list"),
+    ("?", "show this list"),
 )
 
 
 @contextmanager
 def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.element]:
-    """Draw the frame of a page. Inside the block is the page; what is given is the line of its heading."""
+    """Draw the frame of a page; the block draws the page itself. Yields the heading's row."""
     head()
     link("Skip to content", "#main", "skip")
     with box(classes="shell"):
@@ -53,7 +53,7 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 
 def head() -> None:
-    """Load how pages look."""
+    """Load the style sheet and the script for keys."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
     )

@@ -1,4 +1,4 @@
-"""Pages that stay true: what they show is looked up again while they are open."""
+"""Live views: data that an open page reloads."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from keepstone.web.parts import EXPECTED, aside, box, failure
 T = TypeVar("T")
 
 _SECONDS = 1.0
-"""How often a page looks, at most."""
+"""Minimum seconds between reloads."""
 _SHARE = 20
-"""A look that takes long is taken so many times its own duration apart."""
+"""Minimum interval between reloads, as a multiple of a reload's duration."""
 
 
 class Live(Generic[T]):
-    """Something that a page shows for as long as it is open.
+    """Data that a page shows and reloads while it is open.
 
     Args:
-        load: Looks it up, in a thread. What it returns is compared with what it returned before.
-        draw: Shows it.
+        load: Loads the data, in a thread. It is drawn again only if it has changed.
+        draw: Draws the data.
     """
 
     def __init__(self, load: Callable[[], T], draw: Callable[[T], None]) -> None:
@@ -38,21 +38,21 @@ class Live(Generic[T]):
         self._timer = ui.timer(_SECONDS, self._tick, immediate=False)
 
     async def start(self) -> None:
-        """Show it for the first time, before the page goes out."""
+        """Load and draw the data before the page is sent."""
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Look now, and draw whatever was found. A look that is under way saw what was asked before."""
+        """Load now and draw again, after a reload that has already started."""
         async with self._turn:
             self._known = None
-            await self._look()
+            await self._reload()
 
     async def _tick(self) -> None:
         if not self._turn.locked():
             async with self._turn:
-                await self._look()
+                await self._reload()
 
-    async def _look(self) -> None:
+    async def _reload(self) -> None:
         began = time.monotonic()
         try:
             self._show(await aside(self._load))

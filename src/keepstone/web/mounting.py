@@ -1,4 +1,4 @@
-"""Puts the pages into a FastAPI application."""
+"""Mounting the pages into a FastAPI application."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "agents": ("Agents", agents.build),
 }
 _WATCH_SECONDS = 1.0
-"""How long a page may outlive the right to see it."""
-_PATIENCE = 60.0
-"""Seconds that a page may take to be built, on a computer that is busy."""
+"""Seconds after which an open page notices that its reader's access has changed."""
+_BUILD_TIMEOUT = 60.0
+"""Maximum seconds to build a page, on a busy machine."""
 
 
 def mount(
@@ -62,18 +62,18 @@ def mount(
     notes: Notes | None = None,
     sign_out: str | None = None,
 ) -> None:
-    """Put the pages at ``/`` of an application, below all routes that it has by then. Once a process.
+    """Mount the pages at ``/`` of an application, after its existing routes. Once per process.
 
     Args:
-        app: The application. Its routes come first; whatever they leave belongs to the pages.
+        app: The application. The pages get every path that its routes do not match.
         home: The home whose agents are shown.
         project: The folder whose ``AGENTS.md`` holds the project's notes.
-        access: What a request may do; it may also answer the request itself. For a page that is open it is
-            asked again each second, and when it answers otherwise than before the page is reloaded. It is
-            also asked for the page's socket. ``lambda _: Open()`` lets everyone do everything.
-        answerer: Who answers in the chat; quotes from memory if not given.
-        notes: The notes, where the user's are not in their usual file.
-        sign_out: Where a form is sent to end what ``access`` looks at; without it no page offers that.
+        access: Returns the access of a request, or a response in place of the page. It is called again
+            every second for an open page, which is reloaded when the result changes, and for the page's
+            socket. ``lambda _: Open()`` allows everything to everyone.
+        answerer: Answers in the chat; default: quotes from memory.
+        notes: The notes, if the user's file is not the default one.
+        sign_out: The address to post to for signing out; without it pages show no such button.
 
     Example:
         >>> app = FastAPI()
@@ -110,7 +110,7 @@ def _add_start(site: Site) -> None:
 
 
 def _add_page(site: Site, name: str, title: str, build: Build) -> None:
-    @ui.page(f"/a/{{agent}}/{name}", title=f"{title} · keepstone", response_timeout=_PATIENCE)
+    @ui.page(f"/a/{{agent}}/{name}", title=f"{title} · keepstone", response_timeout=_BUILD_TIMEOUT)
     async def page(request: Request, agent: str) -> Any:
         access = site.admit(request)
         if isinstance(access, Response):
@@ -125,7 +125,7 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
 
 
 def _is_closed(place: Place, name: str) -> bool:
-    """Tell whether a page is not for this reader: what is said in the chat has the notes before it."""
+    """Tell whether a page shows notes, which this reader may not see; the chat's prompts hold them, too."""
     return name in WITH_NOTES and not place.sees_notes
 
 
@@ -137,21 +137,21 @@ async def _build_refusal(place: Place, name: str, title: str) -> None:
 
 
 def _watch(place: Place, request: Request) -> None:
-    """Let no other browser join a page, and end it when its reader may do something else than before."""
+    """Refuse sockets of other browsers, and end the page when its reader's access changes."""
     page = ui.context.client
     sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
 
-    def look() -> None:
+    def check() -> None:
         if not place.site.still_holds(place.access, request):
-            # What the browser is told it may ignore, so the page is taken apart here as well.
+            # A browser may ignore the reload, so the page's content is removed on the server as well.
             page.run_javascript("location.reload()")
             page.layout.clear()
 
-    ui.timer(_WATCH_SECONDS, look, immediate=False)
+    ui.timer(_WATCH_SECONDS, check, immediate=False)
 
 
 def _place(site: Site, access: Access, agent: str, request: Request) -> Place:
-    """Return where a request is. An agent that may not be seen is answered like one that cannot be."""
+    """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
         raise InvalidAgentIdError("there is no such agent here")
     return Place(site, site.home.agent(agent), access, dict(request.query_params))

@@ -1,4 +1,4 @@
-"""The pieces that pages are made of. Whatever they show is text: nothing here takes HTML."""
+"""UI elements shared by the pages. All of them show plain text, never HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keepstone.operations.error_codes import message_of
 from keepstone.web.phrases import shown
 
 EXPECTED = (KeepstoneError, ValueError, OSError)
-"""What a call of the library may raise for reasons that a person can understand and mend."""
+"""Errors of library calls that are shown to the user."""
 
 
 class Said(TextElement):
@@ -34,7 +34,7 @@ def say(tag: str, text: str, classes: str = "", **props: Any) -> Said:
 
 
 def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
-    """Return an HTML element for other pieces to stand in."""
+    """Return an HTML element that contains others."""
     made = ui.element(tag).classes(classes)
     made.props.update({name.rstrip("_").replace("_", "-"): value for name, value in props.items()})
     return made
@@ -53,7 +53,7 @@ def link(text: str, href: str, classes: str = "", **props: Any) -> Said:
 
 
 def empty(heading: str, words: str) -> ui.element:
-    """Say that there is nothing yet, and what brings something."""
+    """Show an empty state, and what to do next."""
     with box(classes="box") as made:
         say("h2", heading)
         say("p", words)
@@ -61,7 +61,7 @@ def empty(heading: str, words: str) -> ui.element:
 
 
 def failure(words: str) -> ui.element:
-    """Say what went wrong where the answer would have been."""
+    """Show an error in place of a result."""
     with box(classes="error", role="alert") as made:
         say("strong", "That did not work. ")
         say("span", words)
@@ -69,13 +69,13 @@ def failure(words: str) -> ui.element:
 
 
 def tell(words: str) -> None:
-    """Say in passing that something was done."""
+    """Show a short notification."""
     ui.notify(shown(words), position="bottom", timeout=4000)
 
 
 @contextmanager
 def attempt() -> Iterator[None]:
-    """Do something; if the library refuses, say why."""
+    """Show an error of the library inside the block as a notification."""
     try:
         yield
     except EXPECTED as error:
@@ -85,9 +85,9 @@ def attempt() -> Iterator[None]:
 
 
 async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
-    """Call the library in a thread, so that other pages go on.
+    """Call the library in a thread, so that other pages are not blocked.
 
-    What was begun is finished; if the page was closed meanwhile, nothing that would follow is done.
+    The call always completes; if the page was closed by then, the caller is cancelled.
     """
     page = ui.context.client
     found = await asyncio.to_thread(call, *values, **keys)
@@ -98,7 +98,7 @@ async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
 
 @contextmanager
 def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
-    """Make a dialog to fill; ``await`` it for what ``submit`` was given, None if it was left."""
+    """Create a dialog whose content the block draws. Awaiting it gives the submitted value, or None."""
     with ui.dialog() as made, box(classes=f"card {classes}", role="document"):
         made.props["aria-label"] = shown(title)
         say("h2", title)
@@ -106,7 +106,7 @@ def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
 
 
 async def answer_of(question: ui.dialog) -> Any:
-    """Open a dialog and return what it was given; None if it was left."""
+    """Open a dialog and return the submitted value; None if it was closed."""
     answer = await question
     if question.client.is_deleted:
         raise asyncio.CancelledError("the page was closed")
@@ -115,7 +115,7 @@ async def answer_of(question: ui.dialog) -> Any:
 
 
 async def confirmed(title: str, words: str, verb: str) -> bool:
-    """Ask before something is done that cannot be undone."""
+    """Ask for confirmation."""
     with dialog(title) as asked:
         say("p", words)
         with box(classes="row-end"):
@@ -125,7 +125,7 @@ async def confirmed(title: str, words: str, verb: str) -> bool:
 
 
 async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:
-    """Ask for a line of text, and return it as it was typed; None if nothing was given."""
+    """Ask for a line of text and return it; None if it is blank or the dialog was closed."""
     with dialog(title) as question:
         line = field(label, hint).props("autofocus")
         line.on("keydown.enter", lambda: question.submit(line.value), args=[])

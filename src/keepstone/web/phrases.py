@@ -1,4 +1,4 @@
-"""How a page says things: sizes, times and numbers for people, and memory text that hides nothing."""
+"""Formatting for pages: times, sizes and memory text with hidden characters escaped."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime
 from keepstone.text.display import counted, harmless
 
 LONGEST = 4_000
-"""Characters of an entry that a page shows before somebody asks for the rest."""
+"""Characters of an entry that are shown before it is expanded."""
 shown = harmless
-"""Pages hide what a terminal hides: a browser would drop it, or turn the reading direction around."""
+"""Pages escape the same characters as a terminal: a browser would drop them or reverse the text."""
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
-def key_of(id: str) -> str:  # noqa: A002  The word of entries and sessions.
-    r"""Return what a row is named by: different ids have different keys, also where they look alike.
+def key_of(id: str) -> str:  # noqa: A002  The name in entries and sessions.
+    r"""Return the key of a row, unique for each id even if ids look alike.
 
     Example:
         >>> key_of("a\u200bb"), key_of(r"a\u200bb")
@@ -25,7 +25,7 @@ def key_of(id: str) -> str:  # noqa: A002  The word of entries and sessions.
 
 
 def moment(value: datetime) -> str:
-    """Return a time as the pages write it: UTC, to the minute."""
+    """Return a time in UTC, to the minute."""
     return value.strftime("%Y-%m-%d %H:%M") + " UTC"
 
 

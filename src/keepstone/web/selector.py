@@ -1,4 +1,4 @@
-"""The choice where a note is kept: the project's file or the user's, as ``InputManager`` asks for it."""
+"""The selector that asks where to save a note: in the project's file or the user's."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
 _WHERE: tuple[tuple[Literal["project", "user"], str, str], ...] = (
-    ("project", "Project", "for whoever works in this folder"),
+    ("project", "Project", "for everyone who works in this folder"),
     ("user", "User", "for you, in all projects"),
 )
 
 
 class Selector:
-    """Asks about one note at a time. P and U choose, Esc leaves it.
+    """Asks where to save one note at a time. P and U choose, Esc cancels.
 
     Args:
-        place: Whose notes they are.
-        done: Called when the choice has been made or left.
+        place: The place whose notes these are.
+        done: Called when the selector closes.
     """
 
     def __init__(self, place: Place, done: Callable[[], Awaitable[None]]) -> None:
@@ -31,7 +31,7 @@ class Selector:
         self._box = box()
 
     def submit(self, text: str) -> bool:
-        """Take a line of input; True if it is a note, which the choice is then open for."""
+        """Take a line of input; True if it is a note, for which the selector then opens."""
         if self._manager.submit(text) == "message":
             return False
         self._ask()
@@ -39,8 +39,8 @@ class Selector:
 
     def _ask(self) -> None:
         self._box.clear()
-        with self._box, box(classes="choice", role="group", aria_label="Where to keep this note") as choice:
-            say("span", "Where should this be kept?", "hint")
+        with self._box, box(classes="choice", role="group", aria_label="Where to save this note") as choice:
+            say("span", "Where should this be saved?", "hint")
             say("q", self._manager.selector.message)
             with box(classes="options"):
                 for name, title, whom in _WHERE:
@@ -77,5 +77,5 @@ class Selector:
 def _told(result: SaveResult) -> str:
     where = f"{shown(result.entry.source)}, line {result.entry.line}"
     if not result.saved:
-        return f"Nothing written: {where} says so already"
+        return f"Not saved: {where} already says the same"
     return f"Saved as a {result.entry.type} note: {where}"

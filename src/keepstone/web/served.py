@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def pages(home: Home, notes: Notes, project: Path) -> Callable[[FastAPI], None]:
-    """Return what puts the pages into the server's app."""
+    """Return a function that mounts the pages in the server's app."""
 
     def add(app: FastAPI) -> None:
         answerer = Talking(notes, choose().model)

@@ -1,4 +1,4 @@
-"""What all pages have in common: the home, the notes, who may see what, and the one who answers."""
+"""The site and place of a page: home, notes, access hook, answerer, agent and query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keepstone.web.answering import Answerer
 
 
 class Access(Protocol):
-    """What whoever asks may do."""
+    """What a request may access."""
 
     @property
     def agents(self) -> frozenset[str] | None:
@@ -29,12 +29,12 @@ class Access(Protocol):
 
     @property
     def holder(self) -> str:
-        """Who asks, such as a sign-in's id: the socket of a page must come from the one who opened it."""
+        """Identifies the requester, such as a sign-in: a page accepts only its own holder's sockets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Access to everything, as on a computer of one's own."""
+    """Access to everything, for a single-user machine."""
 
     agents: frozenset[str] | None = None
     read_only: bool = False
@@ -42,15 +42,15 @@ class Open:
 
 
 Hook = Callable[[HTTPConnection], Access | Response | None]
-"""Says what a request, or the socket of a page, may do; None is nothing.
+"""Returns the access of a request or of a page's socket; None denies it.
 
-It may also answer the request, as with the way to a sign-in page.
+It may also return a response, such as a redirect to a sign-in page.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the pages show, and for whom."""
+    """What all pages share."""
 
     home: Home
     notes: Notes
@@ -59,12 +59,12 @@ class Site:
     sign_out: str | None = None
 
     def admit(self, request: HTTPConnection) -> Access | Response:
-        """Return what a request may do, or the answer that it gets in place of a page."""
+        """Return the access of a request, or a response in place of the page."""
         access = self.access(request)
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
     def still_holds(self, before: Access, request: HTTPConnection) -> bool:
-        """Tell whether a request comes from the same holder and may now do the same as before."""
+        """Tell whether a request comes from the same holder with unchanged access."""
         now = self.admit(request)
         if isinstance(now, Response):
             return False
@@ -74,7 +74,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where somebody is: in an agent, with what the address asks for."""
+    """What one page shows: an agent, the reader's access, and the address's query."""
 
     site: Site
     agent: Agent
@@ -88,7 +88,7 @@ class Place:
 
     @property
     def sees_notes(self) -> bool:
-        """Whether notes may be seen: they belong to the project and its user, not to some agents."""
+        """Whether notes may be seen: they belong to the project and its user, so this needs all agents."""
         return self.access.agents is None
 
     def link(self, page: str, **query: str) -> str:

@@ -1,4 +1,4 @@
-"""Sockets of open pages: they come from the browser that opened the page, and speak for no other page."""
+"""Socket checks: an open page accepts messages only from the browser that opened it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("keepstone.web")
 
 
 def install() -> None:
-    """Take messages of a socket only for the page that it belongs to, and none into the log as they are."""
+    """Accept a socket's messages only for its own page, and escape them before logging."""
     handlers = core.sio.handlers["/"]
     for name in _PAGE_EVENTS:
         core.sio.on(name, _of_own_page(handlers[name]))
@@ -26,7 +26,7 @@ def install() -> None:
 
 
 def bind(page: Client, is_owner: Callable[[HTTPConnection], bool]) -> None:
-    """Let only its owner's sockets join a page; to others it answers as if there were no such page."""
+    """Accept only sockets of the page's owner; others get the response for an unknown page."""
     accept = page.accept_handshake
 
     def accept_own(socket_id: str, tab_id: str, environ: dict[str, Any] | None) -> bool:
@@ -38,7 +38,7 @@ def bind(page: Client, is_owner: Callable[[HTTPConnection], bool]) -> None:
 
 def _of_own_page(act: Callable[[str, dict[str, Any]], None]) -> Callable[..., None]:
     def handle(socket_id: str, message: object = None) -> None:
-        # The handshake put the socket into a room with the name of its page.
+        # The handshake put the socket into the room of its page.
         if isinstance(message, dict) and message.get("client_id") in core.sio.rooms(socket_id):
             act(socket_id, message)
 

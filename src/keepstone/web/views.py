@@ -1,4 +1,4 @@
-"""What the components are given: entries, hits and notes as plain objects of text for people."""
+"""View data for the list components: sessions, entries, hits and notes as plain objects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session_view(info: SessionInfo, place: Place, now: datetime) -> View:
 
 
 def entry_views(entries: Iterable[Entry], now: datetime, whole: frozenset[str] = frozenset()) -> list[View]:
-    """Return entries as a conversation, with a heading where a day begins; ``whole`` ones are not clipped."""
+    """Return entries as a conversation with a heading per day; those in ``whole`` are not clipped."""
     views, day = [], ""
     for entry in entries:
         views.append(_entry_view(entry, now, whole=entry.id in whole))
@@ -70,7 +70,7 @@ def _entry_view(entry: Entry, now: datetime, *, whole: bool) -> View:
 
 
 def _worth(entry: Entry, now: datetime) -> View:
-    """Return what a stored priority has come to; entries without one show none."""
+    """Return the current value of a stored priority; entries without one show none."""
     if entry.priority is None:
         return {"worth": "", "worthTitle": "", "worthWidth": "0%"}
     faded = worth_of(entry.line).at(now)
@@ -84,24 +84,24 @@ def _worth(entry: Entry, now: datetime) -> View:
 
 
 def words_of(entry: Entry) -> str:
-    """Return what an entry says, without the name of the one who said it."""
+    """Return an entry's text without its speaker."""
     speaker = speaker_of(entry)
     return entry.text.removeprefix(f"{speaker}: ") if speaker else entry.text
 
 
 def speaker_of(entry: Entry) -> str:
-    """Return who said an entry, or in which role; empty if it does not say."""
+    """Return the speaker or role of an entry; empty if it has none."""
     named = (entry.data.get(key) for key in ("speaker", "name", "role"))
     return next((name for name in named if isinstance(name, str) and name.strip()), "")
 
 
 def tone_of(type_: str) -> str:
-    """Return the class of colour that a type has."""
+    """Return the colour class of a type."""
     return type_ if type_ in _TONES else "other"
 
 
 def version_views(versions: Sequence[Version]) -> list[View]:
-    """Return what became of an entry, the latest first."""
+    """Return the versions of an entry, latest first."""
     views = [
         {
             "moment": moment(version.written),
@@ -120,7 +120,7 @@ def _change(number: int, version: Version) -> str:
 
 
 def hit_views(hits: Hits, place: Place) -> list[View]:
-    """Return hits, their bars drawn to the scale of the best one."""
+    """Return hits, with bars scaled to the best one."""
     scale = max((_total(hit.why.parts) for hit in hits), default=0.0)
     return [_hit_view(hit, place, scale) for hit in hits]
 

@@ -1,4 +1,4 @@
-"""The agents of the home. Each is closed off from all others: switching shows nothing of the one before."""
+"""The agents page: list, search, switch, create."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from keepstone.web.parts import asked, attempt, box, button, empty, field
 from keepstone.web.site import Place, address
 
 _MOST = 200
-_LEAD = "Each agent has memory of its own. No page shows anything of two agents."
+_LEAD = "Each agent has its own memory. No page mixes two agents."
 
 
 class Agents:
-    """The page's state: the agents as they were last seen, and what is looked for."""
+    """State of the page: the agents as last loaded, and the search term."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -48,8 +48,8 @@ class Agents:
         with self.none:
             if not chosen:
                 empty(
-                    "No agents here" if not found else "No agent is called that",
-                    "An agent's first entry makes it.",
+                    "No agents here" if not found else "No matching agent",
+                    "An agent is created with its first entry.",
                 )
             elif len(chosen) > _MOST:
                 ui.label(f"{counted(len(chosen) - _MOST, 'agent')} more: search for them")

@@ -1,4 +1,4 @@
-"""The chat: what is written is remembered and answered, and what begins with # becomes a note."""
+"""The chat page: messages are stored and answered; those that start with # become notes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from keepstone.web.site import Place
 from keepstone.web.views import View, entry_views
 
 _SHOWN = 100
-_LEAD = "Ask what your agent remembers. A message that begins with # is kept as a note."
+_LEAD = "Ask what your agent remembers. A message that starts with # is saved as a note."
 _STREAMED = "answer"
 _PACE = 0.1
-"""Seconds between two looks at an answer that is coming."""
+"""Minimum seconds between updates of a streamed answer."""
 _ANSWERING = ThreadPoolExecutor(64, "keepstone-answer")
-"""Threads that wait for models. The few that all pages share must not: one answer takes many seconds."""
+"""Threads that wait for models, apart from the few that all pages share: an answer takes many seconds."""
 
 
 class Chat:
-    """The page's state: the session that is talked in, and the answer that is on its way."""
+    """State of the page: the session, and the answer being streamed."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -88,8 +88,8 @@ class Chat:
         if not views:
             with self.none:
                 empty(
-                    "Nothing said yet",
-                    "Without a model the answer is made of quotes from memory, so it works offline.",
+                    "No messages yet",
+                    "Without a model the answer consists of quotes from memory, so it works offline.",
                 )
         if grown or self.coming is not None:
             ui.run_javascript("scrollTo(0, document.body.scrollHeight)")
@@ -107,7 +107,7 @@ class Chat:
         self.coming = ""
         self.button.props.update(disabled=True)
         try:
-            session = await self._begun()
+            session = await self._ensure_session()
             await self._stream(self._answerer().answer(self.place.agent, session.id, text))
             await self._settle()
         except EXPECTED as error:
@@ -117,7 +117,7 @@ class Chat:
             await self._settle()
 
     def _answerer(self) -> Answerer:
-        """Return who answers here, so that notes of a model are saved only if the person agrees."""
+        """Return the site's answerer, which asks here before it saves a note from a model."""
         answerer, loop = self.place.site.answerer, asyncio.get_running_loop()
 
         def ask(text: str, kind: str) -> bool:
@@ -135,7 +135,9 @@ class Chat:
         whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
         with self.trouble:
             return await confirmed(
-                "Save the model's note?", f"For {whose}. Every later request follows it: {text}", "Save"
+                "Save the model's note?",
+                f"For {whose}. It becomes part of every later request: {text}",
+                "Save",
             )
 
     async def _settle(self) -> None:
@@ -144,8 +146,8 @@ class Chat:
         await self.live.refresh()
         await self._focus()
 
-    async def _begun(self) -> Session:
-        """Return the session, made with the first message so that a chat nobody began leaves nothing."""
+    async def _ensure_session(self) -> Session:
+        """Return the session, created with the first message so that an unused chat leaves none."""
         if self.session is None:
             made: Session = await aside(self.place.agent.new_session)
             self.session = made
@@ -156,7 +158,7 @@ class Chat:
         return self.session
 
     async def _stream(self, pieces: Iterator[str]) -> None:
-        """Show the pieces as they come. An answer whose page was closed is still taken to its end."""
+        """Show the chunks as they come. If the page is closed, the answer is still received completely."""
         said, drawn = "", 0.0
         loop = asyncio.get_running_loop()
         while (piece := await loop.run_in_executor(_ANSWERING, next, pieces, None)) is not None:
@@ -182,7 +184,7 @@ def _is_stored(answer: str, entries: list[Entry]) -> bool:
 
 
 def _streamed(text: str) -> View:
-    """Return the answer as far as it has come."""
+    """Return the view of a partial answer."""
     return {
         "key": _STREAMED,
         "id": _STREAMED,

@@ -1,4 +1,4 @@
-"""What the doctor finds in the home, and what to do about it."""
+"""The doctor page: findings in the home, and their remedies."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _WORST_FIRST = ("error", "warning", "ok")
 
 
 class Doctor:
-    """The page's state: nothing but what was found last."""
+    """State of the page: the latest findings."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
     async def build(self) -> None:
-        """Draw the page; the look itself begins when it is there."""
+        """Draw the page, which then starts the check."""
         lead = "Every log is read and every index compared with it. Nothing is changed."
         with frame(self.place, "doctor", "Doctor", lead) as head:
             with head:
-                self.again = button("Look again", self._look, "plain")
-            self.sum = say("p", "Looking …", "answer-line", role="status")
+                self.again = button("Check again", self._check, "plain")
+            self.sum = say("p", "Checking …", "answer-line", role="status")
             self.list = FindingList()
             self.none = box()
-            ui.timer(0, self._look, once=True)
+            ui.timer(0, self._check, once=True)
 
-    async def _look(self) -> None:
-        self.sum.text = "Looking …"
+    async def _check(self) -> None:
+        self.sum.text = "Checking …"
         self.again.props.update(disabled=True)
         self.none.clear()
         try:
@@ -46,7 +46,7 @@ class Doctor:
         self.again.props.update(disabled=False)
 
     def _findings(self) -> list[Finding]:
-        """Return what concerns the agents that may be seen."""
+        """Return the findings about agents that the reader may see."""
         allowed, findings = self.place.access.agents, self.place.site.home.doctor()
         if allowed is None:
             return findings
@@ -62,7 +62,7 @@ class Doctor:
         self.sum.text = _sum(findings)
         if not findings:
             with self.none:
-                empty("Nothing to look at yet", "The first entry makes the first log.")
+                empty("Nothing to check yet", "The first log is created with the first entry.")
 
 
 def _sum(findings: list[Finding]) -> str:

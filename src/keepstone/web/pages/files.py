@@ -1,4 +1,4 @@
-"""The agent's own files: listed, read, and edited without undoing what others wrote meanwhile."""
+"""The files page: the agent's own files, edited without losing concurrent changes."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from keepstone.web.site import Place
 
 _MOST = 500
 _LONGEST = 1_000_000
-"""Characters of a file that can be edited here; longer ones are for an editor on the computer itself."""
+"""Maximum characters of a file that can be edited here."""
 _COMPARED = 20_000
-_LEAD = "Texts that the agent keeps in its own folder, and cannot leave."
+_LEAD = "Text files in the agent's own folder, which it cannot leave."
 
 
-class _OtherwiseError(Exception):
-    """A file does not hold what was expected."""
+class _ConflictError(Exception):
+    """A file does not have the expected content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The files as they are: their paths, and what the open one holds, None if it is gone."""
+    """The loaded paths, and the open file's content; None if it is gone."""
 
     paths: tuple[str, ...]
     content: str | None
 
 
 class FilesPage:
-    """The page's state: the open file, and what it held when it was read."""
+    """State of the page: the open file, and its content when it was read."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -82,11 +82,11 @@ class FilesPage:
         self.more = say("p", "", "hint")
 
     def _first(self) -> str:
-        """Return what the field begins with: set later, it would come in the way of who types at once."""
+        """Return the field's initial value; setting it later would overwrite early input."""
         try:
             return _editable(self._read() or "")
         except EXPECTED:
-            return ""  # The list, which is looked up next, meets the same error and shows it.
+            return ""  # The list, which is loaded next, fails with the same error and shows it.
 
     def _editor(self, content: str) -> None:
         self.none = box()
@@ -135,12 +135,12 @@ class FilesPage:
         }
 
     def _draw_file(self, content: str | None) -> None:
-        """Show what the file holds, unless something else is being written here."""
+        """Show the file's content unless the field has unsaved changes."""
         edited = self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
         self.told.clear()
         if edited and content != self.base:
             with self.told:
-                say("p", "This file was changed elsewhere meanwhile. Saving asks which text to keep.", "told")
+                say("p", "This file has changed since you opened it. Saving asks which text to keep.", "told")
         elif content is not None:
             self.base = content
             if self.text.value != _editable(content):
@@ -153,24 +153,24 @@ class FilesPage:
 
     def _nothing(self) -> None:
         if self.path:
-            empty("There is no such file", f"“{self.path}” was deleted, or never written.")
+            empty("There is no such file", f"“{self.path}” was deleted or never written.")
         elif self.seen.paths:
             empty("No file is open", "Choose one from the list.")
         else:
-            empty("No files yet", "What the agent writes into its folder appears here.")
+            empty("No files yet", "Files that the agent writes appear here.")
 
     def _search(self, words: str) -> None:
         self.wanted = words.strip().casefold()
         self._draw_list()
 
     async def _save(self) -> None:
-        """Write the text, if the file still holds what it held when it was read; ask otherwise."""
+        """Write the text if the file is unchanged since it was read; otherwise ask which to keep."""
         if self.place.read_only:
             return
         with attempt():
-            text = _in_ends_of(self.base or "", str(self.text.value or ""))
+            text = _with_newlines_of(self.base or "", str(self.text.value or ""))
             expected = self.base
-            while not await aside(self._written, self.path, text, expected):
+            while not await aside(self._write, self.path, text, expected):
                 expected = await aside(self._read)
                 if not await self._keep_mine(text, expected):
                     break
@@ -179,17 +179,17 @@ class FilesPage:
                 tell(f"Saved {self.path}")
         await self.live.refresh()
 
-    def _written(self, path: str, text: str, expected: str | None) -> bool:
-        """Write a file if it holds what is expected, None for no file; otherwise leave it and say False."""
+    def _write(self, path: str, text: str, expected: str | None) -> bool:
+        """Write a file if it has the expected content, None for no file; otherwise return False."""
         try:
             self.files.write(path, text, check=_expecting(expected))
-        except _OtherwiseError:
+        except _ConflictError:
             return False
         return True
 
     async def _keep_mine(self, mine: str, theirs: str | None) -> bool:
         with dialog("Two versions of this file", "broad") as asking:
-            say("p", "It was changed elsewhere since you opened it. Which text should it have?")
+            say("p", "It has changed since you opened it. Which text do you want to keep?")
             with box(classes="compare"):
                 for title, text in (
                     ("Yours", mine),
@@ -209,37 +209,37 @@ class FilesPage:
         return bool(answer == "mine")
 
     async def _delete(self) -> None:
-        """Delete the file if it holds what was shown when the question was asked; ask again otherwise."""
+        """Delete the file if it still has the content shown with the question; otherwise ask again."""
         expected, words = self.base, f"“{self.path}” is removed from the agent's folder."
         with attempt():
             while await confirmed("Delete this file?", words, "Delete") and not self.place.read_only:
-                if await aside(self._deleted, self.path, expected):
+                if await aside(self._delete_expected, self.path, expected):
                     ui.navigate.to(self.place.link("files"))
                     return
                 expected = await aside(self._read)
-                words = f"“{self.path}” was changed elsewhere. Delete what it holds now?"
+                words = f"“{self.path}” has changed. Delete its new content?"
                 await self.live.refresh()
 
-    def _deleted(self, path: str, expected: str | None) -> bool:
-        """Delete a file if it holds what is expected; otherwise leave it and say False."""
+    def _delete_expected(self, path: str, expected: str | None) -> bool:
+        """Delete a file if it has the expected content; otherwise return False."""
         try:
             self.files.delete(path, check=_expecting(expected))
-        except _OtherwiseError:
+        except _ConflictError:
             return False
         return True
 
     async def _new(self) -> None:
-        path = await asked("A new file", "Its path, such as plans/today.md", "Make")
+        path = await asked("New file", "Its path, such as plans/today.md", "Create")
         with attempt():
             if path:
-                await aside(self._written, path.strip(), "", None)
+                await aside(self._write, path.strip(), "", None)
                 ui.navigate.to(self.place.link("files", path=path.strip()))
 
 
 def _expecting(expected: str | None) -> Check:
     def check(old: str | None) -> None:
         if old != expected:
-            raise _OtherwiseError
+            raise _ConflictError
 
     return check
 
@@ -248,10 +248,10 @@ def _flat(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _in_ends_of(old: str, text: str) -> str:
-    """Return a text with the line ends that the file had: browsers know only one kind."""
+def _with_newlines_of(old: str, text: str) -> str:
+    """Return a text with the line ends of the old one; browsers send only one kind."""
     if len(old) > _LONGEST:
-        raise ValueError(f"a file of {size(len(old))} is too long for this page: use a text editor")
+        raise ValueError(f"the file ({size(len(old))}) is too long for this page: use a text editor")
     kept = "\r\n" if "\r\n" in old and "\n" not in old.replace("\r\n", "") else "\n"
     return _flat(text).replace("\n", kept)
 

@@ -1,4 +1,4 @@
-"""The notes of the project's folder and of the user: read, added, edited and deleted with a way back."""
+"""The memory page: notes of the project and of the user, to add, edit, delete and undo."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from keepstone.web.site import Place
 from keepstone.web.views import note_views
 
 _UNDO_SECONDS = 12
-_LEAD = "What people want remembered. Every note is a bullet in a file that you can edit yourself."
+_LEAD = "What your agents should always know. Every note is a bullet in a file that you can edit yourself."
 _NONE = {
-    "Project": ("No notes of this project", "Add one above; it is written into AGENTS.md below “Memories”."),
-    "User": ("No notes of yours", "Add one above and choose User; it counts in all projects."),
+    "Project": ("No project notes", "Add one above; it is written into AGENTS.md below “Memories”."),
+    "User": ("No user notes", "Add one above and choose User; it applies to all projects."),
 }
 
 
 class Memory:
-    """The page's state: the notes as they were last seen, and the one that can be brought back."""
+    """State of the page: the notes as last loaded, and the one that can be restored."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -52,7 +52,7 @@ class Memory:
         self.selector = Selector(self.place, self._added)
 
     def _load(self) -> tuple[Sequence[MemoryEntry], dict[str, str]]:
-        """Return the notes, and the path of each file, which there may be none of yet."""
+        """Return the notes, and the path of each file, which need not exist."""
         return self.notes.entries(), {source.kind: source.path for source in self.notes.sources()}
 
     def _draw(self, seen: tuple[Sequence[MemoryEntry], dict[str, str]]) -> None:
@@ -70,22 +70,22 @@ class Memory:
         await self.live.refresh()
 
     async def save(self, kind: str, change: dict[str, Any]) -> None:
-        """Give a note another text."""
+        """Change the text of a note."""
         note, text = self._note(kind, change), str(change["text"]).strip()
         if text != change["content"] and not self.place.read_only:
             with attempt():
                 result = await aside(self._replaced, note, kind, text)
                 if not result.saved:
-                    tell(f"Not changed: line {result.entry.line} says so already")
+                    tell(f"Not changed: line {result.entry.line} already says the same")
             await self.live.refresh()
 
     def _replaced(self, note: MemoryEntry | None, kind: str, text: str) -> SaveResult:
-        """Give a note its text where it stands; as a new note if somebody removed the old one meanwhile."""
+        """Change a note in place; add it as a new note if the old one was removed."""
         changed = None if note is None else self.notes.replace(note, text)
         return changed or self.notes.add(text, kind)
 
     async def remove(self, kind: str, row: dict[str, Any]) -> None:
-        """Delete a note, and offer to bring it back."""
+        """Delete a note, and offer to restore it."""
         note = self._note(kind, row)
         if note is None or self.place.read_only:
             return
@@ -104,16 +104,12 @@ class Memory:
     async def _restore(self, note: MemoryEntry) -> None:
         with attempt():
             result = await aside(self.notes.add, note.content, note.type, note.line)
-            tell(
-                "Brought back"
-                if result.entry.line == note.line
-                else "Brought back, as the last note of its file"
-            )
+            tell("Restored" if result.entry.line == note.line else "Restored as the last note of its file")
         await self.live.refresh()
         self.undo.clear()
 
     def _note(self, kind: str, row: dict[str, Any]) -> MemoryEntry | None:
-        """Return the note that a row is of: its text and its line, as they were shown."""
+        """Return the note that a row shows, by its text and line."""
         same = (note for note in self.found if note.type == kind and note.content == row["content"])
         return min(same, key=lambda note: abs(note.line - row["line"]), default=None)
 

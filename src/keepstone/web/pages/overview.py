@@ -1,4 +1,4 @@
-"""What an agent's memory is made of: entries over time and by type, priorities, the index, the disk."""
+"""The overview page: charts of an agent's entries, priorities and size, and the state of its index."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from keepstone.web.site import Place
 
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500
-"""So much is read to draw the charts, beginning with the session that was changed last."""
+"""Limits of what is read for the charts, starting with the session changed last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the charts show."""
+    """The data of the charts."""
 
     sessions: list[SessionInfo]
     entries: int
     read: int
-    """Sessions that the counts of days, types and faded entries are of."""
+    """Number of sessions that ``days``, ``types`` and ``faded`` count."""
     days: Counter[date]
     types: Counter[str]
     faded: int
     answer: Hits
-    """A recall, which says how the index stands."""
+    """A recall, which tells the state of the index."""
     disk: dict[str, int]
 
 
 def gather(place: Place) -> Overview:
-    """Read what the charts show. This takes as long as the agent's logs are."""
+    """Read the data of the charts. The time is proportional to the size of the agent's logs."""
     agent, sessions = place.agent, place.agent.sessions()
     counts = agent.entry_counts()
     days: Counter[date] = Counter()
@@ -73,7 +73,7 @@ def _disk(place: Place, sessions: list[SessionInfo]) -> dict[str, int]:
 
 
 def _weight(folder: Path) -> int:
-    """Return the bytes of all files below a folder; files that go meanwhile do not count."""
+    """Return the bytes of all files below a folder; files that vanish do not count."""
     total = 0
     for path, _, names in os.walk(folder):
         for name in names:
@@ -85,21 +85,21 @@ def _weight(folder: Path) -> int:
 
 
 class OverviewPage:
-    """The page's state: nothing but what was gathered last."""
+    """State of the page: the latest data."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
     async def build(self) -> None:
-        """Draw the page; what it shows is read when it is there."""
-        with frame(self.place, "overview", "Overview", "What this agent's memory is made of.") as head:
+        """Draw the page, which then loads its data."""
+        with frame(self.place, "overview", "Overview", "This agent's memory in figures.") as head:
             with head:
-                self.again = button("Look again", self._look)
+                self.again = button("Reload", self._reload)
             with box() as self.body:
-                _wait()
-            ui.timer(0, self._look, once=True)
+                _placeholder()
+            ui.timer(0, self._reload, once=True)
 
-    async def _look(self) -> None:
+    async def _reload(self) -> None:
         self.again.props.update(disabled=True)
         try:
             found = await aside(gather, self.place)
@@ -115,8 +115,8 @@ class OverviewPage:
             draw()
 
 
-def _wait() -> None:
-    """Keep the room that the answer will take, so that nothing jumps."""
+def _placeholder() -> None:
+    """Reserve the room of the charts, so that the layout does not shift."""
     with box(classes="figures"):
         for _ in range(4):
             box(classes="figure")
@@ -134,14 +134,14 @@ def _draw(found: Overview) -> None:
         _figure(f"{found.entries:,}", "entries")
         _figure(f"{found.faded:,}", "faded to 0.3 or less")
         _figure(size(sum(found.disk.values())), "on disk")
-    of = "" if found.read == len(found.sessions) else f" of the {counted(found.read, 'session')} changed last"
+    of = "" if found.read == len(found.sessions) else f" in the {counted(found.read, 'session')} changed last"
     with box(classes="charts"):
         _chart("Entries over time", f"When the entries{of} were made.", charts.over_time(found.days))
-        _chart("Types", f"What kinds of entries{of} there are.", charts.types(found.types))
+        _chart("Types", f"Entries{of} by type.", charts.types(found.types))
         _chart(
-            "How priorities fade", "By the days since an entry was made; each use adds 0.02.", charts.fading()
+            "How priorities fade", "By days since the entry was made; each use adds 0.02.", charts.fading()
         )
-        _chart("Size on disk", "The index can be made anew from the logs.", charts.on_disk(found.disk))
+        _chart("Size on disk", "The index can be rebuilt from the logs.", charts.on_disk(found.disk))
     with box(classes="source"):
         say("h2", "Index")
         say("p", _index(found.answer))
@@ -160,18 +160,18 @@ def _chart(title: str, hint: str, options: charts.Options) -> None:
         if options["series"][0]["data"]:
             ui.echart(options, renderer="svg")
         else:
-            say("p", "Nothing yet: the first entry begins it.", "waiting")
+            say("p", "No entries yet.", "waiting")
 
 
 def _index(answer: Hits) -> str:
-    """Say how the index stands."""
+    """Return a sentence on the state of the index."""
     if answer.lexical_only:
-        said = [f"Recall goes by words only: {shown(answer.reason)}."]
+        said = [f"Recall uses words only: {shown(answer.reason)}."]
     else:
         embedder = shown(str(answer.embedder))
-        said = [f"Recall goes by words and by meaning, with {embedder}: {shown(answer.reason)}."]
-    said.append("It is behind the logs." if answer.stale else "It has taken in all logs.")
-    said.append(f"{counted(answer.pending, 'entry')} still without a vector." if answer.pending else "")
+        said = [f"Recall uses words and vectors, with {embedder}: {shown(answer.reason)}."]
+    said.append("The index is behind the logs." if answer.stale else "The index is up to date.")
+    said.append(f"{counted(answer.pending, 'entry')} not yet embedded." if answer.pending else "")
     return " ".join(said).strip()
 
 

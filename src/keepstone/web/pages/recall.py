@@ -1,4 +1,4 @@
-"""Recall: a question, every filter, and the hits with the reasons for each."""
+"""The recall page: a query, its filters, and hits with explanations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 from keepstone.web.views import hit_views
 
-_LEAD = "Ask a question or give some words. Each hit says why it was found."
+_LEAD = "Ask a question or enter some words. Each hit shows why it was found."
 _TEXTS = (
     ("session", "Sessions", "ids, with commas"),
     ("type", "Types", "decision, finding"),
@@ -37,14 +37,14 @@ _NUMBERS = (
 
 
 class Recall:
-    """The page's state: what is asked, and in which bounds."""
+    """State of the page: the query and its filters."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.fields: dict[str, Any] = {}
 
     async def build(self) -> None:
-        """Draw the page, with the answer if the address asks something."""
+        """Draw the page, with hits if the address has a query."""
         query = self.place.query.get("q", "")
         with frame(self.place, "recall", "Recall", _LEAD):
             with box(classes="add-note", data_search=""):
@@ -111,7 +111,7 @@ class Recall:
         return {name: _number(self.fields[name].value, usual, most) for name, _, usual, most in _NUMBERS}
 
     def _remember(self, query: str) -> None:
-        """Put what is asked into the address, so that it can be kept and sent."""
+        """Put the query and its filters into the address, so that it can be bookmarked."""
         given = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
         numbers = self._numbers()
         changed = {name: f"{numbers[name]:g}" for name, _, usual, _ in _NUMBERS if numbers[name] != usual}
@@ -129,7 +129,7 @@ class Recall:
     def _nothing(self, *, asked: bool) -> None:
         self.list.show(hits=[])
         self._rest(
-            (lambda: empty("Nothing found", "Try other words, or take away a filter."))
+            (lambda: empty("Nothing found", "Try other words, or remove a filter."))
             if asked
             else (
                 lambda: empty(
@@ -150,13 +150,13 @@ class Recall:
 
 
 def _sum(hits: Hits) -> str:
-    """Say how the answer came about."""
+    """Return a sentence on how the hits were found."""
     said = [f"{counted(len(hits), 'hit')} in {hits.took_ms:.0f} ms."]
     if hits.lexical_only:
         said += [] if hits.reason == UNWANTED else [f"By words only: {hits.reason}."]
     else:
-        said.append(f"By words and by meaning ({hits.embedder}).")
-    said += [f"{counted(hits.pending, 'entry')} without a vector yet."] if hits.pending else []
+        said.append(f"By words and vectors ({hits.embedder}).")
+    said += [f"{counted(hits.pending, 'entry')} not yet embedded."] if hits.pending else []
     said += ["The index is behind the logs: hits may be missing."] if hits.stale else []
     return " ".join(said)
 
@@ -166,7 +166,7 @@ def _names(words: str) -> list[str] | None:
 
 
 def _where(words: str) -> dict[str, Any] | None:
-    """Return conditions on the payload; a value that is JSON counts as such, any other as text."""
+    """Return conditions on the payload; values are parsed as JSON if possible, else taken as text."""
     pairs = [word.partition("=") for word in _names(words) or ()]
     for key, sign, value in pairs:
         if not key or not sign:
@@ -182,7 +182,7 @@ def _value(word: str) -> Any:
 
 
 def _number(given: object, usual: float, most: float) -> float:
-    """Return a number of an address or a field, the usual one where it is none or far off."""
+    """Return a number from an address or field; the default if it is invalid or out of range."""
     try:
         number = usual if given is None else float(str(given))
     except ValueError:

@@ -1,4 +1,4 @@
-"""A session as a conversation that one can read, the newest entries first in sight."""
+"""The session page: a session's entries as a conversation, starting at the newest."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from keepstone.web.views import entry_views, version_views
 
 _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)
-"""How far back an entry is looked for, near places first."""
+"""Numbers of newest entries in which to search for an entry, one after the other."""
 _TYPES = ("decision", "finding", "preference", "message")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page of a session shows."""
+    """The loaded entries of a session."""
 
     info: SessionInfo | None
     entries: Sequence[Entry]
@@ -35,7 +35,7 @@ class Shown:
 
 
 class Conversation:
-    """The page's state: how far back it is, and what is unfolded."""
+    """State of the page: its position, and what is expanded."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -52,7 +52,7 @@ class Conversation:
         with frame(self.place, "sessions", shown(self.session.id)) as head:
             if self.place.sees_notes:
                 with head:
-                    link("Go on in the chat", self.place.link("chat", session=self.session.id), "plain")
+                    link("Continue in chat", self.place.link("chat", session=self.session.id), "plain")
             self.about = say("p", "", "lead")
             with box(classes="bar-tools"):
                 self._filter()
@@ -79,7 +79,7 @@ class Conversation:
             self.where = say("span", "", "place", role="status")
 
     def _load(self) -> Shown:
-        """Read only as far back as is shown: a long session costs what its page costs."""
+        """Read only as far back as shown, so that a long session costs no more than its page."""
         info = self.session.info()
         if info is None:
             return Shown(None, (), 0)
@@ -89,7 +89,7 @@ class Conversation:
         return Shown(info, newest[:count], total)
 
     def _place_of(self, entry_id: str) -> int:
-        """Return how far back the page is that shows an entry; 0 if the session has it no more."""
+        """Return the offset of the page that shows an entry; 0 if the session does not have it."""
         for limit in _REACHES:
             found = self.session.entries(limit=limit)
             for at, entry in enumerate(reversed(found)):
@@ -129,12 +129,12 @@ class Conversation:
         if info is None:
             empty(
                 "There is no such session",
-                "It was deleted, or nothing was written yet. Its first entry makes it.",
+                "It was deleted or never written. A session is created with its first entry.",
             )
         elif self.types:
             empty("No entries of this type", "Choose another type, or all of them.")
         else:
-            empty("This session is empty", "What your agent adds appears here at once.")
+            empty("This session is empty", "Entries that your agent adds appear here at once.")
 
     async def _go(self, back: int) -> None:
         self.back = max(0, back)
@@ -159,7 +159,7 @@ class Conversation:
         self._draw(self.views)
 
     def _id_of(self, key: str) -> str | None:
-        """Return the id of the entry with this key, None if it is not shown any more."""
+        """Return the id of the entry with this key; None if it is no longer shown."""
         return next((entry.id for entry in self.views.entries if key_of(entry.id) == key), None)
 
 

@@ -1,4 +1,4 @@
-"""The sessions of an agent: found, sorted, opened, made, cleared and deleted."""
+"""The sessions page: search, sort, open, create, clear and delete an agent's sessions."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from keepstone.web.views import session_view
 
 _PAGE = 50
 _FIRST_ORDER = {"id": False, "modified": True, "size": True}
-"""Whether a column begins with its highest value when it is first chosen."""
+"""Whether a column is first sorted in descending order."""
 
 
 class Act(Protocol):
-    """Clears or removes a session, and tells whether it was there."""
+    """Clears or removes a session, and tells whether it existed."""
 
     def __call__(self, session: Session, /, *, check: SessionCheck) -> bool:
-        """Do it, after ``check`` let the session pass as it is inside its lock."""
+        """Do it if ``check``, called inside the session's lock, does not raise."""
 
 
-class _OtherwiseError(Exception):
-    """A session is not as it was when the question was asked."""
+class _ConflictError(Exception):
+    """A session has changed since the question was asked."""
 
 
 class Sessions:
-    """The page's state: all sessions as they were last seen, and which of them are shown."""
+    """State of the page: all sessions as last loaded, and which of them are shown."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -55,7 +55,7 @@ class Sessions:
             with box(classes="bar-tools", data_search=""):
                 search = field("Search sessions").props("clearable type=search")
                 search.on_value_change(lambda event: self._search(event.value or ""))
-            self.live = Live(self._load, self._take)
+            self.live = Live(self._load, lambda loaded: self._draw(loaded[0]))
             self.list = SessionList()
             self.list.when("sort", self._sort)
             self.list.when("clear", self._clear)
@@ -76,11 +76,8 @@ class Sessions:
             self.on = button("Next", lambda: self._turn(1))
 
     def _load(self) -> tuple[Sequence[SessionInfo], int]:
-        """Return the sessions and the minute, after which the times ago are others."""
+        """Return the sessions, and the minute, so that relative times are redrawn."""
         return self.place.agent.sessions(), int(time.time() // 60)
-
-    def _take(self, seen: tuple[Sequence[SessionInfo], int]) -> None:
-        self._draw(seen[0])
 
     def _draw(self, found: Sequence[SessionInfo]) -> None:
         self.found = found
@@ -113,11 +110,9 @@ class Sessions:
 
     def _nothing(self) -> None:
         if self.found:
-            empty("No session has that in its id", "Search for a part of the id, or clear the search.")
+            empty("No matching session", "Search for a part of the id, or clear the search.")
         else:
-            empty(
-                "No sessions yet", "The first entry makes one: begin a new session, or let your agent write."
-            )
+            empty("No sessions yet", "Start a new session, or let your agent write its first entry.")
 
     def _search(self, words: str) -> None:
         self.wanted, self.at = words.strip().casefold(), 0
@@ -151,38 +146,38 @@ class Sessions:
         await self._empty(key, Session.clear, "Clear", words, "Cleared “{}”")
 
     async def _remove(self, key: str) -> None:
-        words = "“{}” and every byte of it are removed: log, archive and index. Nothing brings it back."
+        words = "Every byte of “{}” is removed: log, archive and index. This cannot be undone."
         await self._empty(key, Session.remove, "Delete", words, "Deleted “{}”")
 
     async def _empty(self, key: str, act: Act, verb: str, words: str, done: str) -> None:
         name = next((info.id for info in self.found if key_of(info.id) == key), None)
         if name is None:
-            tell("This session was gone already")
+            tell("This session no longer exists")
             return
         session = self.place.agent.session(name)
         title, question = f"{verb} this session?", words.format(name)
         with attempt():
             expected = await aside(session.info)
             while await confirmed(title, question, verb) and not self.place.read_only:
-                found = await aside(_emptied, act, session, expected)
-                if found is not None:
-                    tell(done.format(name) if found else f"“{name}” was gone already")
+                existed = await aside(_empty_expected, act, session, expected)
+                if existed is not None:
+                    tell(done.format(name) if existed else f"“{name}” no longer exists")
                     break
                 expected = await aside(session.info)
-                question = f"“{name}” was changed elsewhere. {words.format(name)}"
+                question = f"“{name}” has changed. {words.format(name)}"
         await self.live.refresh()
 
 
-def _emptied(act: Act, session: Session, expected: SessionInfo | None) -> bool | None:
-    """Empty a session and tell whether it was there; None if it is not as expected, and is left."""
+def _empty_expected(act: Act, session: Session, expected: SessionInfo | None) -> bool | None:
+    """Empty a session and tell whether it existed; None if it has changed and was left as it is."""
 
     def check(info: SessionInfo) -> None:
         if info != expected:
-            raise _OtherwiseError
+            raise _ConflictError
 
     try:
         return act(session, check=check)
-    except _OtherwiseError:
+    except _ConflictError:
         return None
 
 
