@@ -38,7 +38,7 @@ def test_whether_something_was_purged_is_told_when_the_page_closes(
 def test_the_question_shows_what_is_to_be_removed(agent: Agent) -> None:
     async def steps(shown: Shown[bool]) -> None:
         await shown.press("d")
-        assert "Remove every byte of this?" in shown.text
+        assert "Remove every byte of this entry?" in shown.text
         assert "walnut code" in shown.text
 
     on(Forgetting(agent, "walnut"), steps)
@@ -49,7 +49,7 @@ def test_what_another_process_purged_meanwhile_counts_as_gone(agent: Agent) -> N
         await shown.press("d")
         agent.purge("code", "s")
         await shown.press("y")
-        assert "It was gone already." in shown.text
+        assert "It no longer exists." in shown.text
         await shown.press("escape")
 
     assert on(Forgetting(agent, "walnut"), steps) == [False]

@@ -17,7 +17,7 @@ def contents(chat: Chat, kind: str) -> list[str]:
 def test_enter_saves_a_note_for_the_project(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("# Use pnpm instead of npm")
-        assert "Remember this note" in terminal.text
+        assert "Save this note" in terminal.text
         await terminal.press("enter")
         assert "Saved as a Project note" in terminal.text
         assert "AGENTS.md:3" in terminal.text.replace(" ", "")
@@ -40,7 +40,7 @@ def test_escape_saves_nothing_and_gives_the_text_back(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("# Use pnpm")
         await terminal.press("escape")
-        assert "Remember this note" not in terminal.text
+        assert "Save this note" not in terminal.text
         assert "# Use pnpm" in terminal.text
 
     chat.run(steps)
@@ -60,7 +60,7 @@ def test_a_note_without_text_keeps_the_selector_open(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("# x")
         await terminal.press("shift+tab", "end", "backspace", "tab", "enter")
-        assert "a note must have text" in terminal.text
+        assert "a note must not be empty" in terminal.text
         await terminal.press("escape")
 
     chat.run(steps)
@@ -73,7 +73,7 @@ def test_a_note_that_is_there_already_is_named(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("# use PNPM.")
         await terminal.press("enter")
-        assert "Not saved, it is there already" in terminal.text
+        assert "Not saved: " in terminal.text
         assert "says “Use pnpm”" in terminal.text
 
     chat.run(steps)

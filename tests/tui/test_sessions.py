@@ -99,7 +99,7 @@ def test_deleting_asks_first_and_removes_the_session(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/sessions")
         await terminal.press("down", "d")
-        assert "Delete session old, with its 1 entry, for good?" in terminal.text
+        assert "Delete session old with its 1 entry for good?" in terminal.text
         await terminal.press("enter")
         assert "old" in ids(chat)
         await terminal.press("d", "y")

@@ -86,7 +86,9 @@ class Scripted:
             yield ToolCall("c1", "list_files", "{}")
         elif last.text == "broken" and self.broken:
             self.broken = False
-            raise ModelError("openai:m has no room for us (429). Your message is kept: /retry asks again.")
+            raise ModelError(
+                "openai:m is over its rate limit or quota (429). Your message is stored: /retry asks again."
+            )
         else:
             yield ANSWER
 

@@ -27,7 +27,7 @@ def test_the_steps_of_the_tutorial_do_what_it_says(tmux: Tmux, tmp_path: Path, u
             take(tmux, kind, text.splitlines())
             if text.startswith("Hi"):
                 tmux.until("Hello.")  # The page cannot know what a model answers.
-        tmux.until("Go on with")
+        tmux.until("Continue with")
         assert all(note in server.prompts[0] for note in ("Use pnpm instead of npm", "My name is Ada"))
 
 

@@ -1,6 +1,6 @@
-"""The terminal app: a conversation on a screen, and pages to look after memory.
+"""The terminal app: a chat screen, and pages to manage memory.
 
-``app`` is the conversation, ``selector`` asks where a note goes; ``memory``, ``sessions``,
-``forgetting`` and ``page`` are pages over it; ``commands`` says what may be typed and ``wording``
-what is answered. Only this package loads Textual.
+``app`` is the chat screen, ``selector`` asks where to save a note, ``memory``, ``sessions``, ``agents``,
+``purge`` and ``page`` are pages; ``commands`` has the slash commands and ``wording`` the texts. Only this
+package imports Textual.
 """

@@ -1,4 +1,4 @@
-"""The page of agents: whom to talk with."""
+"""The page of agents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from keepstone.tui.listing import Listing
 
 
 class Agents(Listing[str, str | None]):
-    """Lists the agents of a home; gives the slug of the chosen one, None to stay."""
+    """Lists the agents of a home; the result is the chosen slug, None for no change."""
 
-    heading = "Agents: each has a memory of its own"
-    keys = "↑↓ · Enter talk with · /agent NAME begins a new one · Esc close"
-    empty = "No agent remembers anything yet. /agent NAME begins a new one."
+    heading = "Agents: each has its own memory"
+    keys = "↑↓ · Enter talk with · /agent NAME creates a new one · Esc close"
+    empty = "No agents yet. /agent NAME creates one."
 
     def __init__(self, home: Home, current: str) -> None:
         super().__init__()
@@ -27,5 +27,5 @@ class Agents(Listing[str, str | None]):
             yield slug, one_line(slug) + ("  (this one)" if slug == self._current else "")
 
     def on_option_list_option_selected(self) -> None:
-        """Take the highlighted agent."""
+        """Choose the highlighted agent."""
         self.dismiss(self.chosen)

@@ -1,4 +1,4 @@
-"""The conversation on a screen."""
+"""The chat app and its main screen."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ logger = logging.getLogger("keepstone.chat")
 T = TypeVar("T")
 
 _KEYS = "Enter send · # note · /help · Ctrl+Q leave"
-_KEYS_MEANWHILE = "An answer is coming … · Esc stop · Ctrl+Q leave"
-_LOOK = 0.1
-"""Seconds between two looks whether an answer was given up while the person is asked."""
+_KEYS_WHILE_ANSWERING = "An answer is coming … · Esc stop · Ctrl+Q leave"
+_POLL = 0.1
+"""Seconds between checks whether the answer was stopped while a question is open."""
 DARK, LIGHT = "textual-dark", "textual-light"
 
 
 class ChatApp(App[str]):
     """A conversation with one agent.
 
-    It returns the id of the session that it ended with, None if nothing was said there.
+    It returns the id of the last session, None if that has no messages.
 
     Example:
         >>> with keepstone.open() as home:
@@ -83,25 +83,25 @@ class ChatApp(App[str]):
         self._growing: Said | Answer | None = None
 
     def compose(self) -> ComposeResult:
-        """Put the screen together."""
+        """Build the screen."""
         yield Static("", id="place")
         yield Transcript(id="transcript")
         yield Composer(id="composer", tab_behavior="focus", highlight_cursor_line=False)
         yield Static(Content(_KEYS), id="keys", classes="keys")
 
     def on_mount(self) -> None:
-        """Show what was said in this session."""
+        """Show the session's messages."""
         self.begin(self.conversation)
         if not self.conversation.turns(1):
             self._say("notice", wording.WELCOME)
         self._say("notice", wording.model(self._choice))
 
     def on_unmount(self) -> None:
-        """Wait for no server where the terminal is gone."""
+        """Stop the answer: the terminal is gone."""
         self.conversation.stop()
 
     def begin(self, conversation: Conversation) -> None:
-        """Put another conversation on the screen."""
+        """Show another conversation."""
         self.conversation = conversation
         self.query_one(Transcript).begin(conversation.turns())
         place = (
@@ -110,7 +110,7 @@ class ChatApp(App[str]):
         self.query_one("#place", Static).update(Content(one_line(place)))
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
-        """Take a line: a note, a command or a message."""
+        """Handle a line of input: a note, a command or a message."""
         text = event.text
         if not text.strip():
             return
@@ -118,40 +118,40 @@ class ChatApp(App[str]):
             self.query_one(Composer).text = ""
 
     def _attempt(self, act: Callable[[], bool]) -> bool:
-        """Do something; what memory has against it is said, and then it counts as not done."""
+        """Call ``act`` and return its result; show an error and return False if it raises."""
         try:
             return act()
-        except Exception as error:  # noqa: BLE001  See ``_tell``.
-            self._tell(error)
+        except Exception as error:  # noqa: BLE001  See ``_show_error``.
+            self._show_error(error)
             return False
 
-    def _tell(self, error: Exception) -> None:
-        """Say what went wrong. The app goes on: an embedder or a reranker may raise anything."""
+    def _show_error(self, error: Exception) -> None:
+        """Show an error. The app continues, as an embedder or a reranker may raise anything."""
         if isinstance(error, KeepstoneError | ValueError):
             self._say("error", str(error))
             return
-        logger.error("the chat went on after %s at\n%s", type(error).__name__, frames_of(error))
-        self._say("error", f"Unexpected error ({type(error).__name__}). What was said is kept.")
+        logger.error("unexpected %s in the chat at\n%s", type(error).__name__, frames_of(error))
+        self._say("error", f"Unexpected error ({type(error).__name__}). Your messages are stored.")
 
     def _aside(self, call: Callable[[], T], show: Callable[[T], object]) -> None:
-        """Call memory in a thread, so that the screen goes on, then show what it returned."""
+        """Call the library in a thread, so that the screen stays responsive, then show the result."""
 
         async def called() -> None:
             try:
                 show(await asyncio.to_thread(call))
-            except Exception as error:  # noqa: BLE001  See ``_tell``.
-                self._tell(error)
+            except Exception as error:  # noqa: BLE001  See ``_show_error``.
+                self._show_error(error)
 
         self.run_worker(called())
 
     def _may_save(self, text: str, kind: str) -> bool:
-        """Ask the person whether a note of the model's is saved; the thread of its answer calls this."""
+        """Ask the user to confirm a note from the model; called in the answer's thread."""
         question = Confirm(wording.proposed(text, kind), *wording.SAVE_IT)
         answers = SimpleQueue[bool | None]()
         self.call_from_thread(self.push_screen, question, answers.put)
         while not self.conversation.stopped:
             with suppress(Empty):
-                return bool(answers.get(timeout=_LOOK))
+                return bool(answers.get(timeout=_POLL))
         self.call_from_thread(self._close, question)  # type: ignore[arg-type]  # It may be a coroutine.
         return False
 
@@ -160,7 +160,7 @@ class ChatApp(App[str]):
             await question.dismiss(result=False)
 
     def _take(self, text: str) -> bool:
-        """Do what a line says; False if it stays where it was written."""
+        """Handle a line; False if it must stay in the input field."""
         if self._input.submit(text) == "selecting":
             self.push_screen(Selector(self._input), lambda result: self._noted(text, result))
             return True
@@ -169,11 +169,11 @@ class ChatApp(App[str]):
             return self._send(text)
         command = COMMANDS.get(typed.name)
         if command is None:
-            raise ValueError(f"there is no command /{typed.name}: /help lists them")
+            raise ValueError(f"unknown command /{typed.name}: /help lists all commands")
         if command.waits and self._is_busy():
             return False
         if typed.argument and not command.argument:
-            raise ValueError(f"/{command.name} takes nothing after it")
+            raise ValueError(f"/{command.name} takes no argument")
         act: Callable[[str], None] = getattr(self, f"_do_{command.name}")
         act(typed.argument)
         return True
@@ -184,12 +184,12 @@ class ChatApp(App[str]):
             return
         self._say("notice", wording.saved(result))
         if result.entry.type == PROJECT:
-            self._attempt(self._warned_of_length)
+            self._attempt(self._warn_of_length)
 
-    def _warned_of_length(self) -> bool:
+    def _warn_of_length(self) -> bool:
         words = self._notes.warning()
         if words:
-            self._say("error", f"{words}. Delete notes in /memory that nobody needs.")
+            self._say("error", f"{words}. Delete notes you no longer need in /memory.")
         return bool(words)
 
     def _send(self, text: str) -> bool:
@@ -205,8 +205,10 @@ class ChatApp(App[str]):
         return self._answering is not None and not self._answering.is_finished
 
     def on_worker_state_changed(self) -> None:
-        """Say below what may be done while an answer is coming."""
-        self.query_one("#keys", Static).update(Content(_KEYS_MEANWHILE if self._is_answering else _KEYS))
+        """Show the keys that work while an answer is coming."""
+        self.query_one("#keys", Static).update(
+            Content(_KEYS_WHILE_ANSWERING if self._is_answering else _KEYS)
+        )
 
     def _is_busy(self) -> bool:
         if self._is_answering:
@@ -218,13 +220,13 @@ class ChatApp(App[str]):
         try:
             for delta in deltas:
                 self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
-        except Exception as error:  # noqa: BLE001  See ``_tell``.
-            self.call_from_thread(self._tell, error)
+        except Exception as error:  # noqa: BLE001  See ``_show_error``.
+            self.call_from_thread(self._show_error, error)
         finally:
             self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
 
     async def _show(self, delta: Delta) -> None:
-        """Show a piece of an answer, at the end of its text so far."""
+        """Show a delta of the answer."""
         if delta.kind == "text":
             if self._growing is None:
                 self._growing = answer_of(self.conversation.model.name)
@@ -243,27 +245,27 @@ class ChatApp(App[str]):
         self.query_one(Transcript).say(kind, text)
 
     def action_stop(self) -> None:
-        """Give up the answer that is coming, and keep what came."""
+        """Stop the current answer and keep what was received."""
         if self._is_answering:
             self.conversation.stop()
-            self._say("notice", "Stopped. What came is kept; /retry asks again.")
+            self._say("notice", "Stopped. The partial answer is kept; /retry asks again.")
 
     def action_interrupt(self) -> None:
-        """Stop the answer that is coming, else copy what is selected, else say how to leave."""
+        """Stop the current answer, else copy the selection, else show how to leave."""
         if self._is_answering:
             self.action_stop()
         elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
             raise SkipAction
         else:
-            self.notify("Ctrl+Q leaves; all is kept.")
+            self.notify("Press Ctrl+Q to leave.")
 
     def action_scroll(self, pages: int) -> None:
-        """Scroll whatever is on top of the screen."""
+        """Scroll the topmost screen."""
         shown = self.screen.query("#transcript, #text, OptionList").first()
         shown.scroll_page_down() if pages > 0 else shown.scroll_page_up()
 
     async def action_leave(self) -> None:
-        """Leave; an answer that is coming is kept as far as it came."""
+        """Leave; a partial answer is kept."""
         self.conversation.stop()
         if self._answering is not None:
             await self.workers.wait_for_complete([self._answering])
@@ -275,7 +277,7 @@ class ChatApp(App[str]):
 
     def _do_sessions(self, _: str) -> None:
         def opened(session: Session | None) -> None:
-            self.conversation.sent = None  # It may hold what was cleared or deleted there.
+            self.conversation.sent = None  # It may quote entries that were cleared or deleted.
             if session is not None:
                 self._attempt(lambda: self._continue(self.conversation.agent, session))
 
@@ -285,18 +287,18 @@ class ChatApp(App[str]):
         self._continue(self.conversation.agent, None)
 
     def _do_recall(self, question: str) -> None:
-        _needed(question, "/recall which database did we choose?")
+        _require(question, "/recall which database did we choose?")
         agent, title = self.conversation.agent, f"Recall: {one_line(question)}"
         self._aside(
             lambda: agent.recall(question), lambda hits: self.push_screen(Page(title, wording.hits(hits)))
         )
 
     def _do_forget(self, question: str) -> None:
-        page = Forgetting(self.conversation.agent, _needed(question, "/forget my old address"))
-        self._aside(page.search, lambda _: self.push_screen(page, self._forgotten))
+        page = Forgetting(self.conversation.agent, _require(question, "/forget my old address"))
+        self._aside(page.search, lambda _: self.push_screen(page, self._after_purge))
 
-    def _forgotten(self, purged: bool | None) -> None:  # noqa: FBT001  The page gives it.
-        """Let nothing that was purged stay on the screen, nor in what /context shows."""
+    def _after_purge(self, purged: bool | None) -> None:  # noqa: FBT001  The page's result.
+        """Remove purged entries from the screen and from what /context shows."""
         if purged:
             self.conversation.sent = None
             self.begin(self.conversation)
@@ -314,7 +316,7 @@ class ChatApp(App[str]):
 
     def _do_context(self, question: str) -> None:
         sent = None if question else self.conversation.sent
-        title = "The system prompt of the last request" if sent else "The system prompt that would be sent"
+        title = "System prompt of the last request" if sent else "System prompt of the next request"
         talk = self.conversation
         self._aside(
             lambda: sent or talk.preview(question or None),
@@ -334,7 +336,7 @@ class ChatApp(App[str]):
         self.run_worker(self.action_leave())
 
     def _continue(self, agent: Agent, session: Session | None) -> bool:
-        """Go on with another agent or session."""
+        """Continue with another agent or session."""
         if session is None or session.id != self.conversation.session.id:
             self.conversation.close()
         self.begin(Conversation(agent, self._notes, self._choice.model, session, ask=self._may_save))
@@ -342,7 +344,7 @@ class ChatApp(App[str]):
         return True
 
 
-def _needed(argument: str, example: str) -> str:
+def _require(argument: str, example: str) -> str:
     if not argument:
-        raise ValueError(f"say what about: {example}")
+        raise ValueError(f"an argument is missing: {example}")
     return argument

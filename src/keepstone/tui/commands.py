@@ -1,4 +1,4 @@
-"""What may be typed after a slash."""
+"""The slash commands and the help page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command as the help shows it."""
+    """One command and its help."""
 
     name: str
     argument: str
-    """What follows the name, in the help's notation; empty if nothing may."""
+    """The argument in the help's notation; empty if it takes none."""
     help: str
     waits: bool = False
-    """Whether it has to wait until an answer has come to its end, as it changes the conversation."""
+    """Whether it must wait for the current answer, as it changes the conversation."""
 
 
 COMMANDS = {
@@ -25,15 +25,15 @@ COMMANDS = {
     for command in (
         Command("memory", "", "all notes: filter, delete, undo, open in your editor"),
         Command("sessions", "", "all sessions: open, new, clear, delete", waits=True),
-        Command("new", "", "begin a new session", waits=True),
-        Command("recall", "QUESTION", "what memory finds, and why"),
-        Command("forget", "QUESTION", "choose what memory finds, and remove every byte of it", waits=True),
-        Command("agent", "[NAME]", "talk with another agent, which has a memory of its own", waits=True),
+        Command("new", "", "start a new session", waits=True),
+        Command("recall", "QUESTION", "search memory, with explanations"),
+        Command("forget", "QUESTION", "search memory, and purge what you choose", waits=True),
+        Command("agent", "[NAME]", "talk with another agent, which has its own memory", waits=True),
         Command("context", "[QUESTION]", "the system prompt, as sent or for a question"),
-        Command("retry", "", "ask the model again for an answer to your last message", waits=True),
+        Command("retry", "", "ask the model again to answer your last message", waits=True),
         Command("theme", "", "dark or light"),
         Command("help", "", "this page"),
-        Command("quit", "", "leave; everything is kept"),
+        Command("quit", "", "leave; everything is saved"),
     )
 }
 """Every command by its name, in the order of the help."""
@@ -48,7 +48,7 @@ class Typed:
 
 
 def command_of(text: str) -> Typed | None:
-    """Return the command that a line is, None for an ordinary message.
+    """Parse a line as a command; None for an ordinary message.
 
     A command is a slash and lower-case letters, alone or before a space: ``/usr/bin`` is a message.
 
@@ -61,22 +61,21 @@ def command_of(text: str) -> Typed | None:
 
 
 def help_text() -> str:
-    """Return the page that ``/help`` shows."""
+    """Return the text of the help page."""
     shown = [(f"/{command.name} {command.argument}".rstrip(), command.help) for command in COMMANDS.values()]
     lines = [f"{name:<20} {words}" for name, words in shown]
     return "\n".join((_HELP, *lines, "", _KEYS))
 
 
 _HELP = """\
-Write a message and press Enter. It is stored before it is answered, and the answer knows what was said \
-in earlier sessions.
+Write a message and press Enter. It is stored before it is answered, and answers draw on earlier sessions.
 
-A message that begins with # is a note: you are asked whether it is for this project (AGENTS.md) or for you \
-in all projects. Every request to the model holds both files.
+A message that starts with # is a note: choose whether it is for this project (AGENTS.md) or for you in all \
+projects. Every request to the model includes both files.
 """
 _KEYS = """\
 Enter                send
-Ctrl+J               a new line in the message
-Esc, Ctrl+C          stop the answer that is coming; Esc closes a page
+Ctrl+J               new line in the message
+Esc, Ctrl+C          stop the answer; Esc also closes a page
 PageUp, PageDown     scroll
 Ctrl+Q               leave"""

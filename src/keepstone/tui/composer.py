@@ -1,4 +1,4 @@
-"""The fields in which a message, a note and a filter are written."""
+"""Input fields for messages, notes and filters."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from textual.widgets import Input, TextArea
 
 
 class Pasting:
-    """A field into which text from anywhere may be pasted: what could act on the terminal is left out."""
+    """A field that removes control characters from pasted text."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take control characters out of the text, before the field takes it."""
+        """Remove control characters, which could act on the terminal."""
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         event.text = "".join(letter for letter in text if letter in "\n\t" or category(letter) != "Cc")
 
 
 class Note(Pasting, TextArea):
-    """The text of a note, to be corrected."""
+    """The text of a note, for editing."""
 
 
 class Filter(Pasting, Input):
-    """Words that rows must have."""
+    """Words to filter rows by."""
 
 
 class Composer(Pasting, TextArea):
-    """Several lines of text: Enter sends them, Ctrl+J begins a new one."""
+    """Several lines of text: Enter sends them, Ctrl+J starts a new one."""
 
     @dataclass
     class Submitted(Message):
-        """A person has pressed Enter."""
+        """The user has pressed Enter."""
 
         text: str
 
     def on_key(self, event: events.Key) -> None:
-        """Send on Enter; the text stays until whoever takes it clears it."""
+        """Send on Enter; the receiver clears the text."""
         if event.key == "enter":
             self.post_message(self.Submitted(self.text))
         elif event.key in ("ctrl+j", "shift+enter"):
@@ -48,6 +48,6 @@ class Composer(Pasting, TextArea):
         event.prevent_default()
 
     def restore(self, text: str) -> None:
-        """Put a text back, so that it can be corrected."""
+        """Put a text back for editing."""
         self.text = text
         self.move_cursor(self.document.end)

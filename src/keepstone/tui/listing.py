@@ -1,4 +1,4 @@
-"""A page with a list to choose from: the frame of the pages that manage memory."""
+"""Base class of pages with a list to choose from."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Outcome = TypeVar("Outcome")
 
 
 class Listing(Screen[Outcome], Generic[Row, Outcome]):
-    """Rows under a title, a line that says what happened, and one that names the keys.
+    """A title, rows, a status line and a line of keys.
 
-    A page says in ``rows`` what it lists, and in its bindings what can be done with the highlighted row.
+    Subclasses return their rows from ``rows`` and bind actions on the highlighted row.
     """
 
     AUTO_FOCUS = "#rows"
@@ -36,11 +36,11 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
         self._rows: list[Row] = []
 
     def rows(self) -> Iterable[tuple[Row, str]]:
-        """Return what is listed, each with its words."""
+        """Return the rows, each with its text."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        """Put the page together."""
+        """Build the page."""
         yield Static(Content(self.heading), classes="title")
         yield OptionList(id="rows")
         yield Static("", id="said")
@@ -51,7 +51,7 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
         self.reload()
 
     def reload(self, said: str = "") -> None:
-        """List the rows anew, keep the place, and say what happened."""
+        """Reload the rows, keep the position, and show a status."""
         pairs, problem = self._read()
         self._rows = [row for row, _ in pairs]
         shown = self.query_one(OptionList)
@@ -62,21 +62,21 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
         self.say(problem or said or ("" if pairs else self.empty))
 
     def _read(self) -> tuple[list[tuple[Row, str]], str]:
-        """Return the rows, or none and why."""
+        """Return the rows, or none and the error."""
         try:
             return list(self.rows()), ""
         except KeepstoneError as error:
             return [], str(error)
 
     def attempt(self, act: Callable[[], None]) -> None:
-        """Do something; what memory has against it is said, and the page stays."""
+        """Call ``act``; an error is shown as the status, and the page stays."""
         try:
             act()
         except (KeepstoneError, ValueError) as error:
             self.say(str(error))
 
     def say(self, words: str) -> None:
-        """Show what happened."""
+        """Show a status."""
         self.query_one("#said", Static).update(Content(harmless(words)))
 
     @property
@@ -86,5 +86,5 @@ class Listing(Screen[Outcome], Generic[Row, Outcome]):
         return None if place is None or place >= len(self._rows) else self._rows[place]
 
     def action_close(self) -> None:
-        """Close the page without an outcome."""
+        """Close the page without a result."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""The memory manager: all notes of both files."""
+"""The page of notes, from both files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keepstone.tui.listing import Listing
 
 
 class Memory(Listing[MemoryEntry, None]):
-    """Lists notes with their source. What is typed filters them; the arrow keys go on choosing."""
+    """Lists notes with their source. Typing filters them; the arrow keys still move the highlight."""
 
     AUTO_FOCUS = "#filter"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,9 +29,9 @@ class Memory(Listing[MemoryEntry, None]):
         Binding("ctrl+z", "undo", priority=True),
         Binding("ctrl+o", "open", priority=True),
     ]
-    heading = "Memory: the notes of this project and your own"
+    heading = "Memory: this project's notes and your own"
     keys = "↑↓ · Del or Ctrl+D delete · Ctrl+Z undo · Ctrl+O editor · Esc close"
-    empty = "No note matches. A message that begins with # saves one."
+    empty = "No matching notes. A message that starts with # saves one."
 
     def __init__(self, notes: Notes) -> None:
         super().__init__()
@@ -39,14 +39,14 @@ class Memory(Listing[MemoryEntry, None]):
         self._deleted: list[MemoryEntry] = []
 
     def compose(self) -> ComposeResult:
-        """Put the page together, with the filter below the title."""
+        """Build the page, with the filter below the title."""
         title, *others = super().compose()
         yield title
         yield Filter(placeholder="type to filter", id="filter")
         yield from others
 
     def rows(self) -> Iterable[tuple[MemoryEntry, str]]:
-        """Return the notes that hold every word of the filter, in any case."""
+        """Return the notes that contain every word of the filter, ignoring case."""
         words = self.query_one(Input).value.casefold().split()
         for entry in self._notes.entries():
             text = f"{entry.content} {entry.type}".casefold()
@@ -54,7 +54,7 @@ class Memory(Listing[MemoryEntry, None]):
                 yield entry, wording.note(entry)
 
     def on_input_changed(self) -> None:
-        """Filter as a person types."""
+        """Apply the filter."""
         self.reload()
 
     def action_move(self, step: int) -> None:
@@ -69,16 +69,16 @@ class Memory(Listing[MemoryEntry, None]):
             self.attempt(lambda: self._delete(entry))
 
     def action_undo(self) -> None:
-        """Bring the last deleted note back, to its place or else to the end of its file."""
+        """Restore the last deleted note, at its line or else at the end of its file."""
         if self._deleted:
             self.attempt(self._undo)
         else:
-            self.say("Nothing to bring back.")
+            self.say("Nothing to undo.")
 
     def _delete(self, entry: MemoryEntry) -> None:
         removed = self._notes.remove(entry)
         self._deleted += [entry] if removed else []
-        self.reload("Deleted. Ctrl+Z brings it back." if removed else "It was gone already.")
+        self.reload("Deleted. Ctrl+Z restores it." if removed else "It no longer exists.")
 
     def _undo(self) -> None:
         entry = self._deleted[-1]
@@ -87,7 +87,7 @@ class Memory(Listing[MemoryEntry, None]):
         self.reload(wording.saved(result))
 
     def action_open(self) -> None:
-        """Open the file of the highlighted note in the editor, and read it again afterwards."""
+        """Open the file of the highlighted note in the editor, and reload it afterwards."""
         if self.chosen is None:
             self.say("No note is chosen.")
             return
@@ -95,15 +95,15 @@ class Memory(Listing[MemoryEntry, None]):
             with self.app.suspend():
                 said = edit(self.chosen.source)
         except SuspendNotSupported:
-            said = "This terminal cannot be lent to an editor."
+            said = "This terminal cannot run an editor."
         self.reload(said)
 
 
 def edit(path: str) -> str:
-    """Open a file in ``$VISUAL`` or ``$EDITOR``, wait, and return what went wrong, empty if nothing did."""
+    """Open a file in ``$VISUAL`` or ``$EDITOR``, wait, and return an error message or an empty string."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         status = subprocess.run([*shlex.split(editor), path], check=False).returncode  # noqa: S603  It is the user's.
     except (OSError, ValueError) as error:
-        return f"{editor} cannot be run: {error}. Set EDITOR."
-    return "" if status == 0 else f"{editor} ended with status {status}."
+        return f"cannot run {editor}: {error}. Set EDITOR."
+    return "" if status == 0 else f"{editor} exited with status {status}."

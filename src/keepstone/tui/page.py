@@ -1,4 +1,4 @@
-"""A page of text to read, and a question to be answered with yes or no."""
+"""A page of text, and a yes-or-no dialog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 
 class Page(Screen[None]):
-    """A text that scrolls, under a title. The text is shown literally and must be harmless."""
+    """A scrolling text under a title. The text is shown literally and must be escaped."""
 
     AUTO_FOCUS = "#text"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close")]
@@ -26,7 +26,7 @@ class Page(Screen[None]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        """Put the page together."""
+        """Build the page."""
         yield Static(Content(self._title), classes="title")
         with VerticalScroll(id="text"):
             yield Static(Content(self._text))
@@ -34,7 +34,7 @@ class Page(Screen[None]):
 
 
 class Confirm(ModalScreen[bool]):
-    """Asks before something is lost; no is what Enter means until the arrow moved to yes."""
+    """Asks for confirmation, with no preselected."""
 
     AUTO_FOCUS = "OptionList"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -49,25 +49,25 @@ class Confirm(ModalScreen[bool]):
         self._no = no
 
     def compose(self) -> ComposeResult:
-        """Put the question together."""
+        """Build the dialog."""
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
             yield OptionList(Option(Content(self._no), "no"), Option(Content(self._yes), "yes"))
             yield Static(Content("↑↓ choose · Enter · y yes · n or Esc no"), classes="keys")
 
     def on_mount(self) -> None:
-        """Stand on no."""
+        """Highlight no."""
         self.query_one(OptionList).highlighted = 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Take the answer that Enter chose."""
+        """Close with the highlighted answer."""
         self.dismiss(event.option_id == "yes")
 
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001  Textual gives the binding's argument.
-        """Take the answer of a key."""
+        """Close with the answer of a key."""
         self.dismiss(answer)
 
 
 def when_sure(app: App[Any], question: str, yes: str, act: Callable[[], None]) -> None:
-    """Ask a question, and act if the answer is yes."""
+    """Ask for confirmation, and call ``act`` if the answer is yes."""
     app.push_screen(Confirm(question, yes), lambda sure: act() if sure else None)

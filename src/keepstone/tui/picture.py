@@ -1,4 +1,4 @@
-"""A picture of the chat for the documentation: ``python -m keepstone.tui.picture chat.svg``."""
+"""A screenshot of the chat for the documentation: ``python -m keepstone.tui.picture chat.svg``."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NOTE = "# Use pnpm instead of npm"
 
 
 def picture() -> str:
-    """Return a conversation in which a note is being written, as SVG: the same text on every machine."""
+    """Return a screenshot of a conversation with an open note selector, as SVG, reproducible everywhere."""
     with TemporaryDirectory() as folder, keepstone.open(Path(folder) / "home", embedder="none") as home:
-        return asyncio.run(_taken(home, Path(folder)))
+        return asyncio.run(_screenshot(home, Path(folder)))
 
 
-async def _taken(home: Home, folder: Path) -> str:
+async def _screenshot(home: Home, folder: Path) -> str:
     notes = Notes(folder, folder / "user.md")
     agent = home.agent("coder")
     agent.session("planning").add("decision", _DECISION, ts="2026-03-02T10:00:00Z")
@@ -43,7 +43,7 @@ async def _taken(home: Home, folder: Path) -> str:
 
 
 def without_fonts(svg: str) -> str:
-    """Return a picture for which nobody has to load a font from elsewhere."""
+    """Return an SVG without its font downloads."""
     return re.sub(r"@font-face {.*?}\n", "", svg, flags=re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""The page that purges: what recall finds for a question, to be removed one by one."""
+"""The purge page: the entries that recall finds for a question, to purge one by one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HITS = 30
 
 
 class Forgetting(Listing[Entry, bool]):
-    """Lists what recall finds; gives whether something was purged."""
+    """Lists what recall finds; the result is whether something was purged."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("d,delete", "purge", "Purge")]
-    heading = "Forget: what is purged here is removed from every file, for good"
+    heading = "Forget: purging removes an entry from every file, for good"
     keys = "↑↓ · Enter or d purge · Esc close"
     empty = "Nothing found. Notes are deleted in /memory."
 
@@ -33,24 +33,24 @@ class Forgetting(Listing[Entry, bool]):
         self._purged = False
 
     def search(self) -> list[Entry]:
-        """Find the entries that fit the question, the best first, and keep them for the list."""
+        """Recall the entries for the question, best first, and keep them for the list."""
         self._found = [hit.entry for hit in self._agent.recall(self._question, limit=_HITS)]
         return self._found
 
     def rows(self) -> Iterable[tuple[Entry, str]]:
-        """Return the entries that were found and are not purged."""
+        """Return the found entries that are not purged yet."""
         found = self.search() if self._found is None else self._found
         return [(entry, wording.entry(entry)) for entry in found]
 
     def on_option_list_option_selected(self) -> None:
-        """Purge the highlighted entry, after a question."""
+        """Purge the highlighted entry after confirmation."""
         self.action_purge()
 
     def action_purge(self) -> None:
-        """Purge the highlighted entry, after a question."""
+        """Purge the highlighted entry after confirmation."""
         entry = self.chosen
         if entry is not None:
-            words = f"Remove every byte of this?\n\n{wording.entry(entry)}"
+            words = f"Remove every byte of this entry?\n\n{wording.entry(entry)}"
             when_sure(self.app, words, "Yes, purge it", lambda: self.attempt(lambda: self._purge(entry)))
 
     def action_close(self) -> None:
@@ -58,11 +58,11 @@ class Forgetting(Listing[Entry, bool]):
         self.dismiss(self._purged)
 
     def _purge(self, entry: Entry) -> None:
-        said = "Purged: no byte of it is left. Answers that repeat it are entries of their own."
+        said = "Purged. Answers that quote it are separate entries."
         try:
             self._agent.purge(entry.id, entry.session)
             self._purged = True
         except EntryNotFoundError:
-            said = "It was gone already."
+            said = "It no longer exists."
         self._found = [other for other in self._found or () if other is not entry]
         self.reload(said)

@@ -1,4 +1,4 @@
-"""Where does this note go? The selector that a message beginning with ``#`` opens."""
+"""The dialog that asks where to save a note."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keepstone.tui.composer import Note
 
 
 class Selector(ModalScreen[SaveResult | None]):
-    """Lets a person correct a note and choose Project or User; None if it was cancelled."""
+    """Lets the user edit a note and choose Project or User; the result is None if cancelled."""
 
     AUTO_FOCUS = "#types"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
@@ -30,25 +30,25 @@ class Selector(ModalScreen[SaveResult | None]):
         self._manager = manager
 
     def compose(self) -> ComposeResult:
-        """Put the selector together."""
+        """Build the dialog."""
         with Vertical(classes="dialog"):
-            yield Static(Content("Remember this note"))
+            yield Static(Content("Save this note"))
             text = self._manager.selector.message
             yield Note(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
             yield OptionList(
-                Option("Project: AGENTS.md, for all who work here", "project"),
+                Option("Project: AGENTS.md, for everyone who works here", "project"),
                 Option("User: your own notes, in all projects", "user"),
                 id="types",
             )
             yield Static("", id="problem")
-            yield Static(Content("↑↓ choose · Enter save · Tab correct · Esc cancel"), classes="keys")
+            yield Static(Content("↑↓ choose · Enter save · Tab edit · Esc cancel"), classes="keys")
 
     def on_mount(self) -> None:
-        """Stand on Project."""
+        """Highlight Project."""
         self.query_one(OptionList).highlighted = 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Save the note as it stands now; what is wrong with it is said, and the selector stays."""
+        """Save the edited note; show an error and stay open if it cannot be saved."""
         text = self.query_one(TextArea).text
         try:
             self.dismiss(self._saved(text, "project" if event.option_id == "project" else "user"))
@@ -62,5 +62,5 @@ class Selector(ModalScreen[SaveResult | None]):
 
     def _saved(self, text: str, choice: Literal["project", "user"]) -> SaveResult:
         if self._manager.submit(f"# {text}") == "message":
-            raise ValueError("a note must have text: write some, or press Esc")
+            raise ValueError("a note must not be empty: write some text, or press Esc")
         return self._manager.select(choice)

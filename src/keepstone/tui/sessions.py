@@ -1,4 +1,4 @@
-"""The page of sessions: open, begin, clear, delete."""
+"""The page of sessions: open, create, clear, delete."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from keepstone.tui.listing import Listing
 from keepstone.tui.page import when_sure
 
 _WITH_WORDS = 50
-"""So many sessions, those changed last, are listed with their last words."""
+"""Number of sessions, last changed first, that are listed with their last message."""
 
 
 class Sessions(Listing[str, Session | None]):
-    """Lists an agent's sessions; gives the one to go on with, None to go on as before.
+    """Lists an agent's sessions; the result is the one to continue with, None for no change.
 
-    A session that was cleared or deleted while it is the one on the screen ends the conversation
-    there: the page then gives it back cleared, or a new one.
+    If the current session was cleared or deleted, the result is the cleared session or a new one.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -33,7 +32,7 @@ class Sessions(Listing[str, Session | None]):
     ]
     heading = "Sessions"
     keys = "↑↓ · Enter open · n new · c clear · d delete · Esc close"
-    empty = "No session yet."
+    empty = "No sessions yet."
 
     def __init__(self, agent: Agent, current: Session) -> None:
         super().__init__()
@@ -42,7 +41,7 @@ class Sessions(Listing[str, Session | None]):
         self._changed: Session | None = None
 
     def rows(self) -> Iterable[tuple[str, str]]:
-        """Return the ids of the sessions, the one changed last first."""
+        """Return the ids of the sessions, last changed first."""
         counts = self._agent.entry_counts()
         for place, info in enumerate(self._agent.sessions()):
             current = info.id == self._current.id
@@ -59,21 +58,21 @@ class Sessions(Listing[str, Session | None]):
             self.attempt(lambda: self._leave_for(self._agent.session(chosen)))
 
     def action_new(self) -> None:
-        """Begin a new session."""
+        """Create a session."""
         self._leave_for(self._new())
 
     def action_clear(self) -> None:
-        """Empty the highlighted session, after a question."""
-        question = "Clear session {}? Its {} will be gone for good."
+        """Clear the highlighted session after confirmation."""
+        question = "Clear session {}? Its {} will be removed for good."
         self.attempt(lambda: self._ask(question, "Yes, clear it", self._clear))
 
     def action_delete(self) -> None:
-        """Delete the highlighted session, after a question."""
-        question = "Delete session {}, with its {}, for good?"
+        """Delete the highlighted session after confirmation."""
+        question = "Delete session {} with its {} for good?"
         self.attempt(lambda: self._ask(question, "Yes, delete it", self._delete))
 
     def action_close(self) -> None:
-        """Close the page; a session on the screen that has changed is shown anew."""
+        """Close the page; the current session is shown again if it has changed."""
         self.dismiss(self._changed)
 
     def _ask(self, question: str, yes: str, act: Callable[[Session], str]) -> None:
@@ -85,7 +84,7 @@ class Sessions(Listing[str, Session | None]):
         when_sure(self.app, words, yes, lambda: self.attempt(lambda: self.reload(act(session))))
 
     def _new(self) -> Session:
-        """Return a new session, which its first message makes."""
+        """Return a new session, which is created with its first message."""
         return self._agent.session(new_id())
 
     def _leave_for(self, session: Session) -> None:

@@ -1,4 +1,4 @@
-"""What was said, on the screen."""
+"""The transcript: messages and answers on the screen."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from keepstone.chat.offline import OfflineResponder
 from keepstone.model import Entry
 from keepstone.text.display import harmless
 
-_BEFORE = {"user": "> ", "tool": "· ", "error": "! "}
-"""What stands before a text, so that its kind shows without colours too."""
+_PREFIXES = {"user": "> ", "tool": "· ", "error": "! "}
+"""Prefixes that show a text's kind without colours."""
 
 
 class Said(Static):
-    """One text of the conversation, shown literally and harmless; it may grow."""
+    """One text of the conversation, shown literally and escaped; it may grow."""
 
     def __init__(self, kind: str, text: str = "") -> None:
         super().__init__(classes=kind)
@@ -32,67 +32,67 @@ class Said(Static):
         self._show()
 
     async def grow(self, more: str) -> None:
-        """Add to the text."""
+        """Append to the text."""
         self._text += more
         self._show()
 
     async def end(self) -> None:
-        """Say that nothing more comes."""
+        """Mark the text as complete."""
 
     def _show(self) -> None:
-        self.update(Content(_BEFORE.get(self._kind, "") + harmless(self._text)))
+        self.update(Content(_PREFIXES.get(self._kind, "") + harmless(self._text)))
 
 
 class Answer(Markdown):
-    """What a model answers, which is Markdown; it may grow. Nothing in it is a link or hides an address."""
+    """A model's answer as Markdown without links; it may grow."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(harmless(text), classes="assistant", parser_factory=_parser, open_links=False)
         self._stream: MarkdownStream | None = None
 
     async def grow(self, more: str) -> None:
-        """Add to the text; what comes quicker than it can be shown is shown together."""
+        """Append to the text; Textual batches chunks that come faster than it can draw."""
         if self._stream is None:
             self._stream = self.get_stream(self)
         await self._stream.write(harmless(more))
 
     async def end(self) -> None:
-        """Show what has not been shown yet."""
+        """Draw the remaining chunks."""
         if self._stream is not None:
             await self._stream.stop()
             self._stream = None
 
 
 def answer_of(model: object, text: str = "") -> Said | Answer:
-    """Return the answer of a model that people call so; what only quotes memory is shown literally."""
+    """Return the widget for a model's answer; quotes by the offline responder are shown literally."""
     quotes = not isinstance(model, str) or model == OfflineResponder.name
     return Said("assistant", text) if quotes else Answer(text)
 
 
 def _parser() -> MarkdownIt:
-    """Return a parser that leaves links, pictures, HTML and numbers of characters as they are written."""
+    """Return a parser that leaves links, images, HTML and entities as text."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     links = ["link", "image", "autolink", "reference"]
     return parser.disable([*links, "html_block", "html_inline", "entity"])
 
 
 class Transcript(VerticalScroll):
-    """The conversation so far, the newest below, where it stays unless a person scrolls up."""
+    """The conversation, newest last; it stays scrolled to the end unless the user scrolls up."""
 
     def on_mount(self) -> None:
         """Stay at the end."""
         self.anchor()
 
     def say(self, kind: str, text: str) -> None:
-        """Add a text, shown literally: ``user``, ``assistant``, ``tool``, ``notice`` or ``error``."""
+        """Append a literal text of kind ``user``, ``assistant``, ``tool``, ``notice`` or ``error``."""
         self.mount(Said(kind, text))
 
     def begin(self, turns: Iterable[Entry]) -> None:
-        """Show other turns instead of what is there."""
+        """Replace the content with other turns."""
         self.remove_children()
         for turn in turns:
             words = words_of_turn(turn)
             is_answer = turn.data["role"] == "assistant"
             self.mount(answer_of(turn.data.get("model"), words) if is_answer else Said("user", words))
             if turn.data.get("cut"):
-                self.say("error", f"This answer is not whole: {turn.data['cut']}")
+                self.say("error", f"This answer is incomplete: {turn.data['cut']}")

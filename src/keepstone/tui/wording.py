@@ -1,4 +1,4 @@
-"""What the app says: plain texts, harmless to a terminal whatever memory holds."""
+"""The texts of the app, with control characters from memory escaped."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from keepstone.notes.notes import PROJECT, MemoryEntry, SaveResult
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
-Welcome. What you say here is remembered, in files that you can read.
+Welcome. What you write here is remembered, in files that you can read.
 
-# Use pnpm, not npm   saves a note, for this project or for all of yours
-/memory  /sessions    your notes, and earlier conversations
-/recall QUESTION      what is remembered about it, and why
-/help                 everything else
+# Use pnpm, not npm   saves a note, for this project or for all your projects
+/memory  /sessions    show your notes and earlier conversations
+/recall QUESTION      search what is remembered
+/help                 show all commands
 """
-"""What stands on an empty screen; the next step is in it."""
+"""The text of an empty screen."""
 _SHORT = 200
 """Characters of an entry or note in a list."""
 _LAST = 70
-"""Characters of the last words of a session in a list."""
+"""Characters of a session's last message in a list."""
 _CALL = 100
 """Characters of a tool's arguments that are shown."""
 
 
 def model(choice: Choice) -> str:
-    """Return which model answers and why it is that one, or how to name one."""
+    """Return which model answers, and why it was chosen."""
     if choice.model.name == OfflineResponder.name:
-        return f"No model answers here, memory itself does, with quotes ({choice.reason})."
+        return f"No model: answers are quotes from memory ({choice.reason})."
     return f"Model: {choice.model.name} ({choice.reason})."
 
 
 def saved(result: SaveResult) -> str:
-    """Return where a note went, or which note it says again.
+    """Return where a note was saved, or which note it duplicates.
 
     Example:
         >>> saved(notes.add("Use pnpm", "Project"))
@@ -44,7 +44,7 @@ def saved(result: SaveResult) -> str:
     entry, twin = result.entry, result.duplicate_of
     where = _place(entry)
     if not result.saved:
-        return f"Not saved, it is there already: {where} says “{one_line(clipped(entry.content, _SHORT))}”"
+        return f"Not saved: {where} already says “{one_line(clipped(entry.content, _SHORT))}”"
     also = f". The {twin.type} notes say the same: {_place(twin)}" if twin else ""
     return f"Saved as a {entry.type} note: {where}{also}"
 
@@ -54,13 +54,13 @@ SAVE_IT = ("Yes, save it", "No, do not save it")
 
 
 def proposed(text: str, kind: str) -> str:
-    """Return the question whether a note of the model's is saved, with its whole text."""
+    """Return the question whether to save a note from the model, with its whole text."""
     whose = "this project (AGENTS.md)" if kind == PROJECT else "you, in all projects"
-    return f"The model wants to save a note for {whose}. Every later request follows it:\n\n{harmless(text)}"
+    return f"The model wants to save a note for {whose}, part of every later request:\n\n{harmless(text)}"
 
 
 def note(entry: MemoryEntry) -> str:
-    """Return a note as a row of a list: what it says, and where it stands."""
+    """Return a note as a row of a list: its text and its place."""
     return f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {_place(entry)}"
 
 
@@ -69,7 +69,7 @@ def _place(entry: MemoryEntry) -> str:
 
 
 def session(info: SessionInfo, entries: int, last: str, *, current: bool) -> str:
-    """Return a session as a row of a list: its id, last change, size, and its last words, if given."""
+    """Return a session as a row of a list: its id, last change, size and, if given, last message."""
     mark = "  (this one)" if current else ""
     about = f"{moment(info.modified)}  {size(info.size)}  {counted(entries, 'entry')}"
     words = f"\n  {one_line(clipped(last, _LAST))}" if last else ""
@@ -82,13 +82,13 @@ def entry(found: Entry) -> str:
 
 
 def hits(found: Hits) -> str:
-    """Return hits with the reasons for each, as a page."""
+    """Return hits and their explanations as a page."""
     shown = [_hit(place, hit) for place, hit in enumerate(found, 1)]
-    how = "by words only" if found.lexical_only else f"by words and by meaning ({found.embedder})"
+    how = "by words only" if found.lexical_only else f"by words and vectors ({found.embedder})"
     reason = f": {one_line(found.reason)}" if found.reason else ""
     end = [f"Searched {how}{reason}, in {found.took_ms:.1f} ms."]
     end += (
-        [f"{counted(found.pending, 'entry')} without a vector yet, found by words."] if found.pending else []
+        [f"{counted(found.pending, 'entry')} not yet embedded, found by words only."] if found.pending else []
     )
     end += ["The index is behind the logs, hits may be missing: keepstone doctor"] if found.stale else []
     return "\n\n".join([*(shown or ["Nothing found."]), *end])
@@ -105,7 +105,7 @@ def _origin(found: Entry) -> str:
 
 
 def prompt(shown: Prompt) -> str:
-    """Return a system prompt as it is sent, with a line about its size before it."""
+    """Return a system prompt as it is sent, after a line about its size."""
     tokens = estimate_tokens(shown.text)
     stable = len(shown.stable)
     head = f"At most {tokens:,} tokens; the first {stable:,} of {len(shown.text):,} characters stay the same."
@@ -113,5 +113,5 @@ def prompt(shown: Prompt) -> str:
 
 
 def tool(words: str) -> str:
-    """Return the use of a tool in one line."""
+    """Return a tool call as one line."""
     return f"uses {one_line(clipped(words, _CALL))}"
