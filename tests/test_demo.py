@@ -102,7 +102,7 @@ def test_the_demo_writes_no_note_twice(somewhere: Path) -> None:
     document = json.loads(run("--json").stdout)
     assert len(document["notes"]) == len(sample.TYPED_MESSAGES) - 1
     assert (somewhere / "project" / "AGENTS.md").read_text("utf-8").casefold().count("fridays") == 1
-    assert "project/AGENTS.md:8 has it already" in run().stdout
+    assert "already in project/AGENTS.md:8" in run().stdout
 
 
 def test_entries_of_the_demo_fade_and_what_is_asked_for_stays() -> None:
@@ -141,7 +141,7 @@ def test_a_folder_that_is_no_demo_is_left_alone(somewhere: Path) -> None:
     somewhere.mkdir()
     (somewhere / "thesis.txt").write_text("years of work", "utf-8")
     result = run()
-    assert (result.exit_code, "choose another place with --home" in result.stderr) == (2, True)
+    assert (result.exit_code, "choose another folder with --home" in result.stderr) == (2, True)
     assert [path.name for path in somewhere.iterdir()] == ["thesis.txt"]
 
 
@@ -174,7 +174,7 @@ def test_an_empty_folder_may_become_the_demo(tmp_path: Path) -> None:
 def test_the_folder_one_works_in_is_not_removed(tmp_path: Path, place: str) -> None:
     (tmp_path / demo.MARKER).write_text(demo.SIGNATURE, "utf-8")
     result = run("--home", place)
-    assert (result.exit_code, "you are inside" in result.stderr) == (2, True)
+    assert (result.exit_code, "contains the working directory" in result.stderr) == (2, True)
     assert (tmp_path / demo.MARKER).exists()
 
 

@@ -139,7 +139,9 @@ def test_on_a_terminal_a_document_is_indented() -> None:
 
 
 def test_a_question_that_nobody_can_answer_names_the_option() -> None:
-    with pytest.raises(ValueError, match=r"^Delete it\? Nobody can answer here: add --yes$"):
+    with pytest.raises(
+        ValueError, match=r"^Delete it\? Standard input is not a terminal: confirm with --yes$"
+    ):
         confirm("Delete it?", yes=False)
 
 

@@ -16,7 +16,7 @@ def told(place: str) -> list[str]:
     """Run the demo and return the lines of its last part."""
     done = CliRunner().invoke(app, ["demo", "--home", place], env={"COLUMNS": "80"})
     assert done.exit_code == 0
-    return done.stdout.partition("Now you")[2].splitlines()
+    return done.stdout.partition("Next steps")[2].splitlines()
 
 
 @pytest.fixture(autouse=True)

@@ -150,7 +150,7 @@ def test_purge_by_a_text_names_what_it_takes_and_nothing_else(cli: Command) -> N
 def test_purge_of_a_text_that_nothing_holds_says_so(cli: Command) -> None:
     cli.json("add", "harmless")
     result = cli("purge", "--match", "unspeakable", "--dry-run")
-    assert (result.exit_code, result.stdout) == (0, "nothing holds this text\n")
+    assert (result.exit_code, result.stdout) == (0, "nothing contains this text\n")
 
 
 @pytest.mark.parametrize("words", [[], ["x", "--match", "y"], ["x", "--dry-run"], ["--match", ""]])

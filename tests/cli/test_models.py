@@ -92,7 +92,7 @@ def test_list_marks_the_model_that_auto_means(
         with (models / "minilm" / file.name).open("wb") as made:
             made.truncate(file.size)
     assert cli.json("model", "list")["auto"] == "minilm"
-    assert "minilm     yes    2.3 MiB        can be used" in cli("model", "list").stdout
+    assert "minilm     yes    2.3 MiB        usable" in cli("model", "list").stdout
 
 
 def test_the_shell_completes_the_names_of_models() -> None:

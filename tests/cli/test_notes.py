@@ -84,7 +84,7 @@ def test_a_note_that_is_there_is_not_written_again(project: Project) -> None:
     project.write("Use pnpm")
     result = project("add", "# use  PNPM.", "--project")
     place = f"{project.project_file}:3"
-    assert (result.exit_code, result.stdout) == (0, f"nothing written: {place} already says so\n")
+    assert (result.exit_code, result.stdout) == (0, f"not saved: {place} already says the same\n")
     assert project.project_file.read_text("utf-8") == "## Memories\n\n- Use pnpm\n"
 
 
@@ -144,7 +144,7 @@ def on_a_terminal(project: Project, keys: bytes, *words: str) -> subprocess.Comp
 @pytest.mark.requirement("notes.us1.hash-opens-the-selector", "notes.fr002.choice-of-project-or-user")
 def test_on_a_terminal_a_key_chooses_whose_note_it_is(project: Project, key: bytes, kind: str) -> None:
     done = on_a_terminal(project, key, "add", "# Use pnpm")
-    assert (done.returncode, b"[P]roject or for the [U]ser?" in done.stderr) == (0, True)
+    assert (done.returncode, b"[P]roject or the [U]ser?" in done.stderr) == (0, True)
     notes = Notes(project.folder, project.user_file).entries()
     assert [(note.content, note.type) for note in notes] == [("Use pnpm", kind)]
 
@@ -258,7 +258,7 @@ def test_dedupe_keeps_a_note_that_both_files_have(project: Project) -> None:
     project.write("Tabs")
     project("add", "# Tabs", "--user")
     for options in (["--dry-run"], []):
-        assert project("dedupe", *options).stdout == "no note is there twice\n"
+        assert project("dedupe", *options).stdout == "no duplicate notes\n"
     assert len(project.json("list")["notes"]) == 2
 
 

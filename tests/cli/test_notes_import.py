@@ -42,7 +42,7 @@ def test_a_dry_run_of_import_adds_nothing(cli: Command, folder: Path) -> None:
     assert lines[0] == str(folder / "CLAUDE.md")
     assert lines[1].split() == ["1", "as", f"{folder / 'AGENTS.md'}:3", "use", "pnpm."]
     assert lines[2].split() == ["2", "new", "Tabs"]
-    assert lines[-1] == "3 bullets of 4 could be added; nothing was"
+    assert lines[-1] == "3 bullets of 4 can be added; nothing was added"
     assert notes(folder) == ["Use pnpm"]
 
 
@@ -65,13 +65,13 @@ def test_import_may_take_the_bullets_of_a_named_file(cli: Command, folder: Path)
 
 def test_a_second_import_finds_nothing_to_add(cli: Command, folder: Path) -> None:
     cli("notes", "import", "--yes")
-    assert cli("notes", "import").stdout.endswith("0 bullets of 4 could be added; nothing was\n")
+    assert cli("notes", "import").stdout.endswith("0 bullets of 4 can be added; nothing was added\n")
     assert len(notes(folder)) == 4
 
 
 def test_without_files_of_other_agents_import_says_so(cli: Command, folder: Path) -> None:
     (folder / "CLAUDE.md").unlink()
-    assert cli("notes", "import", "--yes").stdout == "no bullets found in files of other agents\n"
+    assert cli("notes", "import", "--yes").stdout == "no bullets found in other agents' files\n"
 
 
 @pytest.mark.usefixtures("folder")

@@ -45,7 +45,7 @@ def test_a_recall_without_hits_is_no_failure(cli: Command) -> None:
 def test_a_recall_in_a_home_that_does_not_exist_ends_with_1(cli: Command) -> None:
     result = cli("recall", "anything")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f"there is no home at {cli.home}: store something with keepstone add" in result.stderr
+    assert f"there is no home at {cli.home}: create one with keepstone add" in result.stderr
     assert cli.error("recall", "anything") == (1, "home_not_found")
     assert not cli.home.exists()
 
@@ -54,7 +54,7 @@ def test_a_recall_in_an_empty_memory_says_where_to_look(cli: Command) -> None:
     cli.home.mkdir()
     said = cli("recall", "anything", "--agent", "stranger").stdout
     assert said.split() == (
-        "nothing found: agent stranger has no sessions here; --home and --agent say where to look".split()
+        "nothing found: agent stranger has no sessions here; check --home and --agent".split()
     )
 
 

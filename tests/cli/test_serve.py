@@ -58,7 +58,7 @@ def test_where_others_can_listen_no_link_signs_in(cli: Command, served: list[Any
 def test_without_a_token_others_are_not_served(cli: Command, served: list[Any]) -> None:
     told = cli("serve", "--host", ANYONE, "--port", "0")
     assert (told.exit_code, served) == (2, [])
-    assert "0.0.0.0 can be reached by others, and there is no token: keepstone token create" in told.stderr
+    assert "0.0.0.0 is not loopback and there is no token: run keepstone token create" in told.stderr
 
 
 def test_a_revoked_token_is_no_token_to_serve_others_by(cli: Command, served: list[Any]) -> None:

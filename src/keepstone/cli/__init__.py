@@ -1,15 +1,14 @@
-"""The command ``keepstone``: a thin way in that calls Home, Agent and Session only.
+"""The command ``keepstone``, a thin layer that calls only Home, Agent and Session.
 
-One module a group of commands. ``command`` makes a function a command,
-``options`` holds what commands share, ``screen`` what people see,
-``documents`` what ``--json`` prints, and ``failures`` the exit statuses.
+One module per group of commands. ``command`` registers functions as commands, ``options`` has the shared
+options, ``screen`` the terminal output, and ``exit_status`` the exit statuses.
 """
 
 from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command with the arguments of this process, and exit with its status."""
+    """Run the command with the arguments of this process and exit with its status."""
     from keepstone.cli.app import app
 
     app(prog_name="keepstone")

@@ -1,4 +1,4 @@
-"""``keepstone agents``: whose memory a home holds."""
+"""``keepstone agents``: the agents of a home."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +29,7 @@ SlugArgument = Annotated[
 
 @home_command(app, "keepstone agents list", name="list")
 def list_agents(home: "Home") -> Answer:
-    """List the agents by their slugs."""
+    """List the slugs of the agents."""
     slugs = home.agents()
     return Answer({"agents": slugs}, Text("\n".join(map(one_line, slugs)) or "no agents yet"))
 

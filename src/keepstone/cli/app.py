@@ -1,4 +1,4 @@
-"""The commands put together, and the frame in which each of them runs."""
+"""The root command, which combines the groups of commands and reports errors."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from keepstone.cli.exit_status import reported
 
 
 class Frame(TyperGroup):
-    """The root command, which reports every error in one place."""
+    """The root command; reports every error in one place."""
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
         """Run a command line and exit with its status."""
         words = list(sys.argv[1:] if args is None else args)
-        _print_anything()
+        _escape_unprintable()
         with reported(as_json=_wants_json(words)):
             settings["standalone_mode"] = False
             status = super().main(args=words, **settings)
@@ -46,8 +46,8 @@ def _wants_json(words: Sequence[str]) -> bool:
     return "--json" in options
 
 
-def _print_anything() -> None:
-    # A terminal that lacks a character gets its escape, never a traceback.
+def _escape_unprintable() -> None:
+    # Print an escape for a character that the terminal's encoding lacks, instead of raising.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -88,7 +88,7 @@ def _version(value: bool) -> None:
     try:
         typer.echo(f"keepstone {version('keepstone')}")
     except PackageNotFoundError:
-        typer.echo("keepstone (run from its source, not installed)")
+        typer.echo("keepstone (from source, not installed)")
     raise typer.Exit
 
 
@@ -100,8 +100,8 @@ def keepstone(
 ) -> None:
     """Memory for AI agents, in files that you can read.
 
-    After its name give a command --home (where memory lives) and --agent (whose
-    it is), a notes command --dir (the project's folder), and each of them --json
-    (one JSON document instead of text). Exit status: 0 done, 1 not found,
-    2 bad input, 3 the store or the system failed.
+    Options follow the command's name: --home (where memory lives) and --agent
+    (which agent), for notes --dir (the project's folder), and everywhere --json
+    (one JSON document instead of text). Exit status: 0 success, 1 not found,
+    2 invalid input, 3 the store or the system failed.
     """

@@ -1,4 +1,4 @@
-"""``keepstone chat``: a conversation that remembers, on the whole screen."""
+"""``keepstone chat``: the full-screen chat."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline; without it "
+        help="openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline; default: "
         "$KEEPSTONE_CHAT_MODEL, $ANTHROPIC_MODEL or $OPENAI_MODEL, else offline.",
     ),
 ]
@@ -31,12 +31,12 @@ ContinuedOption = Annotated[
     typer.Option(
         "--session",
         metavar="SESSION",
-        help="Go on with this session; without it a new one.",
+        help="Continue this session; default: a new one.",
         autocompletion=complete_sessions,
     ),
 ]
 ToolsOption = Annotated[
-    bool, typer.Option("--tools/--no-tools", help="Whether the model may look up and save by itself.")
+    bool, typer.Option("--tools/--no-tools", help="Whether the model may search and save memory itself.")
 ]
 
 
@@ -50,10 +50,10 @@ def chat(
     user_file: UserFileOption = None,
     tools: ToolsOption = True,
 ) -> Answer:
-    """Talk with an agent that remembers; what you say is kept, and notes begin with #.
+    """Chat with an agent that remembers. Messages are stored; those that start with # are notes.
 
-    Without a model it answers with quotes of what it remembers. Keys come from the environment only:
-    OPENAI_API_KEY, ANTHROPIC_API_KEY, or KEEPSTONE_CHAT_KEY for a server that is named by its address.
+    Without a model the answers are quotes from memory. Keys come from the environment only:
+    OPENAI_API_KEY, ANTHROPIC_API_KEY, or KEEPSTONE_CHAT_KEY for a server given by its address.
     """
     _check_terminal()
     from keepstone.chat import choose
@@ -66,19 +66,19 @@ def chat(
     ended = screen.run()
     # The agent may have been switched.
     slug = screen.conversation.agent.slug
-    again = f"Go on with: keepstone chat --agent {slug} --session {one_line(ended or '')}"
-    return Answer({"agent": slug, "session": ended}, Text(again if ended else "Nothing was said."))
+    again = f"Continue with: keepstone chat --agent {slug} --session {one_line(ended or '')}"
+    return Answer({"agent": slug, "session": ended}, Text(again if ended else "The session is empty."))
 
 
 def _check_terminal() -> None:
-    """Make sure that somebody sits at a terminal, and that the app is installed.
+    """Check that the chat is installed and runs in a terminal.
 
     Raises:
-        ValueError: One of them is not so; the message says what to do.
+        ValueError: It is not; the message says what to do.
     """
     from importlib.util import find_spec
 
     if find_spec("textual") is None:
-        raise ValueError(f"the chat needs its extra: {install_command('chat')}")
+        raise ValueError(f"the chat is not installed: {install_command('chat')}")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError("the chat needs a terminal; in a script use: keepstone recall, keepstone context")

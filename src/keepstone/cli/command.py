@@ -1,6 +1,6 @@
-"""How a function becomes a command: it gets a home, an agent or notes and gives an answer.
+"""Registration of commands: functions that take a home, an agent or notes and return an ``Answer``.
 
-A command does not open homes, print or translate errors; what stands here does.
+This module opens homes and prints answers for them.
 
     @agent_command(app, "keepstone history retry-policy")
     def history(agent: "Agent", entry: EntryArgument) -> Answer:
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import typer
 from rich.console import RenderableType
 
-from keepstone.cli.exit_status import DeclinedError, unread_is_fine
+from keepstone.cli.exit_status import DeclinedError, broken_pipe_ignored
 from keepstone.cli.options import (
     AgentOption,
     FolderOption,
@@ -40,14 +40,14 @@ from keepstone.text.display import harmless
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command has to say."""
+    """The result of a command."""
 
     document: Document
-    """What ``--json`` prints."""
+    """The document that ``--json`` prints."""
     view: RenderableType
-    """What people see."""
+    """The output for people."""
     exact: bytes | None = None
-    """A text that goes out byte for byte where no terminal would be hurt by it."""
+    """Bytes to print unchanged if standard output is not a terminal."""
     status: int = 0
     """The exit status."""
 
@@ -60,7 +60,7 @@ def agent_command(
 ) -> Callable[[Command], Command]:
     """Register a function whose first argument is an Agent, with ``--home --layout --agent --json``.
 
-    With ``needs_home`` a home that does not exist is an error: there is nothing that the command could find.
+    With ``needs_home`` a home that does not exist is an error.
     """
 
     def register(function: Command) -> Command:
@@ -134,7 +134,7 @@ def _register(
         show(answer(place, **given), as_json=place.json)
 
     run.__doc__ = function.__doc__
-    # Typer reads the signature: the function's own parameters, less the first, and the shared options.
+    # Typer reads the signature: the function's own parameters, except the first, and the shared options.
     own = list(inspect.signature(function).parameters.values())[1:]
     own = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
     run.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
@@ -142,8 +142,8 @@ def _register(
 
 
 def show(answer: Answer, *, as_json: bool) -> None:
-    """Print an answer the way it was asked for, and leave with its status if that is not 0."""
-    with unread_is_fine():
+    """Print an answer as text or JSON, and exit with its status if that is not 0."""
+    with broken_pipe_ignored():
         _print(answer, as_json=as_json)
     if answer.status:
         raise typer.Exit(answer.status)
@@ -161,29 +161,28 @@ def _print(answer: Answer, *, as_json: bool) -> None:
 def print_document(document: Document) -> None:
     """Print one JSON document on standard output.
 
-    It is pure ASCII: every encoding carries it, and neither a terminal nor a
-    lone surrogate from a hand-made log can come to harm.
+    It is pure ASCII, so that it prints in any encoding, lone surrogates included.
     """
     sys.stdout.write(json.dumps(document, indent=2 if sys.stdout.isatty() else None) + "\n")
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something is lost.
+    """Ask for confirmation.
 
     Raises:
-        DeclinedError: The user said no.
-        ValueError: There is nobody to ask, and ``--yes`` was not given.
+        DeclinedError: The user answered no.
+        ValueError: Standard input is not a terminal, and ``--yes`` was not given.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ValueError(f"{question} Nobody can answer here: add --yes")
+        raise ValueError(f"{question} Standard input is not a terminal: confirm with --yes")
     if not typer.confirm(harmless(question), err=True):
         raise DeclinedError("nothing was changed")
 
 
 def argument_or_input(text: str) -> str:
-    """Return an argument, or all of standard input where the argument is ``-``.
+    """Return an argument, or all of standard input if the argument is ``-``.
 
     Raises:
         ValueError: The input is not UTF-8.

@@ -1,4 +1,4 @@
-"""``keepstone context``: the block of memory that goes into a system prompt."""
+"""``keepstone context``: the memory block for a system prompt."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,21 +24,23 @@ app = typer.Typer()
 TopicArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="QUERY", help="What the prompt is about; without it the newest.", show_default=False
+        metavar="QUERY", help="The user's question; without it nothing is recalled.", show_default=False
     ),
 ]
-BudgetOption = Annotated[int, typer.Option("--budget", metavar="TOKENS", help="The most tokens it may have.")]
+BudgetOption = Annotated[int, typer.Option("--budget", metavar="TOKENS", help="Maximum number of tokens.")]
 CounterOption = Annotated[
     str | None,
     typer.Option(
-        "--count-as", metavar="MODEL", help="Count tokens as openai or openai:MODEL does, if it is installed."
+        "--count-as",
+        metavar="MODEL",
+        help="Count tokens as openai or openai:MODEL, if its tokenizer is installed.",
     ),
 ]
 OthersOption = Annotated[
-    bool, typer.Option("--others", help="With CLAUDE.md, GEMINI.md and the rules of Cursor.")
+    bool, typer.Option("--others", help="Include CLAUDE.md, GEMINI.md and Cursor rules.")
 ]
 ExplainOption = Annotated[
-    bool, typer.Option("--explain", help="Show as a table what went in, what did not, and why.")
+    bool, typer.Option("--explain", help="Show a table of what is included, what is left out, and why.")
 ]
 
 
@@ -54,9 +56,9 @@ def context(
     count_as: CounterOption = None,
     explain: ExplainOption = False,
 ) -> Answer:
-    """Print the block of memory that goes into a system prompt: notes first, then entries.
+    """Print the memory block for a system prompt: notes first, then entries.
 
-    Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
+    On a terminal, control characters are escaped; elsewhere the text is printed unchanged.
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
@@ -67,7 +69,7 @@ def context(
 
 
 def explained(block: Context, budget: int) -> RenderableType:
-    """Return a context as a table of what is in it, and one of what is not."""
+    """Return a table of what a context includes, and one of what it leaves out."""
     placed = [
         (part.kind, f"{item.tokens:,}", item.source, item.remark)
         for part in block.parts
@@ -82,5 +84,5 @@ def explained(block: Context, budget: int) -> RenderableType:
         Text(f"{total} are the same for every query"),
     ]
     if left:
-        shown += [Text(), table(("left out of", "count", "source", "why"), left)]
+        shown += [Text(), table(("left out of", "count", "source", "reason"), left)]
     return Group(*shown)

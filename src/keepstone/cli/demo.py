@@ -1,4 +1,4 @@
-"""``keepstone demo``: a sample of all five memories, what they answer, and which files hold them."""
+"""``keepstone demo``: a sample home with all five kinds of memory."""
 
 import shutil
 from pathlib import Path
@@ -31,15 +31,15 @@ def demo(
     ] = PLACE,
     json: JsonOption = False,
 ) -> None:
-    """Write a sample of all five memories, ask them and show which files hold them.
+    """Write a sample of all five kinds of memory, query them and show their files.
 
-    The sample is a software team's assistant: six sessions over three months, a file, notes and more.
-    A second run starts clean.
+    The sample is the memory of a software team's assistant: six sessions over three months, a file, notes
+    and more. A second run starts clean.
     """
     from keepstone.cli.demo_home import make
     from keepstone.cli.demo_story import story
 
-    place = Path(home).expanduser()  # What it tells to type stands in quotes, where no shell does that.
+    place = Path(home).expanduser()  # The commands it prints quote the path, so a shell would not expand it.
     root = place.absolute()
     start_clean(root)
     shown = make(root, str(place))
@@ -47,19 +47,21 @@ def demo(
 
 
 def start_clean(root: Path) -> None:
-    """Remove an earlier demo and mark the folder as one.
+    """Remove an earlier demo and mark the folder as a demo.
 
     Raises:
-        ValueError: Something else is there, or this process works inside it. It is left as it is.
+        ValueError: The folder is not a demo, or is the working directory. It is left unchanged.
     """
     if root.is_symlink() or (root.exists() and not _is_ours(root)):
-        raise ValueError(f"{root} exists and is no demo: choose another place with --home")
+        raise ValueError(f"{root} exists and is not a demo: choose another folder with --home")
     if Path.cwd().is_relative_to(root.resolve()):
-        raise ValueError(f"{root} is made anew and you are inside: go elsewhere, or choose another --home")
+        raise ValueError(
+            f"{root} contains the working directory: change directory, or choose another folder with --home"
+        )
     if root.exists():
         shutil.rmtree(root)
     root.mkdir(parents=True, mode=0o700)
-    note = "The next run removes it with everything in it and makes it anew.\n"
+    note = "The next run deletes this folder and creates it again.\n"
     (root / MARKER).write_text(SIGNATURE + note, encoding="utf-8")
 
 

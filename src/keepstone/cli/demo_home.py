@@ -1,4 +1,4 @@
-"""The home of ``keepstone demo``: the sample written into all five memories, and what they then answer."""
+"""The home of ``keepstone demo``: writes the sample into all five kinds of memory and queries them."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ AGENT = "default"
 PROJECT, USER_FILE = "project", "user/memory.md"
 BMAD = ".bmad"
 AGES = (0, 14, 30)
-"""The days after which the typed entries are looked at. On the last, faded ones are archived."""
+"""The ages in days at which the typed entries are shown. At the last one, faded ones are archived."""
 ASKED = 3
-"""How often the finding is asked for on the last day."""
+"""How often the finding is queried on the last day."""
 BUDGET = 320
-"""The most tokens of the context block."""
+"""Maximum number of tokens of the context block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faded:
-    """A typed entry, and what it was worth."""
+    """A typed entry and its priorities over time."""
 
     id: str
     type: str
     text: str
     priorities: tuple[float, ...]
-    """On each of the days."""
+    """Its priority at each of ``AGES``."""
     asked: float
-    """On the last day, after it was asked for or not."""
+    """Its priority on the last day, after the queries."""
     archived: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the demo has found out, before it is printed."""
+    """The results that the demo prints."""
 
     place: str
-    """The demo's folder, as the user named it, without ``~``."""
+    """The demo's folder as given, with ``~`` expanded."""
     root: Path
     entries: int
     answers: tuple[tuple[str, Hits], ...]
@@ -61,15 +61,15 @@ class Shown:
 
 
 def make(root: Path, place: str) -> Shown:
-    """Write the sample through the public API, and ask for it."""
+    """Write the sample through the public API, and query it."""
     notes = Notes(root / PROJECT, root / USER_FILE)
     with keepstone.open(root) as home:
-        # Handmade vectors come first: once the home has the vectors of an embedder, all must be of that.
+        # Handmade vectors come first: once the home has an embedder's vectors, all must have its dimension.
         similar = take_calls(home)
         agent = home.agent(AGENT)
         entries = sum(len(agent.session(name).add_many(sample.turns(name))) for name in sample.SESSIONS)
         agent.files.write(sample.FILE, sample.file_text())
-        with suppress(EmbedderUnavailableError):  # Without one, the questions go by words.
+        with suppress(EmbedderUnavailableError):  # Without one, recall uses words only.
             home.embed()
         return Shown(
             place,
@@ -85,7 +85,7 @@ def make(root: Path, place: str) -> Shown:
 
 
 def save_notes(notes: Notes, project: Path) -> tuple[SaveResult, ...]:
-    """Type the messages that are notes, and return what became of each."""
+    """Save the messages that are notes, and return the results."""
     project.mkdir()
     (project / PROJECT_FILE).write_text(sample.file_text(sample.PROJECT_TEXT), encoding="utf-8")
     manager = InputManager(notes)
@@ -97,7 +97,7 @@ def save_notes(notes: Notes, project: Path) -> tuple[SaveResult, ...]:
 
 
 def fade(root: Path) -> tuple[Faded, ...]:
-    """Look at the typed entries as the days go by, ask for the finding, and archive what has faded."""
+    """Query the typed entries at several ages, query the finding again, and archive faded entries."""
     evening = datetime.fromisoformat(sample.FADING_DAY)
     days = [evening + timedelta(days=age) for age in AGES]
     with keepstone.open(root, layout="bmad") as home:
@@ -126,7 +126,7 @@ def _priorities(found: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 
 def take_calls(home: Home) -> tuple[Memory, ...]:
-    """Remember what callers asked, with the demo's own vectors, and return what is nearest to a question."""
+    """Store what callers asked, with handmade vectors, and return the memories most similar to a question."""
     calls = [
         {"id": call.id, "ts": call.ts, "type": "memory", "text": call.text, "embedding": call.vector}
         for call in sample.CALLS_TAKEN

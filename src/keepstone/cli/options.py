@@ -1,4 +1,4 @@
-"""The options that commands share, and what the shell may complete in them."""
+"""Options that commands share, and their shell completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a command works: the shared options, as they were given."""
+    """The shared options of a command on a home."""
 
     home: str | None = None
     layout: str = "default"
@@ -28,8 +28,8 @@ class Place:
 
     @contextmanager
     def open(self) -> Iterator[Home]:
-        """Open the home, and close it after the block."""
-        # The engine brings SQLite with it; the help and the completion of options need neither.
+        """Open the home for a block."""
+        # Opened late: the engine imports SQLite, which help and completion do not need.
         import keepstone
 
         with keepstone.open(self.home, layout=self.layout) as home:
@@ -38,53 +38,53 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NotesPlace:
-    """Where a command finds notes: the shared options, as they were given."""
+    """The shared options of a command on notes."""
 
     folder: Path = Path()
     user_file: str | None = None
     json: bool = False
 
     def open(self) -> Notes:
-        """Return the notes of the project and of its user; nothing is read or written yet."""
+        """Return the notes of the project and its user. Nothing is read or written yet."""
         import keepstone
 
         return keepstone.Notes(self.folder, self.user_file)
 
 
-def _completed(context: typer.Context) -> Place:
+def _place_of(context: typer.Context) -> Place:
     given: dict[str, Any] = {name: context.params.get(name) for name in ("home", "layout", "agent")}
     return Place(**{name: value for name, value in given.items() if value is not None})
 
 
-def _offered(names: Iterator[str] | list[str], incomplete: str) -> list[str]:
+def _matching(names: Iterator[str] | list[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and name.isprintable()]
 
 
 def complete_agents(context: typer.Context, incomplete: str) -> list[str]:
     """Offer the slugs of the home's agents."""
     try:
-        with _completed(context).open() as home:
-            return _offered(home.agents(), incomplete)
+        with _place_of(context).open() as home:
+            return _matching(home.agents(), incomplete)
     except (KeepstoneError, ValueError, OSError):
         return []
 
 
 def complete_sessions(context: typer.Context, incomplete: str) -> list[str]:
     """Offer the ids of the agent's sessions."""
-    place = _completed(context)
+    place = _place_of(context)
     try:
         with place.open() as home:
-            return _offered([info.id for info in home.agent(place.agent).sessions()], incomplete)
+            return _matching([info.id for info in home.agent(place.agent).sessions()], incomplete)
     except (KeepstoneError, ValueError, OSError):
         return []
 
 
 def complete_files(context: typer.Context, incomplete: str) -> list[str]:
     """Offer the paths of the agent's files."""
-    place = _completed(context)
+    place = _place_of(context)
     try:
         with place.open() as home:
-            return _offered(home.agent(place.agent).files.list(), incomplete)
+            return _matching(home.agent(place.agent).files.list(), incomplete)
     except (KeepstoneError, ValueError, OSError):
         return []
 
@@ -93,7 +93,7 @@ def complete_layouts(incomplete: str) -> list[str]:
     """Offer the names of the layouts."""
     from keepstone.filesystem.layout import LAYOUTS
 
-    return _offered(list(LAYOUTS), incomplete)
+    return _matching(list(LAYOUTS), incomplete)
 
 
 HomeOption = Annotated[
@@ -101,7 +101,7 @@ HomeOption = Annotated[
     typer.Option(
         "--home",
         metavar="DIR",
-        help="Where memory lives; without it $KEEPSTONE_HOME, else your data folder.",
+        help="Where memory lives; default: $KEEPSTONE_HOME, else your data folder.",
         rich_help_panel="Place",
     ),
 ]
@@ -110,7 +110,7 @@ LayoutOption = Annotated[
     typer.Option(
         "--layout",
         metavar="NAME",
-        help="How the home is laid out: default, bmad or cache.",
+        help="The home's layout: default, bmad or cache.",
         autocompletion=complete_layouts,
         rich_help_panel="Place",
     ),
@@ -120,7 +120,7 @@ AgentOption = Annotated[
     typer.Option(
         "--agent",
         metavar="SLUG",
-        help="Whose memory.",
+        help="The agent.",
         autocompletion=complete_agents,
         rich_help_panel="Place",
     ),
@@ -132,7 +132,7 @@ def folder_option(*names: str) -> Any:
     return typer.Option(
         *names,
         metavar="DIR",
-        help="The project's folder, which holds AGENTS.md.",
+        help="The project's folder, which contains AGENTS.md.",
         exists=True,
         file_okay=False,
         rich_help_panel="Place",
@@ -145,7 +145,7 @@ UserFileOption = Annotated[
     typer.Option(
         "--user-file",
         metavar="FILE",
-        help="The user's notes; without it $KEEPSTONE_USER_MEMORY, else ~/.wave/memory.md.",
+        help="The user's notes; default: $KEEPSTONE_USER_MEMORY, else ~/.wave/memory.md.",
         rich_help_panel="Place",
     ),
 ]
@@ -169,20 +169,21 @@ SessionOption = Annotated[
     typer.Option(
         "--session",
         metavar="SESSION",
-        help="The session that holds the entry, where several have its id.",
+        help="The entry's session; needed if several sessions have its id.",
         autocompletion=complete_sessions,
     ),
 ]
 TypesOption = Annotated[
-    list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; may be repeated.")
+    list[str] | None,
+    typer.Option("--type", metavar="TYPE", help="Only entries of this type; may be repeated."),
 ]
 PathArgument = Annotated[
     str,
     typer.Argument(
         metavar="PATH",
-        help="The path below the agent's folder of files.",
+        help="The path below the agent's files folder.",
         autocompletion=complete_files,
         show_default=False,
     ),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

@@ -1,4 +1,4 @@
-"""``keepstone recall``: finding what was remembered."""
+"""``keepstone recall``: search an agent's memory."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,45 +22,49 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _SHORT = 120
-"""Characters of an entry that a table of reasons shows."""
+"""Characters of an entry in the table of explanations."""
 
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)
 ]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many hits.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of hits.")]
 SessionsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--session",
         metavar="SESSION",
-        help="Only in this session; may be repeated.",
+        help="Only entries of this session; may be repeated.",
         autocompletion=complete_sessions,
     ),
 ]
 TagsOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; may be repeated.")
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only entries with this tag; may be repeated."),
 ]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Made then or later: 2026-03-01, or RFC 3339.")
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only from this time on: 2026-03-01, or RFC 3339."),
 ]
 UntilOption = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Only before this time: 2026-04-01, or RFC 3339."),
 ]
-ExplainOption = Annotated[bool, typer.Option("--explain", help="Show as a table why each hit was found.")]
+ExplainOption = Annotated[bool, typer.Option("--explain", help="Show a table of why each hit was found.")]
 WhereOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--where", metavar="KEY=VALUE", help="Only with this value in the payload; may be repeated."
+        "--where", metavar="KEY=VALUE", help="Only entries with this payload value; may be repeated."
     ),
 ]
 AsOfOption = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", help="Search the entries as they were then.")
+    str | None, typer.Option("--as-of", metavar="TIME", help="Search the entries as they were at this time.")
 ]
 LeastOption = Annotated[
-    float, typer.Option("--min-priority", metavar="P", help="Only entries that have not faded below this.")
+    float,
+    typer.Option("--min-priority", metavar="P", help="Only entries with at least this decayed priority."),
 ]
 NeighboursOption = Annotated[
-    int, typer.Option("--neighbours", metavar="N", help="Show so many entries before and after each hit.")
+    int, typer.Option("--neighbours", metavar="N", help="Show N entries before and after each hit.")
 ]
 
 
@@ -83,7 +87,7 @@ def recall(
     neighbours: NeighboursOption = 0,
     explain: ExplainOption = False,
 ) -> Answer:
-    """Search the agent's memory, the best hits first."""
+    """Search the agent's memory. The best hits come first."""
     hits = agent.recall(
         query,
         limit=limit,
@@ -99,12 +103,12 @@ def recall(
     )
     nothing = "nothing found"
     if not hits and not agent.sessions():
-        nothing += f": agent {agent.slug} has no sessions here; --home and --agent say where to look"
+        nothing += f": agent {agent.slug} has no sessions here; check --home and --agent"
     return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
 
 
 def _pair(word: str) -> tuple[str, Any]:
-    """Return key and value of a condition; a value that is JSON counts as such, any other as text."""
+    """Return key and value of a condition; the value is parsed as JSON if possible, else taken as text."""
     key, sign, value = word.partition("=")
     if not key or not sign:
         raise typer.BadParameter(f"{word!r} is not KEY=VALUE", param_hint="--where")
@@ -115,7 +119,7 @@ def _pair(word: str) -> tuple[str, Any]:
 
 
 def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
-    """Return hits as people read them, or what to say where there are none."""
+    """Return hits for people; without hits the text ``nothing``."""
     shown = (
         [explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
     )
@@ -123,9 +127,11 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     if hits.lexical_only and (explain or hits.reason != UNWANTED):
         notes.append(Text(f"By words only: {one_line(hits.reason)}", "yellow"))
     elif explain:
-        notes.append(Text(f"By words and by meaning: {hits.embedder}, {one_line(hits.reason)}", "dim"))
+        notes.append(Text(f"By words and vectors: {hits.embedder}, {one_line(hits.reason)}", "dim"))
     if hits.pending:
-        words = f"{counted(hits.pending, 'entry')} without a vector yet, found by words. Run: keepstone index"
+        words = (
+            f"{counted(hits.pending, 'entry')} not yet embedded, found by words only. Run: keepstone index"
+        )
         notes.append(Text(words, "yellow"))
     if hits.stale:
         notes.append(
@@ -135,7 +141,7 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
 
 
 def hit_view(place: int, hit: Hit) -> RenderableType:
-    """Return one hit: where it stands, what it says, and what stands around it."""
+    """Return one hit: its place, its text and its neighbours."""
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
@@ -149,7 +155,7 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
 
 
 def explained(hits: Hits) -> RenderableType:
-    """Return hits as a table of what each score is the sum of."""
+    """Return a table of the parts of each hit's score."""
     rows = [_reasons(place, hit) for place, hit in enumerate(hits, 1)]
     return table(("", "score", "words", "meaning", "near it", "more", "query words", "entry"), rows)
 

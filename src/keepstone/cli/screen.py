@@ -1,4 +1,4 @@
-"""What people see on a terminal: consoles, tables and progress bars."""
+"""Terminal output: consoles, tables and progress bars."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _UNBOUNDED = 10_000
 
 
 class Screen(Console):
-    """A console that leaves it to the command what happens when nobody reads on."""
+    """A console that raises when its pipe is closed."""
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on."""
+        """Raise the error instead of exiting."""
         raise BrokenPipeError
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that takes text literally: no markup, no emoji codes, no highlighting.
+    """Return a console that prints text literally: no markup, no emoji codes, no highlighting.
 
-    Away from a terminal nothing is wrapped, so that ``grep`` sees whole lines.
+    If the output is not a terminal, lines are not wrapped, so that ``grep`` sees whole lines.
     """
     stream = sys.stderr if stderr else sys.stdout
     free = not stream.isatty() and "COLUMNS" not in os.environ
@@ -42,7 +42,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_view(view: RenderableType) -> None:
-    """Print a view on standard output; away from a terminal without the spaces that fill lines up."""
+    """Print a view on standard output; without trailing spaces if that is not a terminal."""
     screen = console()
     if screen.is_terminal:
         screen.print(view)
@@ -55,7 +55,7 @@ def print_view(view: RenderableType) -> None:
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
-    """Return rows as a table whose cells are literal, harmless and on one line each."""
+    """Return rows as a table of literal, escaped one-line cells."""
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for heading in headings:
         grid.add_column(heading, overflow="fold")
@@ -66,7 +66,7 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """Show a progress bar on standard error while the block runs, on a terminal only."""
+    """Show a progress bar on standard error during the block, if that is a terminal."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())

@@ -1,4 +1,4 @@
-"""``keepstone serve``: the HTTP API, and the pages for a browser."""
+"""``keepstone serve``: the HTTP API and the web pages."""
 
 import ipaddress
 import sys
@@ -24,20 +24,22 @@ ProjectOption = Annotated[Path, folder_option("--project", "--dir")]
 HostOption = Annotated[
     str,
     typer.Option(
-        "--host", metavar="ADDRESS", help="The address to listen on. Others than loopback need a token."
+        "--host",
+        metavar="ADDRESS",
+        help="The address to listen on. Addresses other than loopback need a token.",
     ),
 ]
 PortOption = Annotated[
-    int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 takes any that is free.")
+    int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 takes any free one.")
 ]
 NamesOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="NAME", help="A name under which it is reached; may be repeated."),
+    typer.Option("--allow-host", metavar="NAME", help="An allowed Host header; may be repeated."),
 ]
 ProxiedOption = Annotated[
-    bool, typer.Option("--proxied", help="Believe a proxy on this machine about addresses and TLS.")
+    bool, typer.Option("--proxied", help="Trust the X-Forwarded-* headers of a proxy on this machine.")
 ]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser, signed in.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the web page in the browser, signed in.")]
 
 
 @app.command(epilog="Example: keepstone serve --open")
@@ -53,10 +55,10 @@ def serve(
     proxied: ProxiedOption = False,
     open_page: OpenOption = False,
 ) -> None:
-    """Serve the home over HTTP until you stop it.
+    """Serve the home over HTTP until interrupted.
 
-    The API is below /v1, for those who send a token (keepstone token create); the page is at /.
-    On loopback a link is printed that signs your browser in, once.
+    The API is below /v1 and needs a token (keepstone token create); the web page is at /.
+    On loopback a one-time sign-in link for your browser is printed.
     """
     import keepstone
 
@@ -68,7 +70,7 @@ def serve(
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where the server listens, and under which names."""
+    """The address to listen on, and the allowed host names."""
 
     host: str
     port: int
@@ -85,7 +87,7 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
     host = listener.host
     is_local = host in LOOPBACK
     if not is_local and not tokens.alive():
-        raise ValueError(f"{host} can be reached by others, and there is no token: keepstone token create")
+        raise ValueError(f"{host} is not loopback and there is no token: run keepstone token create")
     listening = listen(host, listener.port)
     made = server.create_app(
         home,
@@ -112,7 +114,7 @@ def _server() -> Any:
 
 
 def _web(home: "Home", notes: "Notes", project: Path) -> Any:
-    """Return what adds the pages, None where they are not installed."""
+    """Return a function that adds the web pages; None if they are not installed."""
     if find_spec("nicegui") is None:
         return None
     from keepstone.web.served import pages

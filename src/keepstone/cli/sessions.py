@@ -1,4 +1,4 @@
-"""``keepstone sessions``: the logs of an agent."""
+"""``keepstone sessions``: an agent's sessions."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +33,7 @@ LimitOption = Annotated[
 
 @agent_command(app, "keepstone sessions list --agent coder", name="list")
 def list_sessions(agent: "Agent") -> Answer:
-    """List the sessions, the one that changed last first."""
+    """List the sessions, last changed first."""
     infos = sorted(agent.sessions(), key=lambda info: (info.modified, info.id), reverse=True)
     rows = [(info.id, moment(info.modified), size(info.size)) for info in infos]
     view = table(("session", "modified (UTC)", "size"), rows) if rows else Text("no sessions yet")
@@ -42,7 +42,7 @@ def list_sessions(agent: "Agent") -> Answer:
 
 @agent_command(app, "keepstone sessions new")
 def new(agent: "Agent") -> Answer:
-    """Start a session with an id of its own, and print the id."""
+    """Create a session with a new id, and print the id."""
     session = agent.new_session()
     return Answer({"id": session.id}, Text(session.id))
 
@@ -51,7 +51,7 @@ def new(agent: "Agent") -> Answer:
 def show(
     agent: "Agent", session: SessionArgument, limit: LimitOption = None, types: TypesOption = None
 ) -> Answer:
-    """Show the entries of a session, the oldest first."""
+    """Show the entries of a session, oldest first."""
     entries = agent.session(session).entries(limit=limit, types=types)
     if not entries:
         _require(agent, session)
@@ -80,7 +80,7 @@ def clear(agent: "Agent", session: SessionArgument, yes: YesOption = False) -> A
 
 @agent_command(app, "keepstone sessions delete scratch --yes")
 def delete(agent: "Agent", session: SessionArgument, yes: YesOption = False) -> Answer:
-    """Delete a session with everything in it, archive included. This cannot be undone."""
+    """Delete a session with all its entries, archive included. This cannot be undone."""
     confirm(f"Delete session {one_line(session)!r} for good?", yes=yes)
     if not agent.session(session).remove():
         raise SessionNotFoundError(agent.slug, session)

@@ -1,4 +1,4 @@
-"""``keepstone token``: what opens the server."""
+"""``keepstone token``: access tokens of the server."""
 
 import re
 from datetime import timedelta
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="token",
-    help="Make, list or revoke the tokens that open the server.",
+    help="Create, list or revoke access tokens of the server.",
     no_args_is_help=True,
     epilog="Example: keepstone token create --agents coder --read-only --expires 30d",
 )
@@ -30,14 +30,14 @@ AgentsOption = Annotated[
     typer.Option(
         "--agents",
         metavar="SLUG,…",
-        help="Only for these agents; without it for all, and for what belongs to the whole home.",
+        help="Only for these agents; default: for all, and for the home itself.",
     ),
 ]
-ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="It may change nothing.")]
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Allow no changes.")]
 ExpiresOption = Annotated[
     str | None,
     typer.Option(
-        "--expires", metavar="TIME", help="How long it is of use: 90m, 12h, 30d or 8w; for ever if not given."
+        "--expires", metavar="TIME", help="How long it is valid: 90m, 12h, 30d or 8w; default: forever."
     ),
 ]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the token.", show_default=False)]
@@ -50,7 +50,7 @@ def create(
     read_only: ReadOnlyOption = False,
     expires: ExpiresOption = None,
 ) -> Answer:
-    """Make a token and print it, this once: only its hash is kept."""
+    """Create a token and print it. Only its hash is stored, so it is not shown again."""
     slugs = None if agents is None else [slug.strip() for slug in agents.split(",") if slug.strip()]
     lifetime = None if expires is None else lifetime_of(expires)
     secret, token = _tokens(home).create(slugs, read_only=read_only, lifetime=lifetime)
@@ -59,7 +59,7 @@ def create(
 
 @home_command(app, "keepstone token list", name="list")
 def list_tokens(home: "Home") -> Answer:
-    """List the tokens, the oldest first. The secrets themselves are nowhere."""
+    """List the tokens, oldest first, without their secrets."""
     tokens = _tokens(home).all()
     view = table(("id", "agents", "may", "created (UTC)", "expires (UTC)"), map(_row, tokens))
     return Answer(
@@ -69,7 +69,7 @@ def list_tokens(home: "Home") -> Answer:
 
 @home_command(app, "keepstone token revoke 9f86d081")
 def revoke(home: "Home", token: IdArgument) -> Answer:
-    """Revoke a token: from now on it opens nothing. The status is 1 if there is none with this id."""
+    """Revoke a token. The status is 1 if there is none with this id."""
     revoked = _tokens(home).revoke(token)
     words = (
         f"revoked {one_line(token)}" if revoked else f"no token {one_line(token)}: see keepstone token list"
@@ -78,14 +78,14 @@ def revoke(home: "Home", token: IdArgument) -> Answer:
 
 
 def lifetime_of(text: str) -> timedelta:
-    """Return a time such as ``30d``.
+    """Return the duration that a text such as ``30d`` names.
 
     Raises:
-        ValueError: It is none, or longer than a calendar reaches.
+        ValueError: It is not of this form.
     """
     found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text.strip())
     if found is None:
-        raise ValueError(f"--expires is a number with m, h, d or w, such as 30d, not {text!r:.80}")
+        raise ValueError(f"--expires must be a number with m, h, d or w, such as 30d, not {text!r:.80}")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

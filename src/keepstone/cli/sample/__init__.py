@@ -1,8 +1,7 @@
-"""The sample of ``keepstone demo``: three months of a small team and its assistant, made up for this purpose.
+"""The sample of ``keepstone demo``: three fictional months of a small team and its assistant.
 
-A ferry line replaces its booking system. Each ``.ndjson`` and ``.jsonl`` file
-here is one session in the format of the log, ``runbook.md`` is a file of the
-agent's, and ``project.md`` is what AGENTS.md says before it has notes.
+A ferry line replaces its booking system. Each ``.ndjson`` and ``.jsonl`` file is one session in the log's
+format, ``runbook.md`` is one of the agent's files, and ``project.md`` is AGENTS.md before it has notes.
 """
 
 from __future__ import annotations
@@ -15,39 +14,39 @@ from typing import Literal
 from keepstone.model import Record
 
 SESSIONS = ("kickoff", "car-deck", "search", "boarding-pass", "payments", "release")
-"""The sessions in the order in which they took place."""
+"""The sessions in chronological order."""
 QUESTIONS = (
     "Why do customers sign in with passkeys?",
     "Why were customers charged twice?",
     "How should a summary for Lena be written?",
 )
-"""What the session logs are asked."""
+"""The questions for the session logs."""
 TOPIC = "Why was the car deck double booked?"
-"""What the context block is about."""
+"""The query of the context block."""
 FILE = "runbook.md"
-"""The file that the agent keeps."""
+"""The agent's file."""
 PROJECT_TEXT = "project.md"
-"""What people wrote into the project's AGENTS.md before the first note."""
+"""The project's AGENTS.md before the first note."""
 TYPED_MESSAGES: tuple[tuple[str, Literal["project", "user"]], ...] = (
     ("# Amounts are whole cents, never floats", "project"),
     ("# No deployments on Fridays", "project"),
     ("# no deployments on fridays.", "project"),
     ("# My name is Maya, answer me briefly", "user"),
 )
-"""What Maya types, and what she chooses when she is asked whose note it is."""
+"""Maya's messages, and where she chooses to save them."""
 FADING_SESSION = "storm-week"
 """The session of typed entries that fade."""
 FADING_DAY = "2026-03-16T18:00:00Z"
-"""The evening of the day on which they were made."""
+"""The evening of the day on which they are made."""
 DESK, CALLS = "harbour-desk", "calls"
 """The agent and the session of what callers asked."""
 TOPICS = ("payment", "refund", "vehicle", "sign-in", "storm", "boarding", "pets", "access")
-"""What the numbers of a handmade vector stand for."""
+"""The topics of a handmade vector, one per number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A text with its vector: how much it has to do with each of the topics, as a person would say."""
+    """A text with its handmade vector: how closely it relates to each topic."""
 
     id: str
     ts: str
@@ -99,7 +98,7 @@ CALLS_TAKEN = (
 
 
 def turns(session: str) -> list[Record]:
-    """Return what was said and noted in a session, as items for ``Session.add_many``."""
+    """Return the entries of a session, as items for ``Session.add_many``."""
     return _lines(f"{session}.ndjson")
 
 
@@ -109,14 +108,14 @@ def fading() -> list[Record]:
 
 
 def gist(payload: Record) -> str:
-    """Return what the payload of a typed entry says, in short."""
+    """Return a short text of a typed entry's payload."""
     if "key" in payload:
         return f"{payload['key']}: {payload['value']}"
     return next(str(payload[key]) for key in ("content", "decision", "issue") if key in payload)
 
 
 def file_text(name: str = FILE) -> str:
-    """Return what stands in a file of the sample."""
+    """Return the content of a file of the sample."""
     return (files(__name__) / name).read_text(encoding="utf-8")
 
 
