@@ -45,7 +45,7 @@ def test_what_lacks_the_protocol_is_no_embedder(embedder: Any) -> None:
 
 @pytest.mark.parametrize("embedder", [Fixed(name=""), Fixed(name="given:2"), Fixed(dim=0), Fixed(dim=-1)])
 def test_an_embedder_without_a_space_of_its_own_is_refused(embedder: Any) -> None:
-    with pytest.raises(ValueError, match="a name of its own and a positive dim"):
+    with pytest.raises(ValueError, match="an id of its own and a positive dim"):
         check_embedder(embedder)
 
 
@@ -74,24 +74,24 @@ def test_what_an_embedder_raises_is_chained_to_a_clear_error() -> None:
 
 @pytest.mark.parametrize("gives", [[[1, 2, 3]], [1, 2], [[1, 2], [3, 4]], [], None, 5])
 def test_another_shape_than_promised_is_refused(gives: Any) -> None:
-    with pytest.raises(EmbeddingDimMismatchError, match=r"'fixed' gave the shape"):
+    with pytest.raises(EmbeddingDimMismatchError, match=r"'fixed' returned shape"):
         embed_texts(Fixed(gives), ["a"])
 
 
 def test_rows_of_different_lengths_are_refused() -> None:
-    with pytest.raises(InvalidEmbeddingError, match="'fixed' gave what are no vectors"):
+    with pytest.raises(InvalidEmbeddingError, match="'fixed' did not return vectors"):
         embed_texts(Fixed([[1, 2], [3]]), ["a", "b"])
 
 
 @pytest.mark.parametrize("gives", [[[1, float("nan")]], [[1, float("inf")]], [["a", "b"]], [[True, False]]])
 def test_what_are_no_finite_numbers_is_refused(gives: Any) -> None:
-    with pytest.raises(InvalidEmbeddingError, match="no finite numbers"):
+    with pytest.raises(InvalidEmbeddingError, match="NaN, infinite"):
         embed_texts(Fixed(gives), ["a"])
 
 
 def test_the_vector_of_a_query_is_checked_and_has_unit_length() -> None:
     assert embed_query(Fixed([[3, 4]]), "a") == pytest.approx([0.6, 0.8])
-    with pytest.raises(EmbeddingDimMismatchError, match=r"'fixed' gave the shape"):
+    with pytest.raises(EmbeddingDimMismatchError, match=r"'fixed' returned shape"):
         embed_query(Fixed([[3, 4, 5]]), "a")
     with pytest.raises(EmbedderUnavailableError, match="'fixed' failed"):
         embed_query(Fixed(OSError("no model")), "a")

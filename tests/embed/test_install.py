@@ -36,10 +36,10 @@ def test_progress_goes_up_to_the_bytes_of_the_model(models: Path, tiny_folder: P
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (FILES["model.safetensors"][:-1], r"came with 2399999 of 2400000 bytes"),
-        (b"", "came with 0 of 2400000 bytes"),
-        (FILES["model.safetensors"] + b"!", "is not the file that belongs to the model"),
-        (b"!" + FILES["model.safetensors"][1:], "is not the file that belongs to the model"),
+        (FILES["model.safetensors"][:-1], r"ended after 2399999 of 2400000 bytes"),
+        (b"", "ended after 0 of 2400000 bytes"),
+        (FILES["model.safetensors"] + b"!", "has a wrong hash"),
+        (b"!" + FILES["model.safetensors"][1:], "has a wrong hash"),
     ],
 )
 def test_a_short_or_changed_file_is_refused_and_leaves_nothing(

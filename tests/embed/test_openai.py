@@ -164,15 +164,15 @@ def test_an_answer_without_the_vectors_is_refused(
     server: Server, answer: Any, error: type[Exception]
 ) -> None:
     server.answer = lambda _: answer
-    with pytest.raises(error, match="small' (gave|answered)"):
+    with pytest.raises(error, match="small' (returned|sent)"):
         embed_query(server.embedder(3), "a")
-    with pytest.raises(error, match="small' (gave|answered)"):
+    with pytest.raises(error, match="small' (returned|sent)"):
         embed_texts(server.embedder(3), ["a"])
 
 
 def test_a_server_that_gives_no_vector_has_no_dimension(server: Server) -> None:
     server.answer = lambda _: {"data": [{"index": 0, "embedding": []}]}
-    with pytest.raises(InvalidEmbeddingError, match="gave no vector for a text"):
+    with pytest.raises(InvalidEmbeddingError, match="returned no vector for a text"):
         check_embedder(server.embedder())
 
 
@@ -216,10 +216,10 @@ def test_a_model_may_be_named_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> 
     ("address", "message"),
     [
         ("http://host/v1", "names no model: add"),
-        ("http:///v1?model=m", "an embedder's address is"),
-        ("http://user:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
-        ("http://:word@host/v1?model=m", "a key goes into KEEPSTONE_EMBED_KEY"),
-        ("http://host/v1?model=m&key=secret", "a key goes into KEEPSTONE_EMBED_KEY"),
+        ("http:///v1?model=m", "an embedder's address must be"),
+        ("http://user:word@host/v1?model=m", "put a key into KEEPSTONE_EMBED_KEY"),
+        ("http://:word@host/v1?model=m", "put a key into KEEPSTONE_EMBED_KEY"),
+        ("http://host/v1?model=m&key=secret", "put a key into KEEPSTONE_EMBED_KEY"),
         ("http://host/v1?model=m&dim=0", "dim must be a positive whole number"),
         ("http://host/v1?model=m&dim=-3", "dim must be a positive whole number"),
     ],
@@ -290,5 +290,5 @@ def test_closing_a_home_whose_server_is_gone_raises_nothing(
 ) -> None:
     with keepstone.open(tmp_path, embedder="http://127.0.0.1:1/v1?model=small&dim=3") as home:
         home.agent("a").session("s").add("note", {"content": "alpha"})
-    assert "vectors are still missing, run keepstone index" in caplog.text
+    assert "entries are not embedded yet, run keepstone index" in caplog.text
     assert "alpha" not in caplog.text

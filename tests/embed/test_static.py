@@ -60,7 +60,7 @@ def test_other_weights_than_ours_are_refused(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "weights").mkdir()
     (tmp_path / static.WEIGHTS.name).write_bytes(b"others")
     monkeypatch.setattr(static, "_package_folder", lambda: tmp_path)
-    with pytest.raises(EmbedderUnavailableError, match="is not the model's file"):
+    with pytest.raises(EmbedderUnavailableError, match="has a wrong hash"):
         Static().embed_query("text")
 
 

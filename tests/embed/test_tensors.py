@@ -51,7 +51,7 @@ def test_tensors_have_the_numbers_of_their_file(tmp_path: Path, dtype: str, kind
 )
 def test_what_is_no_such_file_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "file").write_bytes(data)
-    with pytest.raises(ValueError, match="is no safetensors file"):
+    with pytest.raises(ValueError, match="is not a safetensors file"):
         read_tensors(tmp_path / "file")
 
 
@@ -62,4 +62,4 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
     try:
         assert isinstance(read_tensors(path), dict)
     except ValueError as error:
-        assert "is no safetensors file" in str(error)  # noqa: PT017  Either outcome is right.
+        assert "is not a safetensors file" in str(error)  # noqa: PT017  Either outcome is right.

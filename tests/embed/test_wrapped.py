@@ -96,7 +96,7 @@ def test_what_gives_no_vector_has_no_dimension(gives: Any) -> None:
     def odd(_: list[str]) -> Any:
         return gives
 
-    with pytest.raises(InvalidEmbeddingError, match="gave the shape"):
+    with pytest.raises(InvalidEmbeddingError, match="returned shape"):
         check_embedder(wrapped_function(odd))
 
 
@@ -112,7 +112,7 @@ def test_a_vector_too_few_is_refused() -> None:
     def first_only(texts: list[str]) -> Any:
         return lengths(texts[:1])
 
-    with pytest.raises(EmbeddingDimMismatchError, match=r"gave the shape \(1, 2\)"):
+    with pytest.raises(EmbeddingDimMismatchError, match=r"returned shape \(1, 2\)"):
         embed_texts(wrapped_function(first_only), ["a", "b"])
 
 

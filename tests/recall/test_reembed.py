@@ -77,7 +77,7 @@ def test_the_vectors_of_the_embedder_before_are_thrown_away(root: Path) -> None:
 
 def test_an_unknown_embedder_to_change_to_is_refused(root: Path) -> None:
     with keepstone.open(root) as home:
-        with pytest.raises(ValueError, match="no embedder is named"):
+        with pytest.raises(ValueError, match="unknown embedder"):
             home.reembed("nothing")
         with pytest.raises(keepstone.EmbedderUnavailableError):
             home.reembed("none")

@@ -1,4 +1,4 @@
-"""Embedders: what makes vectors of texts, and how one is asked. ``choose`` finds the one that is named."""
+"""Embedders: the protocol, its providers, and ``choose``, which resolves a name to an embedder."""
 
 from keepstone.embed.embedder import Embedder, check_embedder, embed_query, embed_texts
 

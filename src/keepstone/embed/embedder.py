@@ -1,7 +1,4 @@
-"""The protocol of an embedder, and the one place where one is asked.
-
-What an embedder gives is somebody else's work, so it is checked before anything is kept.
-"""
+"""The ``Embedder`` protocol, and functions that call an embedder and validate its vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts, which need not be of unit length. Calls may come from several threads.
+    """Makes vectors of texts, of any length. Must be thread-safe.
 
     Example:
         >>> class Lengths:
@@ -39,116 +36,117 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """The name of its space. Two embedders whose vectors cannot be compared have different ids."""
+        """The id of its space. Embedders whose vectors cannot be compared have different ids."""
 
     @property
     def dim(self) -> int:
-        """How many numbers its vectors have."""
+        """The dimension of its vectors."""
 
     def embed_documents(self, texts: list[str]) -> Matrix:
-        """Return the vectors of texts to be found: float32 of shape ``(len(texts), dim)``."""
+        """Return the vectors of documents: float32 of shape ``(len(texts), dim)``."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a text to search with: float32 of shape ``(dim,)``."""
+        """Return the vector of a query: float32 of shape ``(dim,)``."""
 
 
 def check_embedder(embedder: Any) -> Space:
     """Return the space of an embedder.
 
     Raises:
-        TypeError: It has not what the protocol asks for.
-        ValueError: Its id is empty or begins with ``given:``, or its dim is not positive.
+        TypeError: It does not implement the protocol.
+        ValueError: Its id is empty or starts with ``given:``, or its dim is not positive.
     """
     name, dim = getattr(embedder, "id", None), getattr(embedder, "dim", None)
     methods = (getattr(embedder, method, None) for method in ("embed_documents", "embed_query"))
     has_numbers = isinstance(dim, int) and not isinstance(dim, bool)
     if not isinstance(name, str) or not has_numbers or not all(callable(method) for method in methods):
         raise TypeError(
-            f"{embedder!r:.80} is no embedder: it needs id, dim, embed_documents(texts) and embed_query(text)"
+            f"{embedder!r:.80} is not an embedder: it needs id, dim, embed_documents(texts) and "
+            "embed_query(text)"
         )
     space = Space(name, int(dim or 0))
     if not name or space.is_given or space.dim < 1:
-        raise ValueError(f"an embedder has a name of its own and a positive dim, not {name!r:.80} and {dim}")
+        raise ValueError(f"an embedder needs an id of its own and a positive dim, not {name!r:.80} and {dim}")
     return space
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
-    """Return the vectors of texts as an embedder makes them, brought to unit length; zeros stay zeros.
+    """Return an embedder's vectors of documents, normalized to unit length; zeros stay zeros.
 
     Raises:
         EmbedderUnavailableError: The embedder raised; its error is chained.
-        EmbeddingDimMismatchError: It gave another number of vectors, or vectors of another dimension.
-        InvalidEmbeddingError: It gave NaN or infinity, or no numbers.
+        EmbeddingDimMismatchError: The number of vectors or their dimension is wrong.
+        InvalidEmbeddingError: It returned NaN, infinity or values that are not numbers.
     """
-    asked = [encodable(text) for text in texts]
-    made = _ask(embedder.id, lambda: embedder.embed_documents(asked))
-    return unit_rows(made, embedder.id, (len(asked), embedder.dim))
+    clean = [encodable(text) for text in texts]
+    made = _call(embedder.id, lambda: embedder.embed_documents(clean))
+    return unit_rows(made, embedder.id, (len(clean), embedder.dim))
 
 
 def embed_query(embedder: Embedder, text: str) -> Vector:
-    """Return the vector of a text to search with, brought to unit length; zeros stay zeros.
+    """Return an embedder's vector of a query, normalized to unit length; zeros stay zeros.
 
     Raises:
         EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed_texts``.
     """
-    asked = encodable(text)
-    made = _ask(embedder.id, lambda: embedder.embed_query(asked))
+    clean = encodable(text)
+    made = _call(embedder.id, lambda: embedder.embed_query(clean))
     vector: Vector = unit_rows([made], embedder.id, (1, embedder.dim))[0]
     return vector
 
 
 def encodable(text: str) -> str:
-    """Return a text with a question mark for each lone surrogate, which no tokenizer and no JSON takes."""
+    """Replace lone surrogates by question marks, as neither tokenizers nor JSON accept them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def finite(made: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the numbers that the embedder of this name gave.
+    """Return the numbers that an embedder returned, validated.
 
     Raises:
-        EmbeddingDimMismatchError: They have another shape than ``shape``.
-        InvalidEmbeddingError: One is NaN or infinity, or is no number, or rows have different lengths.
+        EmbeddingDimMismatchError: Their shape is not ``shape``.
+        InvalidEmbeddingError: A value is NaN, infinite or not a number, or rows have different lengths.
     """
     import numpy as np
 
     try:
         numbers = np.asarray(made)
     except (TypeError, ValueError) as error:
-        raise InvalidEmbeddingError(f"the embedder {name!r:.80} gave what are no vectors: {error}") from error
+        raise InvalidEmbeddingError(f"embedder {name!r:.80} did not return vectors: {error}") from error
     if numbers.shape != shape:
         raise EmbeddingDimMismatchError(
-            f"the embedder {name!r:.80} gave the shape {numbers.shape} where its dim says {shape}"
+            f"embedder {name!r:.80} returned shape {numbers.shape}, but its dim says {shape}"
         )
     if numbers.dtype.kind not in "fiu" or not np.isfinite(numbers).all():
-        raise InvalidEmbeddingError(f"the embedder {name!r:.80} gave what are no finite numbers")
+        raise InvalidEmbeddingError(f"embedder {name!r:.80} returned NaN, infinite or non-numeric values")
     return numbers.astype(np.float64)
 
 
 def check_package(package: str, embedder: str, extra: str) -> None:
-    """Look whether a package is installed, without importing it.
+    """Check that a package is installed, without importing it.
 
     Raises:
-        EmbedderUnavailableError: It is not; the message has the command that installs it.
+        EmbedderUnavailableError: It is not; the message has the install command.
     """
     if find_spec(package) is None:
         raise EmbedderUnavailableError(
-            f"the embedder {embedder!r:.80} needs the package {package}: {install_command(extra)}"
+            f"embedder {embedder!r:.80} needs the package {package}: {install_command(extra)}"
         )
 
 
-def _ask(name: str, question: Callable[[], Any]) -> Any:
+def _call(name: str, function: Callable[[], Any]) -> Any:
     try:
-        return question()
+        return function()
     except KeepstoneError:
         raise
     except Exception as error:
         raise EmbedderUnavailableError(
-            f"the embedder {name!r:.80} failed, nothing was written: {type(error).__name__}: {error}"
+            f"embedder {name!r:.80} failed, nothing was written: {type(error).__name__}: {error}"
         ) from error
 
 
 def unit_rows(made: Any, name: str, shape: tuple[int, int]) -> Matrix:
-    """Return the vectors that the embedder of this name gave, at unit length; zeros stay zeros.
+    """Return the vectors that an embedder returned, normalized to unit length; zeros stay zeros.
 
     Raises:
         EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``finite``.
@@ -156,7 +154,7 @@ def unit_rows(made: Any, name: str, shape: tuple[int, int]) -> Matrix:
     import numpy as np
 
     matrix = finite(made, name, shape)
-    # Scaled first, for the squares of very large or very small numbers are no floats.
+    # Scaled first, as the squares of very large or very small numbers overflow or underflow.
     largest = np.abs(matrix).max(axis=1, keepdims=True)
     scaled = matrix / np.where(largest > 0, largest, 1)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""How a model comes and goes: it is there whole or not at all, whatever is killed half-way."""
+"""Installing and removing models, atomically: a killed process leaves a whole model or none."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _CHUNK = 1 << 20
 
 
 def install(model: Model, source: Source, tell: Tell) -> Path:
-    """Install a model and return its folder. One that is there and whole stays, a damaged one is replaced.
+    """Install a model and return its folder. An intact model is kept, a damaged one is replaced.
 
     Args:
-        model: What to install.
-        source: Where its files come from; see ``keepstone.embed.sources``.
-        tell: Called with how many bytes of how many are done, stage by stage.
+        model: The model.
+        source: The source of its files; see ``keepstone.embed.sources``.
+        tell: Called with the bytes done and the total bytes, stage by stage.
 
     Raises:
-        EmbedderUnavailableError: A file could not be had, or is not what the catalogue says.
-        LockTimeoutError: Another process installs or removes a model.
-        OSError: The disk is full or failed. Nothing is installed then, as with every error here.
+        EmbedderUnavailableError: A file is unavailable, or its hash is wrong.
+        LockTimeoutError: Another process is installing or removing a model.
+        OSError: The disk is full or failed. After any error nothing is installed.
     """
     folder = model_folder(model)
     with _locked(folder.parent):
@@ -48,10 +48,10 @@ def install(model: Model, source: Source, tell: Tell) -> Path:
 
 
 def remove(model: Model) -> bool:
-    """Remove an installed or damaged model; return whether one was there.
+    """Remove an installed or damaged model, and tell whether there was one.
 
     Raises:
-        LockTimeoutError: Another process installs or removes a model.
+        LockTimeoutError: Another process is installing or removing a model.
     """
     folder = model_folder(model)
     if not folder.exists():
@@ -91,7 +91,7 @@ def _tell_sum(tell: Tell, total: int, before: int, now: int) -> None:
 
 
 def _copy(stream: IO[bytes], target: Path, file: ModelFile, tell: Callable[[int], None]) -> None:
-    """Write a file's bytes, synced, and check them on the way; one byte too many ends it."""
+    """Copy a stream to a file, sync it, and verify its size and hash."""
     digest, done = hashlib.sha256(), 0
     with target.open("xb") as made:
         while done <= file.size and (chunk := stream.read(_CHUNK)):
@@ -103,17 +103,17 @@ def _copy(stream: IO[bytes], target: Path, file: ModelFile, tell: Callable[[int]
         os.fsync(made.fileno())
     if done < file.size:
         raise EmbedderUnavailableError(
-            f"{file.name} came with {done} of {file.size} bytes; nothing was installed: try again"
+            f"{file.name} ended after {done} of {file.size} bytes; nothing was installed: try again"
         )
     if done > file.size or digest.hexdigest() != file.sha256:
         raise EmbedderUnavailableError(
-            f"{file.name} is not the file that belongs to the model: its sha256 is not {file.sha256}; "
-            "nothing was installed: take it from another place with --from"
+            f"{file.name} has a wrong hash: its sha256 is not {file.sha256}; "
+            "nothing was installed: choose another source with --from"
         )
 
 
 def _clear(folder: Path) -> None:
-    """Remove a model in one step: a process that is killed here leaves no half of it."""
+    """Remove a model atomically: rename it first, so that a kill leaves no partial model."""
     if folder.exists():
         with TemporaryDirectory(prefix=_TEMPORARY, dir=folder.parent) as temporary:
             folder.rename(Path(temporary) / folder.name)
@@ -121,7 +121,7 @@ def _clear(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of all models, and clear away what a killed process left."""
+    """Hold the lock of all models, and remove temporary folders of killed processes."""
     from filelock import FileLock, Timeout
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def _locked(folder: Path) -> Iterator[None]:
             yield
     except Timeout as error:
         raise LockTimeoutError(
-            f"another process is installing or removing a model in {folder}: try again when it has finished"
+            f"another process is installing or removing a model in {folder}: try again later"
         ) from error
 
 

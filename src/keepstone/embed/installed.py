@@ -1,4 +1,4 @@
-"""Installed models: where they lie, and whether they are whole.
+"""Installed models: their folders and states.
 
 A model is a folder with the files that the catalogue names.
 """
@@ -14,11 +14,11 @@ from keepstone.embed.catalogue import Model, ModelFile
 from keepstone.errors import EmbedderUnavailableError
 
 State = Literal["installed", "damaged", "missing"]
-"""Whether a model is there, as far as the sizes of its files tell."""
+"""Whether a model is installed, judged by the sizes of its files."""
 
 
 def models_folder() -> Path:
-    """Return where models lie: $KEEPSTONE_MODELS, else ``models`` in the user's data folder."""
+    """Return the folder of all models: $KEEPSTONE_MODELS, else ``models`` in the user's data folder."""
     named = os.environ.get("KEEPSTONE_MODELS")
     if named:
         return Path(named).expanduser().absolute()
@@ -28,12 +28,12 @@ def models_folder() -> Path:
 
 
 def model_folder(model: Model) -> Path:
-    """Return where a model lies once it is installed."""
+    """Return the folder of a model, installed or not."""
     return models_folder() / model.name
 
 
 def state_of(model: Model) -> State:
-    """Return whether a model is installed; nothing of its files is read for this."""
+    """Return whether a model is installed, without reading its files."""
     folder = model_folder(model)
     if not folder.is_dir():
         return "missing"
@@ -46,17 +46,17 @@ def _size(path: Path) -> int | None:
 
 
 def check_file(path: Path, file: ModelFile) -> None:
-    """Read a model's file through and compare it with what the catalogue says.
+    """Verify the hash of a model's file.
 
     Raises:
-        EmbedderUnavailableError: It is missing, cut short or tampered with.
+        EmbedderUnavailableError: The file is missing or its hash is wrong.
     """
     try:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise EmbedderUnavailableError(f"the model's file {path} cannot be read: {error.strerror}") from error
+        raise EmbedderUnavailableError(f"cannot read the model's file {path}: {error.strerror}") from error
     if found != file.sha256:
         raise EmbedderUnavailableError(
-            f"{path} is not the model's file: its sha256 is {found}, not {file.sha256}; install it anew"
+            f"{path} has a wrong hash: its sha256 is {found}, not {file.sha256}; install the model again"
         )

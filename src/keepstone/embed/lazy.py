@@ -1,4 +1,4 @@
-"""What is made when it is first needed, once, whatever threads ask for it."""
+"""Thread-safe lazy values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that ``make`` makes at the first call. If that raises, the next call tries again."""
+    """A value that ``make`` computes once, at the first call. If it raises, the next call tries again."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Making the vectors of many texts with an embedder that may fail, refuse a text or answer late."""
+"""Embedding many texts with retries, for embedders that fail, reject texts or respond late."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from keepstone.errors import (
 from keepstone.vector import Vector
 
 FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError)
-"""What asking an embedder raises."""
+"""The errors of a call to an embedder."""
 
 _PROBE = "probe"
-"""A text that no embedder refuses: whether it is answered tells a bad text from a broken embedder."""
+"""A text that no embedder rejects: it distinguishes a rejected text from a failed embedder."""
 _EMBEDDER_WAIT, _TEXT_WAIT = (1.0, 60.0), (60.0, 86_400.0)
-"""Seconds until a failed embedder, or a refused text, is asked again: at first, and at most."""
+"""Initial and maximum backoff in seconds, for a failed embedder and for a rejected text."""
 _MOST_REFUSED = 10_000
-"""Refused texts that are remembered."""
+"""Maximum number of rejected texts that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """What failed, and from when on it may be tried again."""
+    """A failure, and when to retry."""
 
     words: str
     wait: float
@@ -40,21 +40,21 @@ class _Failure:
     def after(
         cls, before: _Failure | None, error: Exception, waits: tuple[float, float], now: float
     ) -> _Failure:
-        """Return the failure that follows another one, with twice its wait."""
+        """Return the next failure, with twice the wait of the one before."""
         wait = waits[0] if before is None else min(2 * before.wait, waits[1])
         return cls(str(error), wait, now + wait)
 
 
 class Maker:
-    """Makes vectors of texts, and asks for none in vain.
+    """Makes vectors of texts, with backoff after failures.
 
-    A batch that fails is halved until the texts that the embedder refuses are found; they are left out,
-    and asked about again after a minute, then after twice as long each time. An embedder that fails
-    altogether is left alone for a second at first. What was made counts as made until it is stored.
+    A failed batch is halved until the rejected texts are found; they are left out and retried after a
+    minute, then after twice as long each time. A failed embedder is retried after a second at first.
+    Vectors that were made are kept until they are stored.
 
     Args:
-        embedder: What is asked.
-        now: Tells the time in seconds.
+        embedder: The embedder.
+        now: Returns the time in seconds.
     """
 
     def __init__(self, embedder: Embedder, now: Callable[[], float] = time.monotonic) -> None:
@@ -65,16 +65,16 @@ class Maker:
         self._failed: _Failure | None = None
 
     def make(self, texts: Sequence[str], *, must: bool = False) -> dict[str, Vector]:
-        """Return the vectors, of unit length or zeros, of those texts that the embedder does not refuse.
+        """Return the vectors, of unit length or zeros, of all texts that the embedder does not reject.
 
         Args:
-            texts: What to make vectors of.
-            must: Whether the caller cannot go on without: an embedder that failed just now is asked all the
-                same, and one that answers for the first time gets a minute, for it may load its model.
+            texts: The texts.
+            must: Whether the caller needs the vectors now: the backoff is ignored, and the first call gets
+                a minute, as the embedder may have to load its model.
 
         Raises:
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: The embedder
-                failed, with other texts, too. What was made before is given by the next call.
+                failed, with other texts, too. The next call returns what was made before.
         """
         self._take_late()
         made = self._unstored.get(texts)
@@ -85,26 +85,26 @@ class Maker:
             if made:
                 return made
             raise EmbedderUnavailableError(self._failed.words)
-        return made | self._asked(missing, must=must)
+        return made | self._embed_in_halves(missing, must=must)
 
     def make_one(self, text: str) -> Vector:
-        """Return the vector of a text; errors as for ``make``, and also if the embedder refuses this text."""
+        """Return the vector of a text; errors as for ``make``, and also if the embedder rejects the text."""
         self._take_late()
-        made = self._unstored.get([text]) or self._embedded([text], must=True)
+        made = self._unstored.get([text]) or self._embed([text], must=True)
         return made[text]
 
     def refuses(self, text: str) -> bool:
-        """Tell whether the embedder refused a text, and it is too early to ask again."""
+        """Tell whether the embedder rejected a text and its backoff has not ended."""
         failure = self._refused.get(digest_of(text))
         return failure is not None and self._now() < failure.until
 
     def why_refused(self, text: str) -> str:
-        """Return the embedder's reason for refusing a text, empty if it did not."""
+        """Return the embedder's reason for rejecting a text; empty if it did not."""
         failure = self._refused.get(digest_of(text))
         return "" if failure is None else failure.words
 
     def stored(self, texts: Sequence[str]) -> None:
-        """Forget the vectors of texts, which an index holds now."""
+        """Drop the vectors of texts, which the index now has."""
         self._unstored.drop(texts)
 
     def _take_late(self) -> None:
@@ -114,12 +114,12 @@ class Maker:
             try:
                 rows = unit_rows(answer, self.embedder.id, (len(texts), self.embedder.dim))
             except KeepstoneError:
-                continue  # The next call for these texts fails likewise, and is reported.
+                continue  # The next call for these texts fails the same way, and is reported.
             self._unstored.put(zip(texts, rows, strict=True))
 
-    def _asked(self, texts: list[str], *, must: bool, probed: bool = False) -> dict[str, Vector]:
+    def _embed_in_halves(self, texts: list[str], *, must: bool, probed: bool = False) -> dict[str, Vector]:
         try:
-            return self._embedded(texts, must=must)
+            return self._embed(texts, must=must)
         except FAILURES as error:
             if not probed or len(texts) == 1:
                 self._check_usable(error)
@@ -127,10 +127,10 @@ class Maker:
                 self._refuse(texts[0], error)
                 return {}
         half = len(texts) // 2
-        made = self._asked(texts[:half], must=must, probed=True)
-        return made | self._asked(texts[half:], must=must, probed=True)
+        made = self._embed_in_halves(texts[:half], must=must, probed=True)
+        return made | self._embed_in_halves(texts[half:], must=must, probed=True)
 
-    def _embedded(self, texts: list[str], *, must: bool) -> dict[str, Vector]:
+    def _embed(self, texts: list[str], *, must: bool) -> dict[str, Vector]:
         try:
             rows = embed_texts(self.embedder, texts)
         except EmbedderUnavailableError:
@@ -140,7 +140,7 @@ class Maker:
             if len(made) == len(texts):
                 return made
             if has_loaded:
-                return self._embedded(texts, must=False)
+                return self._embed(texts, must=False)
             raise
         self._failed = None
         for text in texts if self._refused else ():
@@ -150,7 +150,7 @@ class Maker:
         return made
 
     def _check_usable(self, error: Exception) -> None:
-        """Raise the error again unless the embedder answers something else."""
+        """Raise the error again unless the embedder can embed another text."""
         try:
             embed_texts(self.embedder, [_PROBE])
         except FAILURES:

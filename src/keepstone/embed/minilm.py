@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2, on this machine: ``tokenizers`` cuts texts into tokens, NumPy does the rest."""
+"""The local embedder all-MiniLM-L6-v2, with ``tokenizers`` and NumPy."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SPACE = "minilm:all-MiniLM-L6-v2"
-"""The id of its space. It is kept with the vectors, so it must never change."""
+"""The id of its space. It is stored with the vectors, so it must never change."""
 DIM = 384
 _HEADS = 12
 _TOKENS = 256
-"""Tokens of a text that count, its two marks included; the rest is not looked at."""
+"""Maximum tokens of a text, including its two special tokens; the rest is ignored."""
 _CHARACTERS = 16_384
-"""Characters of a text that are cut into tokens. 256 tokens are about 1,300 of them."""
+"""Maximum characters of a text to tokenize. 256 tokens are about 1,300 characters."""
 _AT_ONCE = 2048
-"""Tokens that go through the model at a time, unless one text has more."""
+"""Maximum tokens per batch, unless a single text has more."""
 
 _Model = tuple["Tokenizer", Bert]
 
 
 class MiniLM:
-    """Makes vectors of 384 numbers of unit length, from the first 256 tokens of each text.
+    """Makes unit vectors of dimension 384 from the first 256 tokens of each text.
 
-    Nothing is loaded before the first text. Safe to share between threads.
+    The model is loaded at the first call. Safe to share between threads.
 
     Args:
-        folder: Where ``model.safetensors`` and ``tokenizer.json`` lie; without it where
-            ``keepstone model install minilm`` puts them.
+        folder: The folder of ``model.safetensors`` and ``tokenizer.json``; default: where
+            ``keepstone model install minilm`` installs them.
 
     Example:
         >>> MiniLM().embed_query("which authentication did we choose?").shape
@@ -57,7 +57,7 @@ class MiniLM:
         """Return the vectors of texts: float32 of shape ``(len(texts), 384)``.
 
         Raises:
-            EmbedderUnavailableError: The model or ``tokenizers`` is missing, or a file of it damaged.
+            EmbedderUnavailableError: The model or ``tokenizers`` is missing, or a file is damaged.
         """
         import numpy as np
 
@@ -90,22 +90,22 @@ class MiniLM:
 
 
 def check_minilm() -> None:
-    """Look whether ``MiniLM()`` can be used here, without loading anything.
+    """Check that ``MiniLM()`` is usable, without loading anything.
 
     Raises:
-        EmbedderUnavailableError: It cannot; the message has the command that changes this.
+        EmbedderUnavailableError: It is not; the message has the install command.
     """
     state = state_of(MINILM)
     if state != "installed":
         raise EmbedderUnavailableError(
-            f"the embedder 'minilm' is {'not installed' if state == 'missing' else 'damaged'}: "
+            f"embedder 'minilm' is {'not installed' if state == 'missing' else 'damaged'}: run "
             f"keepstone model install minilm ({model_folder(MINILM)})"
         )
     check_package("tokenizers", "minilm", "minilm")
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the places of texts that go through the model together: those of like length."""
+    """Yield batches of texts of similar length, as indexes."""
     batch: list[int] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[place] > _AT_ONCE:
@@ -117,7 +117,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _pooled(bert: Bert, tokens: list[list[int]]) -> Matrix:
-    """Return the mean of each text's token vectors, at unit length."""
+    """Return the mean of each text's token vectors, normalized to unit length."""
     import numpy as np
 
     lengths = np.array([len(ids) for ids in tokens])

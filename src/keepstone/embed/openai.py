@@ -1,7 +1,7 @@
-"""Embedders behind the OpenAI API: OpenAI itself, and servers that speak like it.
+"""Embedders of OpenAI and of servers with a compatible API.
 
-Texts leave the machine for the server that was named, and for no other. A key is
-taken from the environment and stands in no message, id or file.
+Texts are sent to the named server only. Keys come from the environment and never
+appear in messages, ids or files.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 _DIMS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-"""Dimensions that need not be asked for."""
+"""The dimensions of known models."""
 _AT_ONCE = 64
-"""Texts in a request."""
+"""Maximum texts per request."""
 _CHARACTERS = 8_000
-"""Characters of a text that are sent, about 2,000 tokens: servers refuse what their model cannot read."""
+"""Maximum characters of a text, about 2,000 tokens: servers reject longer inputs."""
 _TIMEOUT, _RETRIES = 60.0, 3
-"""Seconds that a server may be silent, and further tries, for texts to be found."""
+"""Timeout in seconds and number of retries, for documents."""
 _QUERY_TIMEOUT, _QUERY_RETRIES = 10.0, 1
-"""The same for a text to search with: somebody waits."""
+"""Timeout in seconds and number of retries, for queries, where the caller waits."""
 
 
 class OpenAIEmbedder:
-    """Asks a server that speaks the OpenAI API. Safe to share between threads.
+    """Embedder behind an OpenAI-compatible API. Safe to share between threads.
 
     Args:
         model: The server's name of the model.
-        base_url: Where the server is, such as ``http://localhost:11434/v1``; without it
-            $OPENAI_BASE_URL, else OpenAI. $KEEPSTONE_EMBED_KEY is the key of a server that is
-            named here, if it wants one; OpenAI's own, $OPENAI_API_KEY, is never sent there.
-        dim: The dimension of the vectors; if neither it nor the model is known, the server is asked once.
+        base_url: The server's address, such as ``http://localhost:11434/v1``; default:
+            $OPENAI_BASE_URL, else OpenAI. A server given here gets the key $KEEPSTONE_EMBED_KEY,
+            never $OPENAI_API_KEY.
+        dim: The dimension of the vectors; if it is unknown, the server is queried once.
 
     Raises:
         EmbedderUnavailableError: The package ``openai`` is not installed, or OpenAI's key is not set.
@@ -62,7 +62,7 @@ class OpenAIEmbedder:
         """The dimension of the vectors.
 
         Raises:
-            EmbedderUnavailableError, InvalidEmbeddingError: It had to be asked for, and there was no answer.
+            EmbedderUnavailableError, InvalidEmbeddingError: The server was queried for it and failed.
         """
         return self._dim()
 
@@ -70,8 +70,8 @@ class OpenAIEmbedder:
         """Return the vectors of texts: float32 of shape ``(len(texts), dim)``.
 
         Raises:
-            EmbedderUnavailableError: The server cannot be reached, refuses, or keeps silent too long.
-            InvalidEmbeddingError, EmbeddingDimMismatchError: It gave something else than such vectors.
+            EmbedderUnavailableError: The server cannot be reached, refuses, or times out.
+            InvalidEmbeddingError, EmbeddingDimMismatchError: The response does not have such vectors.
         """
         import numpy as np
 
@@ -83,7 +83,7 @@ class OpenAIEmbedder:
         return made
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of one text; errors as for ``embed_documents``, after a shorter time."""
+        """Return the vector of one text; errors as for ``embed_documents``, after a shorter timeout."""
         import numpy as np
 
         rows = finite(self._ask(self._quick(), [text]), self.id, (1, self.dim))
@@ -95,38 +95,36 @@ class OpenAIEmbedder:
 
         client = OpenAI(api_key=self._key, base_url=self._base_url, timeout=timeout, max_retries=retries)
         if self._base_url is not None:
-            # The package takes them from the environment, and they are for OpenAI alone.
+            # The package reads them from the environment, but they are for OpenAI only.
             client.organization = client.project = None
         return client
 
     def _asked_dim(self) -> int:
         vectors = self._ask(self._quick(), ["dimension"])
         if len(vectors) != 1 or not isinstance(vectors[0], list) or not vectors[0]:
-            raise InvalidEmbeddingError(f"the embedder {self.id!r:.200} gave no vector for a text")
+            raise InvalidEmbeddingError(f"embedder {self.id!r:.200} returned no vector for a text")
         return len(vectors[0])
 
     def _ask(self, client: OpenAI, texts: Sequence[str]) -> list[Any]:
-        """Return what the server says are the vectors of texts, in their order."""
+        """Return the vectors of texts as the server sent them, in order."""
         from openai import OpenAIError
 
-        # An empty text is refused by some servers, a space by none.
+        # Some servers reject an empty text, none rejects a space.
         words = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         try:
             answer = client.embeddings.create(model=self._model, input=words, encoding_format="float")
             return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         except OpenAIError as error:
-            # What the server said may repeat the key, and so may what is chained to it.
+            # The server's message, and chained errors, may contain the key.
             raise self._failed(error) from None
         except (AttributeError, TypeError, ValueError) as error:
             raise InvalidEmbeddingError(
-                f"the embedder {self.id!r:.200} answered what are no embeddings: {self._without_key(error)}"
+                f"embedder {self.id!r:.200} sent an invalid response: {self._without_key(error)}"
             ) from None
 
     def _failed(self, error: Exception) -> EmbedderUnavailableError:
         words = self._without_key(error)
-        return EmbedderUnavailableError(
-            f"the embedder {self.id!r:.200} failed: {type(error).__name__}: {words}"
-        )
+        return EmbedderUnavailableError(f"embedder {self.id!r:.200} failed: {type(error).__name__}: {words}")
 
     def _without_key(self, error: Exception) -> str:
         return str(error).replace(self._key, "***")[:300]
@@ -134,18 +132,18 @@ class OpenAIEmbedder:
 
 def _key_for(base_url: str | None) -> str:
     if base_url is not None:
-        # Servers that want no key get a word that is none.
+        # The package requires a key, also for servers that need none.
         return os.environ.get("KEEPSTONE_EMBED_KEY") or "no-key"
     key = os.environ.get("OPENAI_API_KEY")
     if not key:
-        raise EmbedderUnavailableError("the embedder 'openai' needs your key: set OPENAI_API_KEY")
+        raise EmbedderUnavailableError("embedder 'openai' needs a key: set OPENAI_API_KEY")
     return key
 
 
 def server_named(address: str) -> OpenAIEmbedder:
     """Return the embedder of an address such as ``http://localhost:11434/v1?model=nomic-embed-text``.
 
-    ``&dim=768`` may say the dimension. Without ``model`` it is $KEEPSTONE_EMBED_MODEL.
+    ``&dim=768`` sets the dimension. The default of ``model`` is $KEEPSTONE_EMBED_MODEL.
 
     Raises:
         ValueError: The address has another form, or names no model.
@@ -155,8 +153,8 @@ def server_named(address: str) -> OpenAIEmbedder:
     wanted = parse_qs(parts.query)
     if not parts.hostname or "@" in parts.netloc or parts.fragment or not wanted.keys() <= {"model", "dim"}:
         raise ValueError(
-            "an embedder's address is http://HOST:PORT/v1?model=NAME, with &dim=N if you like; "
-            "a key goes into KEEPSTONE_EMBED_KEY"
+            "an embedder's address must be http://HOST:PORT/v1?model=NAME, optionally with &dim=N; "
+            "put a key into KEEPSTONE_EMBED_KEY"
         )
     model = wanted.get("model", [os.environ.get("KEEPSTONE_EMBED_MODEL", "")])[-1]
     if not model:

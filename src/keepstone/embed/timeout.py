@@ -1,4 +1,4 @@
-"""Embedders of other people's code, asked in a thread of their own and for a limited time."""
+"""Timeouts for third-party embedders, which are called in threads of their own."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from keepstone.vector import Matrix, Vector
 T = TypeVar("T")
 
 SECONDS, SECONDS_A_TEXT = 5.0, 0.5
-"""How long an answer may take, and how much longer for each text to be found: a recall may wait."""
+"""Timeout in seconds of a call, and additional seconds per document."""
 LOADING_SECONDS = 60.0
-"""How long the first answer may take where the caller cannot go on without it: it may load a model."""
+"""Timeout in seconds of a first call whose result the caller needs: it may load a model."""
 
 
 class Call(Generic[T]):
-    """A question that is asked in a thread of its own; what hangs there cannot be stopped.
+    """A function call in a thread of its own. A call that hangs cannot be stopped.
 
     Args:
-        question: What is asked.
-        texts: The texts whose vectors the answer has, if it has any.
+        question: The function.
+        texts: The texts whose vectors it returns, if any.
     """
 
     def __init__(self, question: Callable[[], T], texts: Sequence[str] = ()) -> None:
@@ -38,15 +38,15 @@ class Call(Generic[T]):
         self.thread.start()
 
     def answer(self, seconds: float) -> T:
-        """Return the answer, once, or raise what the question raised.
+        """Return the result, once, or raise the function's error.
 
         Raises:
-            queue.Empty: It is not there within some seconds.
+            queue.Empty: There is no result within ``seconds``.
         """
         answer, error = self._answers.get(timeout=max(0.0, seconds))
         if error is not None:
             raise error
-        return answer  # type: ignore[return-value]  # None is an answer only if the question gave it.
+        return answer  # type: ignore[return-value]  # None only if the function returned it.
 
     def _run(self) -> None:
         try:
@@ -56,10 +56,10 @@ class Call(Generic[T]):
 
 
 def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:
-    """Return the answer of a question to the embedder of this name.
+    """Call a function of the embedder of this name, with a timeout.
 
     Raises:
-        EmbedderUnavailableError: It did not come within some seconds.
+        EmbedderUnavailableError: The call timed out.
     """
     try:
         return Call(question).answer(seconds)
@@ -68,10 +68,10 @@ def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:
 
 
 class Patient:
-    """An embedder that is given up when an answer takes too long.
+    """An embedder with a timeout for each call.
 
-    Until the call that hangs comes back, each further question fails at once. The vectors that it
-    brings after all are not lost: ``late`` gives them.
+    While a timed-out call is still running, further calls fail at once. Its vectors are not lost:
+    ``late`` yields them.
 
     Example:
         >>> Patient(embedder).embed_query("which authentication did we choose?")
@@ -87,33 +87,33 @@ class Patient:
 
     @property
     def dim(self) -> int:
-        """How many numbers its vectors have."""
+        """The dimension of its vectors."""
         if self._dim is None:
             self._dim = self._ask(lambda: self._embedder.dim, self._seconds)
         return self._dim
 
     def embed_documents(self, texts: list[str]) -> Matrix:
-        """Return what the embedder does; EmbedderUnavailableError if that takes too long."""
+        """Return the vectors of documents; EmbedderUnavailableError after a timeout."""
         seconds = self._seconds + SECONDS_A_TEXT * len(texts)
         made = self._ask(lambda: self._embedder.embed_documents(texts), seconds, texts)
         self._has_answered = True
         return made
 
     def embed_query(self, text: str) -> Vector:
-        """Return what the embedder does; EmbedderUnavailableError if that takes too long."""
+        """Return the vector of a query; EmbedderUnavailableError after a timeout."""
         made = self._ask(lambda: self._embedder.embed_query(text), self._seconds)
         self._has_answered = True
         return made
 
     def late(self) -> Iterator[tuple[Sequence[str], Any]]:
-        """Yield what ``embed_documents`` answered after it was given up, with the texts, each once."""
+        """Yield the results of timed-out ``embed_documents`` calls with their texts, each once."""
         for _ in range(len(self._given_up)):
             call = self._given_up.popleft()
             try:
                 answer = call.answer(0)
             except Empty:
                 self._given_up.append(call)
-            except Exception:  # noqa: BLE001, S112  Nobody waits for it any more; the next call fails likewise.
+            except Exception:  # noqa: BLE001, S112  Its caller is gone; the next call fails the same way.
                 continue
             else:
                 if call.texts:
@@ -121,7 +121,7 @@ class Patient:
                     yield call.texts, answer
 
     def finish_loading(self) -> bool:
-        """Wait for a call that was given up before any vector was made; True once it has come back."""
+        """Wait for a timed-out call that may be loading a model; True once it has returned."""
         if self._has_answered or not self._given_up:
             return False
         call = self._given_up[0]
@@ -130,7 +130,7 @@ class Patient:
 
     def _ask(self, question: Callable[[], T], seconds: float, texts: Sequence[str] = ()) -> T:
         if any(call.thread.is_alive() for call in list(self._given_up)):
-            raise EmbedderUnavailableError(f"the embedder {self.id!r:.80} still hangs in an earlier call")
+            raise EmbedderUnavailableError(f"embedder {self.id!r:.80} still hangs in an earlier call")
         call = Call(question, texts)
         try:
             return call.answer(seconds)
@@ -140,4 +140,4 @@ class Patient:
 
 
 def _timed_out(name: str, seconds: float) -> EmbedderUnavailableError:
-    return EmbedderUnavailableError(f"the embedder {name!r:.80} timed out after {seconds:g} s")
+    return EmbedderUnavailableError(f"embedder {name!r:.80} timed out after {seconds:g} s")

@@ -1,4 +1,4 @@
-"""Vectors that an embedder has made and no index holds yet."""
+"""Cache of vectors that are not stored in an index yet."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from keepstone.filesystem.fork import reset_in_child
 from keepstone.vector import Vector
 
 _LARGEST = 16 << 20
-"""Bytes of vectors that are kept; beyond it the oldest go."""
+"""Maximum bytes of vectors; above it the oldest are evicted."""
 
 
 class Unstored:
-    """Keeps vectors by their texts, so that none is asked for twice because it could not be stored.
+    """Keeps vectors by text, so that none is made twice because it could not be stored.
 
     Safe to share between threads.
     """
@@ -24,7 +24,7 @@ class Unstored:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Forget all vectors."""
+        """Drop all vectors."""
         self._guard = threading.Lock()
         self._vectors: dict[bytes, Vector] = {}
 
@@ -37,18 +37,18 @@ class Unstored:
                     del self._vectors[next(iter(self._vectors))]
 
     def get(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """Return the vectors of those texts that have one here."""
+        """Return the cached vectors of texts."""
         with self._guard:
             found = ((text, self._vectors.get(digest_of(text))) for text in texts)
             return {text: vector for text, vector in found if vector is not None}
 
     def drop(self, texts: Iterable[str]) -> None:
-        """Forget the vectors of texts: an index holds them now."""
+        """Drop the vectors of texts, which the index now has."""
         with self._guard:
             for text in texts:
                 self._vectors.pop(digest_of(text), None)
 
 
 def digest_of(text: str) -> bytes:
-    """Return what tells a text from others, without holding it."""
+    """Return the digest of a text, as its key in caches."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Functions and LangChain's ``Embeddings`` as embedders."""
+"""Adapters that make embedders of functions and of LangChain's ``Embeddings``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from keepstone.vector import Matrix, Vector
 
 
 class Wrapped:
-    """Makes vectors with what somebody else wrote. It is first called when its dimension is asked for.
+    """Embedder that calls third-party functions, first when its dimension is needed.
 
     Args:
         name: The id of its space.
-        many: Makes the vectors of several texts.
-        one: Makes the vector of a text to search with.
-        dim: Their dimension; without it the vector of a short text tells.
+        many: Makes the vectors of documents.
+        one: Makes the vector of a query.
+        dim: Their dimension; default: that of a test vector.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class Wrapped:
         """The dimension of the vectors.
 
         Raises:
-            EmbedderUnavailableError: What is wrapped raised when it was asked for a first vector.
-            InvalidEmbeddingError: It gave no vector.
+            EmbedderUnavailableError: The function raised while making the test vector.
+            InvalidEmbeddingError: It did not return a vector.
         """
         return self._dim()
 
@@ -45,7 +45,7 @@ class Wrapped:
         """Return the vectors of texts: float32 of shape ``(len(texts), dim)``.
 
         Raises:
-            EmbeddingDimMismatchError, InvalidEmbeddingError: It gave something else than such vectors.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: The function did not return such vectors.
         """
         import numpy as np
 
@@ -55,7 +55,7 @@ class Wrapped:
         )
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a text to search with: float32 of shape ``(dim,)``."""
+        """Return the vector of a query: float32 of shape ``(dim,)``."""
         import numpy as np
 
         return finite(self._one(text), self.id, (self.dim,)).astype(np.float32)
@@ -67,11 +67,11 @@ class Wrapped:
             shape = np.shape(self._one("dimension"))
         except Exception as error:
             raise EmbedderUnavailableError(
-                f"the embedder {self.id!r:.200} failed: {type(error).__name__}: {error}"
+                f"embedder {self.id!r:.200} failed: {type(error).__name__}: {error}"
             ) from error
         if len(shape) != 1 or not shape[0]:
             raise InvalidEmbeddingError(
-                f"the embedder {self.id!r:.200} gave the shape {shape} for one text, not a vector"
+                f"embedder {self.id!r:.200} returned shape {shape} for one text, not a vector"
             )
         return int(shape[0])
 
@@ -79,12 +79,12 @@ class Wrapped:
 def wrapped_function(function: Callable[[list[str]], Any]) -> Wrapped:
     """Return the embedder of a function from a list of texts to their vectors.
 
-    Its attributes ``id`` and ``dim`` count, if it has them. Otherwise the id is its name, so
-    a function whose vectors change has to change its name, or to have an ``id``.
+    Its attributes ``id`` and ``dim`` are used if it has them. Otherwise its name is the id, so a
+    function whose vectors change must change its name or have an ``id``.
 
     Raises:
-        ValueError: It is a lambda, a bound method or a partial without an ``id``: its name does not tell
-            which model's vectors it makes.
+        ValueError: It is a lambda, a bound method or a partial without an ``id``: its name does not
+            identify a model.
 
     Example:
         >>> def lengths(texts):
@@ -101,7 +101,7 @@ def _name_of(function: Callable[[list[str]], Any]) -> str:
     is_bound = not isinstance(getattr(function, "__self__", None), ModuleType | None)
     if is_bound or isinstance(function, partial) or kind.__qualname__.endswith("<lambda>"):
         raise ValueError(
-            f"the embedder {kind.__qualname__!r:.80} needs an id: its name does not tell which model it is. "
+            f"embedder {kind.__qualname__!r:.80} needs an id, as its name does not identify a model. "
             'Pass a function with an attribute such as embed.id = "my-model-1", or an object with id, dim, '
             "embed_documents(texts) and embed_query(text)"
         )
@@ -109,9 +109,9 @@ def _name_of(function: Callable[[list[str]], Any]) -> str:
 
 
 def wrapped_langchain(embeddings: Any) -> Wrapped:
-    """Return the embedder of a LangChain ``Embeddings``, or of what has the same methods.
+    """Return the embedder of a LangChain ``Embeddings``, or of an object with the same methods.
 
-    Its id is ``langchain:`` with the name of its class and of its model, if it has one.
+    Its id is ``langchain:`` with the names of its class and, if known, its model.
     """
     named = (getattr(embeddings, attribute, None) for attribute in ("model", "model_name", "model_id"))
     model = next((name for name in named if isinstance(name, str) and name), None)
