@@ -157,7 +157,7 @@ def test_messages_without_an_answer_between_them_become_one(
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "refuses the key"), (429, "too many requests"), (404, "not known"), (500, "failed (500)")],
+    [(401, "rejected the key"), (429, "over its rate limit"), (404, "not found"), (500, "failed (500)")],
 )
 def test_a_refusal_is_told_and_loses_no_message(
     talk: Conversation, server: ModelServer, status: int, words: str, say: Said
@@ -192,7 +192,7 @@ def test_a_server_that_keeps_silent_is_given_up(
         monkeypatch.setattr(module, "SILENCE", 0.2)
     server.held.clear()
     told = say(talk, "Hi")
-    assert "kept silent" in told
+    assert "timed out" in told
     server.held.set()
 
 
@@ -268,7 +268,7 @@ def test_a_model_that_only_asks_for_tools_is_stopped(
     talk: Conversation, server: ModelServer, say: Said
 ) -> None:
     server.replies = [("list_files", {})]
-    assert "asked for tools 8 times" in say(talk, "Hi")
+    assert "called tools 8 times" in say(talk, "Hi")
     assert len(server.asked) == 8
 
 
@@ -283,7 +283,7 @@ class Mute:
 
 
 def test_an_empty_answer_is_told_as_such(agent: Agent, notes: Notes, say: Said) -> None:
-    assert "mute answered nothing" in say(Conversation(agent, notes, Mute()), "Hi")
+    assert "mute sent an empty answer" in say(Conversation(agent, notes, Mute()), "Hi")
 
 
 class Recorder:
@@ -446,7 +446,7 @@ def test_an_unexpected_error_of_a_model_is_told(agent: Agent, notes: Notes) -> N
 
 def test_a_whitespace_answer_is_no_answer(agent: Agent, notes: Notes) -> None:
     talk, _ = scripted(agent, notes, ["\n ", "\t"])
-    assert "answered nothing" in list(talk.send("Hi"))[-1].text
+    assert "sent an empty answer" in list(talk.send("Hi"))[-1].text
     assert contents(talk) == [("user", "Hi")]
 
 

@@ -31,34 +31,34 @@ class SomeTimeoutError(Exception):
 @pytest.mark.parametrize(
     ("status", "told"),
     [
-        (401, "openai:m refuses the key (401): check OPENAI_API_KEY."),
-        (403, "openai:m refuses the key (403): check OPENAI_API_KEY."),
-        (404, "openai:m is not known there (404): check the model's name and the address. It is so."),
-        (429, "openai:m has no room for us (429): too many requests, or no quota is left. It is so."),
+        (401, "openai:m rejected the key (401): check OPENAI_API_KEY."),
+        (403, "openai:m rejected the key (403): check OPENAI_API_KEY."),
+        (404, "openai:m was not found (404): check the model's name and the address. It is so."),
+        (429, "openai:m is over its rate limit or quota (429). It is so."),
         (400, "openai:m failed (400): It is so."),
-        (None, "openai:m cannot be reached, or went away (RefusedError): It is so."),
+        (None, "openai:m cannot be reached, or closed the connection (RefusedError): It is so."),
     ],
 )
 def test_each_refusal_is_told_with_what_to_do(status: int | None, told: str) -> None:
     error = ENDPOINT.failure(RefusedError("It is so.", status))
-    assert str(error) == f"{told} Your message is kept: /retry asks again."
+    assert str(error) == f"{told} Your message is stored: /retry asks again."
 
 
 def test_an_error_without_words_is_told_as_such() -> None:
     told = str(ENDPOINT.failure(ConnectionResetError()))
-    assert "went away (ConnectionResetError): no reason was given. Your message" in told
+    assert "closed the connection (ConnectionResetError): no reason given. Your message" in told
 
 
 def test_a_silence_is_told_in_seconds_and_not_in_its_own_words() -> None:
     told = str(ENDPOINT.failure(SomeTimeoutError("pool acquire")))
-    assert "openai:m kept silent for 60 seconds. " in told
+    assert "openai:m timed out after 60 s. " in told
     assert "pool" not in told
 
 
 def test_a_refusal_for_want_of_time_is_still_a_refusal() -> None:
     error = SomeTimeoutError("slow")
     error.status_code = 429  # type: ignore[attr-defined]
-    assert "has no room for us (429)" in str(ENDPOINT.failure(error))
+    assert "is over its rate limit or quota (429)" in str(ENDPOINT.failure(error))
 
 
 @given(st.text(), KEYS, st.text(), st.sampled_from(STATUSES))
@@ -86,7 +86,7 @@ def test_a_key_that_straddles_the_cut_is_left_out_whole() -> None:
 )
 def test_an_answer_without_its_end_says_that_what_came_is_kept(reason: tuple[str, ...], told: str) -> None:
     error = ENDPOINT.cut(*reason)
-    assert str(error) == f"openai:m did not finish: {told}. What came is kept: /retry asks again."
+    assert str(error) == f"openai:m did not finish: {told}. The partial answer is kept: /retry asks again."
 
 
 def test_a_server_that_wants_no_key_is_told_of_like_any_other() -> None:

@@ -1,8 +1,8 @@
-"""A conversation that remembers, without a screen: turns, models, tools.
+"""Conversations with memory, without a UI: turns, models and tools.
 
-``exchange`` holds what a model is given and gives back, ``conversation`` stores
-turns and asks, ``tools`` is what a model may do with memory, ``choice`` finds
-the model that a person named; the other modules are one kind of model each.
+``messages`` has the requests to models and their responses, ``conversation`` stores turns and calls models,
+``tools`` are the model's tools for memory, and ``choose_model`` resolves a model's name. The other modules
+are one kind of model each.
 """
 
 from keepstone.chat.choose_model import Choice, choose

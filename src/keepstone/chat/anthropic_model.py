@@ -1,4 +1,4 @@
-"""Models of Anthropic, with a mark in the prompt up to which it is kept for the next request."""
+"""Anthropic models, with prompt caching."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from anthropic import Anthropic
 
 _LONGEST = 4096
-"""Tokens of an answer."""
+"""Maximum tokens of an answer."""
 _KEPT = {"cache_control": {"type": "ephemeral"}}
 
 
 class AnthropicModel:
-    """Asks Anthropic's API for messages.
+    """Model behind Anthropic's Messages API.
 
-    The cache breakpoint stands after the stable part of the prompt, so tools and notes are read once.
+    The cache breakpoint follows the stable part of the prompt, so that tools and notes are cached.
 
     Raises:
         ModelError: The package ``anthropic`` is not installed.
@@ -34,7 +34,7 @@ class AnthropicModel:
         self._client: Anthropic | None = None
 
     def answer(self, request: Request) -> Iterator[Piece]:
-        """Yield the answer as it comes; see ``ChatModel``."""
+        """Yield the answer as it is streamed; see ``ChatModel``."""
         from anthropic import AnthropicError
 
         failures: tuple[type[Exception], ...] = (AnthropicError, *broken_off())
@@ -43,10 +43,10 @@ class AnthropicModel:
             for event in self._stream(request):
                 yield from reading.take(event)
         except failures as error:
-            # What the server said may repeat the key, and so may what is chained to it.
+            # The server's message, and chained errors, may contain the key.
             raise self._endpoint.failure(error) from None
         except NO_ANSWER as error:
-            raise self._endpoint.cut(f"it sent what is no answer ({type(error).__name__})") from None
+            raise self._endpoint.cut(f"invalid response ({type(error).__name__})") from None
         if not reading.ended:
             raise self._endpoint.cut()
         if reading.reason == "max_tokens":
@@ -81,7 +81,7 @@ class AnthropicModel:
 
 
 class _Reading:
-    """Puts a stream of events together."""
+    """Assembles an answer from a stream of events."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -89,7 +89,7 @@ class _Reading:
         self._calls: dict[int, dict[str, str]] = {}
 
     def take(self, event: Any) -> Iterator[str]:
-        """Yield the text in an event, and keep what else it says."""
+        """Yield the text of an event, and record its other content."""
         if event.type == "content_block_start" and event.content_block.type == "tool_use":
             block = event.content_block
             self._calls[event.index] = {"id": block.id, "name": block.name, "arguments": ""}
@@ -102,12 +102,12 @@ class _Reading:
         self.ended = self.ended or event.type == "message_stop"
 
     def calls(self) -> list[ToolCall]:
-        """Return the tools that the model asked for, in its order."""
+        """Return the model's tool calls, in order."""
         return [ToolCall(**call) for _, call in sorted(self._calls.items())]
 
 
 def _system(prompt: Prompt) -> Any:
-    """Return the prompt in blocks, the stable one marked; blocks without words are refused there."""
+    """Return the prompt as blocks with a cache breakpoint, without blank blocks, which the API rejects."""
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": prompt.stable, **_KEPT},
         {"type": "text", "text": prompt.varying},
@@ -116,7 +116,7 @@ def _system(prompt: Prompt) -> Any:
 
 
 def _said(message: Message) -> dict[str, Any]:
-    """Return a message in the server's form."""
+    """Return a message in the API's form."""
     blocks: list[dict[str, Any]] = [
         {"type": "tool_result", "tool_use_id": result.id, "content": result.content}
         for result in message.results
@@ -131,7 +131,7 @@ def _said(message: Message) -> dict[str, Any]:
 
 
 def _object(arguments: str) -> dict[str, Any]:
-    """Return a call's arguments as the object that the server wants back, empty if they were none."""
+    """Return a call's arguments as an object; empty if they are not valid."""
     try:
         value = json.loads(arguments or "{}")
     except ValueError:

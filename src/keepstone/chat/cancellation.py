@@ -1,4 +1,4 @@
-"""An answer that can be given up while the model keeps silent."""
+"""Cancellation of answers while the model does not respond."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Stoppable(Generic[T]):
-    """The items of an iterator, which a thread of its own reads ahead, until ``stop``.
+    """An iterator whose items a separate thread reads, and that ``stop`` ends at once.
 
-    What the iterator raises is raised to whoever takes the items. An iterator that
-    hangs is left behind: it is closed as soon as it comes back.
+    Errors of the inner iterator are raised to the consumer. An iterator that hangs is abandoned, and
+    closed when it returns.
 
     Example:
         >>> pieces = Stoppable(model.answer(request))
@@ -26,11 +26,11 @@ class Stoppable(Generic[T]):
         self._items = items
         self._queue: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
         self.stopped = False
-        """Whether somebody said stop."""
+        """Whether ``stop`` was called."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def stop(self) -> None:
-        """End the iteration now. Any thread may call."""
+        """End the iteration now. Thread-safe."""
         self.stopped = True
         self._queue.put(None)
 
@@ -47,7 +47,7 @@ class Stoppable(Generic[T]):
                 if self.stopped:
                     break
                 self._queue.put((item,))
-        except BaseException as error:  # noqa: BLE001  Whoever takes the items raises it.
+        except BaseException as error:  # noqa: BLE001  The consumer raises it.
             self._queue.put(error)
         finally:
             if isinstance(self._items, Generator):

@@ -1,6 +1,6 @@
-"""Which model answers: the one that is named, else the one the environment names, else none.
+"""Model selection: the named model, else the environment's, else the offline responder.
 
-A key alone chooses nothing: what is remembered goes to a server only if its model was named.
+A key alone selects no model: memory is sent to a server only if its model was named.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _FORMS = "openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A model, and why it is that one."""
+    """A model, and why it was selected."""
 
     model: ChatModel
     reason: str
-    """For people: what named it, or how to name one."""
+    """For people: what selected it, or how to select one."""
 
 
 def choose(
@@ -35,15 +35,15 @@ def choose(
     """Return the model that ``word`` names.
 
     Args:
-        word: ``openai:NAME`` (key in $OPENAI_API_KEY, address in $OPENAI_BASE_URL if it is another),
-            ``anthropic:NAME`` (key in $ANTHROPIC_API_KEY), ``http://HOST:PORT/v1?model=NAME`` (any server
-            that speaks the OpenAI API, key in $KEEPSTONE_CHAT_KEY if it wants one) or ``offline``. Without
-            it $KEEPSTONE_CHAT_MODEL, else $ANTHROPIC_MODEL or $OPENAI_MODEL, else ``offline``.
-        environment: Variables; those of this process if not given.
-        uses_tools: Whether the model is offered the tools of memory.
+        word: ``openai:NAME`` (key in $OPENAI_API_KEY, optional address in $OPENAI_BASE_URL),
+            ``anthropic:NAME`` (key in $ANTHROPIC_API_KEY), ``http://HOST:PORT/v1?model=NAME`` (any
+            OpenAI-compatible server, optional key in $KEEPSTONE_CHAT_KEY) or ``offline``. Default:
+            $KEEPSTONE_CHAT_MODEL, else $ANTHROPIC_MODEL or $OPENAI_MODEL, else ``offline``.
+        environment: The environment variables; default: those of this process.
+        uses_tools: Whether the model gets the tools for memory.
 
     Raises:
-        ValueError: The word has another form.
+        ValueError: ``word`` has another form.
         ModelError: The key or the package that the model needs is missing.
 
     Example:
@@ -61,7 +61,7 @@ def choose(
         if variables.get(variable):
             model = _named(before + variables[variable], variables, uses_tools=uses_tools)
             return Choice(model, f"named by ${variable}")
-    return Choice(OfflineResponder(), f"no model is named: use --model or ${MODEL_VARIABLE}, with {_FORMS}")
+    return Choice(OfflineResponder(), f"no model selected: use --model or ${MODEL_VARIABLE}, with {_FORMS}")
 
 
 def _named(word: str, variables: Mapping[str, str], *, uses_tools: bool) -> ChatModel:
@@ -74,7 +74,7 @@ def _named(word: str, variables: Mapping[str, str], *, uses_tools: bool) -> Chat
         return OpenAIModel(_openai(name, variables), uses_tools=uses_tools)
     if kind == "anthropic" and name:
         return AnthropicModel(_anthropic(name, variables), uses_tools=uses_tools)
-    raise ValueError(f"{word!r:.80} names no model: it is {_FORMS}")
+    raise ValueError(f"unknown model {word!r:.80}: use {_FORMS}")
 
 
 def _openai(name: str, variables: Mapping[str, str]) -> Endpoint:
@@ -92,7 +92,7 @@ def _anthropic(name: str, variables: Mapping[str, str]) -> Endpoint:
 
 def _needed(key: str | None, variable: str) -> str:
     if not key:
-        raise ModelError(f"the model needs your key: set {variable}, or use --model offline")
+        raise ModelError(f"the model needs a key: set {variable}, or use --model offline")
     return key
 
 
@@ -101,11 +101,11 @@ def _server(address: str, variables: Mapping[str, str]) -> Endpoint:
     wanted = parse_qs(parts.query)
     if not parts.hostname or "@" in parts.netloc or parts.fragment or wanted.keys() != {"model"}:
         raise ValueError(
-            f"a model's address is http://HOST:PORT/v1?model=NAME; a key goes into {KEY_VARIABLE}"
+            f"a model's address must be http://HOST:PORT/v1?model=NAME; put a key into {KEY_VARIABLE}"
         )
     model = wanted["model"][-1]
     url = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
-    # OpenAI's own key is never sent to a server that was named by its address.
+    # OPENAI_API_KEY is never sent to a server given by its address.
     return Endpoint(
         model, f"{model} at {parts.netloc}", variables.get(KEY_VARIABLE) or NO_KEY, KEY_VARIABLE, url
     )

@@ -1,4 +1,4 @@
-"""A conversation: each turn is remembered, and each answer knows what was.
+"""A conversation that stores each turn and answers with memory in the prompt.
 
 for delta in Conversation(agent, Notes("."), model).send("Which package manager do we use?"):
     print(delta.text, end="")
@@ -27,53 +27,53 @@ from keepstone.text.display import frames_of
 logger = logging.getLogger("keepstone.chat")
 
 MESSAGE = "message"
-"""The type of the entries that turns are stored as."""
+"""The entry type of turns."""
 BUDGET = 4000
-"""Tokens of memory in a system prompt."""
+"""Maximum tokens of memory in a system prompt."""
 _HISTORY = 8000
-"""Tokens of earlier turns that go with a question."""
+"""Maximum tokens of earlier turns in a request."""
 _TURNS = 60
-"""Earlier turns that go with a question, at most."""
+"""Maximum number of earlier turns in a request."""
 _ROUNDS = 8
-"""How often a model may ask for tools before it has to answer."""
+"""Maximum rounds of tool calls before an answer."""
 _INSTRUCTIONS = (
-    "You are {agent}, an assistant at a terminal with a memory of your own. What you remember stands below; "
-    "use it in your answers, and say from when it is where that matters. "
-    'Save with the tool "save" what will matter in later sessions; '
-    'look up with "recall" what does not stand below. Answer briefly.\n\n'
+    "You are {agent}, an assistant in a terminal with your own long-term memory. Your memory follows below; "
+    "use it in your answers, and mention its date where that matters. "
+    'Use the tool "save" for facts that will matter in later sessions, and '
+    '"recall" to search for what is not below. Answer briefly.\n\n'
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of what happens while an answer comes."""
+    """A chunk of a streamed answer, or an event during it."""
 
     kind: Literal["text", "tool", "error"]
     text: str
-    """More of the answer; the use of a tool in a few words; or what went wrong and what to do."""
+    """More text of the answer, a short description of a tool call, or an error message with its remedy."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What came of an answer so far."""
+    """The partial answer."""
 
     text: str = ""
     tools: list[str] = field(default_factory=list)
     cut: str = "stopped"
-    """Why it is not whole; empty once it is."""
+    """Why it is incomplete; empty once it is complete."""
 
 
 class Conversation:
-    """One agent, one session and a model that talk with a person. Not to be shared between threads.
+    """A conversation of a user with one agent in one session. Not thread-safe.
 
     Args:
-        agent: Whose memory it is.
-        notes: The notes of the project and its user; every request holds them.
-        model: What answers.
-        session: Where turns are stored, and whose turns are gone on with; a new one if not given.
-        budget: The most tokens of memory in a system prompt, as ``estimate_tokens`` counts them.
-        ask: Asks the person whether a note that the model proposes is saved; without it no note of a
-            model's is. It is called in the thread that takes the answer.
+        agent: The agent.
+        notes: The notes of the project and its user, which are part of every request.
+        model: The model.
+        session: The session to store turns in and to continue; default: a new one.
+        budget: Maximum tokens of memory in a system prompt, as ``estimate_tokens`` counts them.
+        ask: Asks the user to confirm a note that the model wants to save; without it no note from a
+            model is saved. Called in the thread that consumes the answer.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Conversation:
         self.agent = agent
         self.notes = notes
         self.model = model
-        # Not made before its first message: so leaving has nothing to remove that others may have written to.
+        # Created with its first message, so that leaving need not remove a session others may write to.
         self.session = agent.session(new_id()) if session is None else session
         self.sent: Prompt | None = None
         """The system prompt of the last request; None before the first."""
@@ -99,44 +99,44 @@ class Conversation:
         self._stopped = False
 
     def send(self, text: str) -> Iterator[Delta]:
-        """Store what a person says, then yield the answer as it comes, and store that too.
+        """Store the user's message, then yield the answer as it is streamed, and store that too.
 
-        When this returns the message is on the disk; the model is asked with the first ``next``. An answer
-        that was cut off, by the server or by ``stop``, is stored as far as it came, with ``cut`` saying why.
+        When this returns, the message is on the disk; the model is called at the first ``next``. A partial
+        answer, ended by the server or by ``stop``, is stored with the reason in ``cut``.
 
         Raises:
             KeepstoneError: The message or the answer could not be stored, or memory could not be read.
-                What the model does wrong is a delta of kind ``"error"`` instead.
+                Errors of the model are deltas of kind ``"error"`` instead.
         """
         question = self.session.add(MESSAGE, {"role": "user", "content": text})
         self._stopped = False
-        return self._answered(question)
+        return self._answer(question)
 
     def retry(self) -> Iterator[Delta]:
-        """Answer the last message of the person anew, which is not stored again.
+        """Answer the user's last message again, without storing it again.
 
         Raises:
-            ValueError: There is none in this session.
+            ValueError: The session has no message of the user.
         """
         said = [entry for entry in self.turns() if entry.data.get("role") == "user"]
         if not said:
-            raise ValueError("there is no message to answer yet: write one first")
+            raise ValueError("there is no message to answer: write one first")
         self._stopped = False
-        return self._answered(said[-1])
+        return self._answer(said[-1])
 
     def stop(self) -> None:
-        """Give up the answer that is coming, keeping what came. Any thread may call."""
+        """Stop the current answer and keep what was received. Thread-safe."""
         self._stopped = True
         if self._pieces is not None:
             self._pieces.stop()
 
     @property
     def stopped(self) -> bool:
-        """Whether the answer that was coming last was given up."""
+        """Whether the latest answer was stopped."""
         return self._stopped
 
     def turns(self, limit: int = _TURNS) -> list[Entry]:
-        """Return the last turns of the session, oldest first, whatever other messages are among them."""
+        """Return the last turns of the session, oldest first, without other messages."""
         most = limit
         while True:
             found = self.session.entries(limit=most, types=[MESSAGE])
@@ -146,9 +146,9 @@ class Conversation:
             most *= 4
 
     def preview(self, question: str | None = None, sent: Iterable[Entry] = ()) -> Prompt:
-        """Return the system prompt that would go with a question, or with none in particular.
+        """Return the system prompt for a question, or without one.
 
-        Turns that are ``sent`` beside it do not stand in it again.
+        Turns in ``sent``, which the request has as messages, are left out of it.
         """
         window = [turn.id for turn in sent]
         context = self.agent.context(question, budget=self._budget, notes=self.notes, window=window)
@@ -156,11 +156,11 @@ class Conversation:
         return Prompt(head + context.text[: context.stable], context.text[context.stable :])
 
     def close(self) -> bool:
-        """Give up what is coming; False if there is no session, because nothing was said in a new one."""
+        """Stop the current answer; False if the session was never created."""
         self.stop()
         return self.session.info() is not None
 
-    def _answered(self, question: Entry) -> Iterator[Delta]:
+    def _answer(self, question: Entry) -> Iterator[Delta]:
         answer = _Answer()
         try:
             yield from self._rounds(question, answer)
@@ -172,19 +172,19 @@ class Conversation:
             self._store(answer)
 
     def _rounds(self, question: Entry, answer: _Answer) -> Iterator[Delta]:
-        """Ask, use the tools that the model wants, ask again, until it wants none."""
+        """Call the model and the tools it asks for, until it asks for none."""
         tools = MemoryTools(self.agent, self.notes, self.session, self._ask)
         results = ToolBudget(tools)
         turns = self._with_earlier(question)
         messages = _alternating(turns)
         for _ in range(_ROUNDS):
-            # Made anew each time: what a tool has just saved is in the next request.
+            # Built for each round, so that it includes what a tool has just saved.
             self.sent = self._prompt(turns)
             begin, calls = len(answer.text), list[ToolCall]()
             yield from self._streamed(Request(self.sent, (*messages,), tools), answer, calls)
             if not calls and not answer.text.strip() and not self._stopped:
                 raise ModelError(
-                    f"{self.model.name} answered nothing. Your message is kept: /retry asks again."
+                    f"{self.model.name} sent an empty answer. Your message is stored: /retry asks again."
                 )
             if self._stopped or not calls:
                 answer.cut = "stopped" if self._stopped else ""
@@ -193,7 +193,7 @@ class Conversation:
             answered = [ToolResult(call.id, results.call(call.name, call.arguments)) for call in calls]
             messages += [Message("user", "", results=(*answered,))]
         raise ModelError(
-            f"{self.model.name} asked for tools {_ROUNDS} times without an answer; /retry asks again"
+            f"{self.model.name} called tools {_ROUNDS} times without an answer; /retry asks again"
         )
 
     def _streamed(self, request: Request, answer: _Answer, calls: list[ToolCall]) -> Iterator[Delta]:
@@ -212,10 +212,11 @@ class Conversation:
         except KeepstoneError:
             raise
         except Exception as error:
-            # A model is other people's code; its error may hold a key, so only its type is told.
+            # A third-party model's error may contain a key, so only its type is shown.
             logger.error("the model raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
             raise ModelError(
-                f"{self.model.name} failed ({type(error).__name__}). Your message is kept: /retry asks again."
+                f"{self.model.name} failed ({type(error).__name__}). "
+                "Your message is stored: /retry asks again."
             ) from error
         finally:
             self._pieces.stop()
@@ -231,7 +232,7 @@ class Conversation:
         except SecretError:
             from keepstone.secrets.policy import mask  # Loaded only where a home refuses secrets.
 
-            # The person cannot change what a model said, so it is kept without its secrets.
+            # The user cannot change a model's answer, so it is stored with its secrets masked.
             self.session.add(MESSAGE, mask(data))
 
     def _prompt(self, turns: list[Entry]) -> Prompt:
@@ -240,7 +241,7 @@ class Conversation:
         return Prompt(preview.stable, f"{preview.varying}\nToday is {question.ts:%A, %Y-%m-%d}.\n")
 
     def _with_earlier(self, question: Entry) -> list[Entry]:
-        """Return as many of the last turns as fit, the question last."""
+        """Return as many of the last turns as fit, ending with the question."""
         turns = self.turns()
         places = [place for place, turn in enumerate(turns) if turn.id == question.id]
         left = _HISTORY
@@ -254,30 +255,30 @@ class Conversation:
 
 
 def _without_retried(turns: list[Entry]) -> list[Entry]:
-    """Return turns without the answers that were cut off and then given again."""
+    """Return turns without partial answers that were retried."""
     again = [turn.data["role"] == "assistant" for turn in turns[1:]]
     return [turn for turn, other in zip_longest(turns, again) if not (other and turn.data.get("cut"))]
 
 
 def words_of_turn(turn: Entry) -> str:
-    """Return what was said in a turn, without who said it."""
+    """Return the text of a turn, without its speaker."""
     content = turn.data.get("content")
     return content if isinstance(content, str) else turn.text
 
 
 def _whole(text: str) -> str:
-    """Return a text whose characters are whole: some servers cut one in two, which no file can hold."""
+    """Join surrogate pairs and replace lone ones: some servers split a character between chunks."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _alternating(turns: list[Entry]) -> list[Message]:
-    """Return turns as messages: the person begins, and two in a row by the same are one."""
+    """Return turns as alternating messages that start with the user's; consecutive ones are merged."""
     messages: list[Message] = []
     for turn in turns:
         role: Literal["user", "assistant"] = "user" if turn.data["role"] == "user" else "assistant"
         words = words_of_turn(turn)
         if not words.strip():
-            continue  # Servers refuse messages without words, and every later request with one.
+            continue  # Servers reject requests with a blank message.
         if messages and messages[-1].role == role:
             messages[-1] = Message(role, f"{messages[-1].text}\n\n{words}")
         elif messages or role == "user":

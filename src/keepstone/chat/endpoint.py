@@ -1,4 +1,4 @@
-"""What models behind a network have in common: time limits, keys, and what goes wrong."""
+"""What remote models share: timeouts, keys and errors."""
 
 from __future__ import annotations
 
@@ -10,57 +10,59 @@ from keepstone.chat.messages import ModelError
 from keepstone.extras import install_command
 
 SILENCE = 60.0
-"""Seconds that a server may keep silent, before its answer or within it."""
+"""Timeout in seconds before and within an answer."""
 RETRIES = 1
-"""Further tries before anything was answered: somebody waits."""
+"""Retries before an answer begins; few, as the user waits."""
 NO_KEY = "no-key"
-"""What servers that want no key get."""
+"""The key for servers that need none."""
 
 _DENIED, _MISSING, _BUSY = (401, 403), 404, 429
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked, and with which key."""
+    """A remote model's address and key."""
 
     model: str
     name: str
-    """What people call the model, and messages too."""
+    """The model's name in messages."""
     key: str
     key_variable: str
-    """The variable that the key is from."""
+    """The environment variable of the key."""
     base_url: str | None = None
-    """Without it the package's own, or the one that its variable names."""
+    """The address; None for the package's default or its environment variable."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r})"
 
     def failure(self, error: Exception) -> ModelError:
-        """Return the error that people see: what happened, what to do, and never the key."""
-        return ModelError(f"{self.name} {self._told(error)} Your message is kept: /retry asks again.")
+        """Return the error for the user: what happened and what to do, without the key."""
+        return ModelError(f"{self.name} {self._describe(error)} Your message is stored: /retry asks again.")
 
     def cut(self, reason: str = "the connection ended") -> ModelError:
-        """Return the error of an answer that did not come to its end."""
-        return ModelError(f"{self.name} did not finish: {reason}. What came is kept: /retry asks again.")
+        """Return the error of an incomplete answer."""
+        return ModelError(
+            f"{self.name} did not finish: {reason}. The partial answer is kept: /retry asks again."
+        )
 
-    def _told(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         status = getattr(error, "status_code", None)
-        words = str(error).replace(self.key, "***")[:300].rstrip(".") or "no reason was given"
+        words = str(error).replace(self.key, "***")[:300].rstrip(".") or "no reason given"
         if status in _DENIED:
-            return f"refuses the key ({status}): check {self.key_variable}."
+            return f"rejected the key ({status}): check {self.key_variable}."
         if status == _BUSY:
-            return f"has no room for us (429): too many requests, or no quota is left. {words}."
+            return f"is over its rate limit or quota (429). {words}."
         if status == _MISSING:
-            return f"is not known there (404): check the model's name and the address. {words}."
+            return f"was not found (404): check the model's name and the address. {words}."
         if "Timeout" in type(error).__name__:
-            return f"kept silent for {SILENCE:.0f} seconds."
+            return f"timed out after {SILENCE:.0f} s."
         if status is None:
-            return f"cannot be reached, or went away ({type(error).__name__}): {words}."
+            return f"cannot be reached, or closed the connection ({type(error).__name__}): {words}."
         return f"failed ({status}): {words}."
 
 
 def check_package(package: str) -> None:
-    """Make sure that a package is there, without loading it.
+    """Check that a package is installed, without importing it.
 
     Raises:
         ModelError: It is not.
@@ -70,10 +72,10 @@ def check_package(package: str) -> None:
 
 
 def broken_off() -> tuple[type[Exception], ...]:
-    """Return the errors of a connection that breaks within a stream, which the packages pass through."""
+    """Return the HTTP errors that the packages pass through when a stream breaks."""
     modules = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     return tuple(module.HTTPError for module in modules)
 
 
 NO_ANSWER = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading an answer raises that is no answer."""
+"""Errors of parsing an invalid response."""

@@ -1,4 +1,4 @@
-"""What a model is given, and what it gives back."""
+"""Requests to models, and their responses."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from keepstone.errors import KeepstoneError
 
 
 class ModelError(KeepstoneError, RuntimeError):
-    """A model cannot be asked, or failed while it answered. What was said before is kept; ask again."""
+    """A model cannot be called, or failed during its answer. Stored turns are kept; retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to use a tool."""
+    """A tool call by a model."""
 
     id: str
-    """The model's own name for this call, which the result has to carry."""
+    """The model's id for this call, which the result repeats."""
     name: str
     arguments: str
-    """A JSON object, as the model wrote it: it may be wrong in every way."""
+    """A JSON object as the model wrote it, not validated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered."""
+    """The result of a tool call."""
 
     id: str
     """The id of the call."""
@@ -36,61 +36,61 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation as a model sees it."""
+    """One message of a request."""
 
     role: Literal["user", "assistant"]
     text: str
     calls: tuple[ToolCall, ...] = ()
-    """The tools that the assistant asked for in this message."""
+    """The assistant's tool calls in this message."""
     results: tuple[ToolResult, ...] = ()
-    """What these tools answered; then role is ``"user"`` and there is no text."""
+    """The results of tool calls; then role is ``"user"`` and text is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A system prompt in two parts: what stays the same from request to request, and the rest."""
+    """A system prompt in two parts: a prefix that stays the same between requests, and the rest."""
 
     stable: str
     varying: str
 
     @property
     def text(self) -> str:
-        """The whole prompt, as it is sent."""
+        """The whole prompt."""
         return self.stable + self.varying
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """All that a model is given to answer."""
+    """A request to a model."""
 
     prompt: Prompt
     messages: tuple[Message, ...]
     """The conversation so far, oldest first; the last message is the user's."""
     tools: MemoryTools
-    """What it may do with memory."""
+    """The tools for memory."""
 
 
 Piece = str | ToolCall
-"""A part of an answer: some of its text, or a tool that the model wants used."""
+"""A chunk of an answer: text or a tool call."""
 
 
 class ChatModel(Protocol):
-    """Answers a conversation, piece by piece. Any thread may call, one call at a time."""
+    """A model that streams answers. Any thread may call, one call at a time."""
 
     @property
     def name(self) -> str:
-        """What people call it, such as ``"openai:gpt-5"``; it never holds a key."""
+        """Its name for people, such as ``"openai:gpt-5"``; never contains a key."""
 
     @property
     def uses_tools(self) -> bool:
-        """Whether it is offered the tools of memory."""
+        """Whether it gets the tools for memory."""
 
     def answer(self, request: Request, /) -> Iterator[Piece]:
-        """Yield the answer as it comes; after tool calls it is asked again, with their results.
+        """Yield the answer as it is streamed; after tool calls it is called again with their results.
 
-        Closing the iterator early gives the connection back.
+        Closing the iterator early releases the connection.
 
         Raises:
-            ModelError: It cannot be reached, refuses, keeps silent or stops half-way. What was
-                yielded counts.
+            ModelError: It cannot be reached, refuses, times out or ends early. Chunks already
+                yielded stay valid.
         """

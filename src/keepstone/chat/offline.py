@@ -1,4 +1,4 @@
-"""The answer of a machine without a model: what memory holds about the question, quoted."""
+"""The offline responder, which answers with quotes from memory."""
 
 from __future__ import annotations
 
@@ -11,55 +11,55 @@ from keepstone.text.display import clipped
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
 _LOOKED_AT, _QUOTED = 30, 5
-"""Hits that are looked at, and quotes of entries and of notes in an answer."""
+"""Hits that are considered, and maximum quotes of entries and of notes in an answer."""
 _NEAR = 0.35
-"""The cosine from which an entry that shares no word with the question is quoted."""
+"""Minimum cosine of a quoted entry that shares no word with the question."""
 _LONGEST = 400
-"""Characters of a quote."""
+"""Maximum characters of a quote."""
 
 
 class OfflineResponder:
-    """Answers by recall, with quotes and dates, and says that no model speaks here."""
+    """Answers with quotes and dates from recall, and states that no model is used."""
 
     name = "offline"
     uses_tools = False
 
     def answer(self, request: Request) -> Iterator[str]:
-        """Yield what the agent's memory and the notes hold about the last message."""
+        """Yield quotes from memory and notes about the last message."""
         question = request.messages[-1].text
         notes = [_quoted_note(note) for note in _notes_about(question, request.tools.notes.entries())]
         hits = request.tools.agent.recall(question, limit=_LOOKED_AT)
-        entries = [_quoted(hit.entry) for hit in hits if _tells(hit, question)]
+        entries = [_quoted(hit.entry) for hit in hits if _is_quotable(hit, question)]
         quotes = notes[:_QUOTED] + entries[:_QUOTED]
-        kept, else_ = ("", "") if _asks(question) else ("Your message is kept. ", "else ")
+        kept, else_ = ("", "") if _is_question(question) else ("Your message is stored. ", "else ")
         yield f"(offline, no model) {kept}"
         yield "This is what I remember about that:" if quotes else f"I remember nothing {else_}about that."
         for quote in quotes:
             yield f"\n\n{quote}"
 
 
-def _tells(hit: Hit, question: str) -> bool:
-    """Tell whether a hit says something: no question, nothing that was itself quoted, and to the point."""
+def _is_quotable(hit: Hit, question: str) -> bool:
+    """Tell whether a hit is relevant, and neither a question nor itself a quote."""
     data, text = hit.entry.data, hit.entry.text.strip()
     said = str(data.get("content", text)).strip()
     if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():
         return False
-    asks = data.get("role") == "user" and _asks(said)
+    asks = data.get("role") == "user" and _is_question(said)
     return not asks and (bool(hit.why.words) or (hit.why.cosine or 0.0) >= _NEAR)
 
 
-def _asks(text: str) -> bool:
+def _is_question(text: str) -> bool:
     return text.rstrip().endswith(("?", "\uff1f"))
 
 
 def _notes_about(question: str, notes: list[MemoryEntry]) -> list[MemoryEntry]:
-    """Return the notes that share telling words with the question, most of them first."""
-    wanted = _telling(question)
-    shared = [(len(wanted & _telling(note.content)), note) for note in notes]
+    """Return the notes that share content words with the question, those with most words first."""
+    wanted = _content_stems(question)
+    shared = [(len(wanted & _content_stems(note.content)), note) for note in notes]
     return [note for count, note in sorted(shared, key=lambda pair: -pair[0]) if count]
 
 
-def _telling(text: str) -> set[str]:
+def _content_stems(text: str) -> set[str]:
     return {stem(word) for word in words_of(text) if word not in STOP_WORDS}
 
 

@@ -1,4 +1,4 @@
-"""Models behind the OpenAI API: OpenAI itself, and servers that speak like it, such as Ollama and vLLM."""
+"""Models of OpenAI and of compatible servers such as Ollama and vLLM."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 class OpenAIModel:
-    """Asks a server that speaks the OpenAI API for chat completions.
+    """Model behind an OpenAI-compatible chat completions API.
 
-    The prompt is one system message whose stable part comes first: servers find by
-    themselves what they have cached.
+    The prompt is one system message with its stable part first, which servers cache by prefix.
 
     Raises:
         ModelError: The package ``openai`` is not installed.
@@ -30,7 +29,7 @@ class OpenAIModel:
         self._client: OpenAI | None = None
 
     def answer(self, request: Request) -> Iterator[Piece]:
-        """Yield the answer as it comes; see ``ChatModel``."""
+        """Yield the answer as it is streamed; see ``ChatModel``."""
         from openai import OpenAIError
 
         failures: tuple[type[Exception], ...] = (OpenAIError, *broken_off())
@@ -38,10 +37,10 @@ class OpenAIModel:
         try:
             finish = yield from _text_of(self._stream(request), calls)
         except failures as error:
-            # What the server said may repeat the key, and so may what is chained to it.
+            # The server's message, and chained errors, may contain the key.
             raise self._endpoint.failure(error) from None
         except NO_ANSWER as error:
-            raise self._endpoint.cut(f"it sent what is no answer ({type(error).__name__})") from None
+            raise self._endpoint.cut(f"invalid response ({type(error).__name__})") from None
         if finish is None:
             raise self._endpoint.cut()
         if finish == "length":
@@ -69,7 +68,7 @@ class OpenAIModel:
                 api_key=self._endpoint.key, base_url=address, timeout=SILENCE, max_retries=RETRIES
             )
             if address is not None:
-                # The package takes them from the environment, and they are for OpenAI alone.
+                # The package reads them from the environment, but they are for OpenAI only.
                 self._client.organization = self._client.project = None
         return self._client
 
@@ -79,7 +78,7 @@ _Calls = dict[tuple[int, int], dict[str, str]]
 
 
 def _text_of(chunks: Iterator[Any], calls: _Calls) -> Generator[str, None, str | None]:
-    """Yield the text of a stream, put tool calls together in ``calls``, and return why it ended."""
+    """Yield the text of a stream, collect tool calls in ``calls``, and return the finish reason."""
     finish: str | None = None
     for chunk in chunks:
         for choice in chunk.choices[:1]:
@@ -92,7 +91,7 @@ def _text_of(chunks: Iterator[Any], calls: _Calls) -> Generator[str, None, str |
 
 
 def _call_of(calls: _Calls, part: Any) -> dict[str, str]:
-    """Return the call that a part belongs to: the last one of its index, unless it has another id."""
+    """Return the call that a delta belongs to: the last one of its index, unless the id differs."""
     same = [key for key in calls if key[0] == part.index]
     if same and part.id in (None, "", calls[same[-1]]["id"]):
         return calls[same[-1]]
@@ -121,7 +120,7 @@ def _tools(request: Request) -> list[dict[str, Any]]:
 
 
 def _said(message: Message) -> Iterator[dict[str, Any]]:
-    """Yield a message in the server's form: results of tools are messages of their own."""
+    """Yield a message in the API's form, where each tool result is a separate message."""
     for result in message.results:
         yield {"role": "tool", "tool_call_id": result.id, "content": result.content}
     if message.results:
