@@ -154,7 +154,7 @@ def test_an_add_has_succeeded_even_if_the_quota_cannot_be_kept(
     added = memory.add("decision", {"decision": "Use OAuth"})
 
     assert added in ids(memory.query())
-    assert "could not be compacted" in caplog.text
+    assert "cannot compact" in caplog.text
 
 
 # The lifted limits

@@ -1,1 +1,1 @@
-"""The five services: thin ways to one engine, each with the names that its requirement document gives."""
+"""The five services: thin APIs over one engine, with the names of their requirement documents."""

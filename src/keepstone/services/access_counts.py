@@ -1,4 +1,4 @@
-"""How often entries were given out: counted in memory, and written where that costs nobody anything."""
+"""Access counts, buffered in memory and written without waiting."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MINUTE = timedelta(minutes=1)
 
 
 class AccessCounts:
-    """Accesses that are not in the logs yet, as increments by session and id. Any thread may call.
+    """Accesses that are not written to the logs yet, as increments by session and id. Thread-safe.
 
-    Writing never waits for a lock: what is not written stays pending.
-    After a fork the child begins with none: the parent writes them.
+    Writing never waits for a lock: counts of a locked session stay pending.
+    A forked child starts without counts, as the parent writes them.
     """
 
     def __init__(self, agent: Agent, now: datetime) -> None:
@@ -31,31 +31,31 @@ class AccessCounts:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Begin with none."""
+        """Drop all pending counts."""
         self._guard = threading.Lock()
         self._pending: dict[str, Counter[str]] = {}
         self._written: dict[str, datetime] = {}
-        """When reads last wrote the counts of a session."""
+        """When reads last wrote the counts of each session."""
 
     def of(self, session: str) -> Mapping[str, int]:
-        """Return what is pending for a session: to read only, by id."""
+        """Return the pending counts of a session by id, read-only."""
         return self._pending.get(session, {})
 
     def add(self, accesses: Mapping[str, Iterable[str] | Mapping[str, int]]) -> None:
-        """Add one for each id of each session, or as many as the id stands for."""
+        """Add one for each id of each session, or the given increment."""
         with self._guard:
             for session, ids in accesses.items():
                 self._pending.setdefault(session, Counter()).update(ids)
 
     def forget(self, session: str, entry_id: str) -> None:
-        """Drop what is pending for an entry that is no more."""
+        """Drop the pending count of a removed entry."""
         with self._guard:
             self._pending.get(session, Counter()).pop(entry_id, None)
 
     def write_if_due(self, now: datetime) -> list[str]:
-        """Write what is pending for sessions whose last time is not within this minute; return their ids.
+        """Write the pending counts of sessions not written within the last minute; return their ids.
 
-        A clock that was set back ends the minute, too.
+        A clock that was set back ends the interval, too.
         """
         written = self.write(lambda session: not self._is_fresh(session, now))
         self._written |= dict.fromkeys(written, now)
@@ -65,7 +65,7 @@ class AccessCounts:
         return timedelta() <= now - self._written.get(session, self._began) < _MINUTE
 
     def write(self, wanted: Callable[[str], bool] = lambda _: True) -> list[str]:
-        """Write what is pending for the sessions that are wanted; return the ids of those not locked."""
+        """Write the pending counts of the wanted sessions; return the ids of those not locked."""
         with self._guard:
             taken = {session: self._pending.pop(session) for session in [*self._pending] if wanted(session)}
         return [session for session, counts in taken.items() if self._write(session, counts)]

@@ -1,4 +1,4 @@
-"""Session logs behind the memory adapter interface of VoltAgent: save, load, clear, list."""
+"""``MemoryAdapter``: save, load, clear and list sessions (requirement 0)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ logger = logging.getLogger("keepstone.debugger")
 
 
 class Debugger(Protocol):
-    """Something that is told what happens to memory."""
+    """Receives events about memory."""
 
     def log(self, event: dict[str, Any]) -> object:
-        """Take one event."""
+        """Receive one event."""
 
 
 class MemoryAdapter:
     """One agent's session logs. Each event is one line of its session's NDJSON file.
 
     Args:
-        root: The home, or its folder; logs lie in ``agents/<slug>/memory/sessions`` below it.
-        agent: The agent whose memory this is. Another agent's cannot be reached from here.
-        debugger: Told of every clear: a callable, or an object with ``log``. The logger
-            ``keepstone.debugger`` is told in any case.
+        root: The home, or its folder; logs are in ``agents/<slug>/memory/sessions`` below it.
+        agent: The agent. Memory of other agents cannot be accessed.
+        debugger: Receives an event for every clear: a callable, or an object with ``log``. The logger
+            ``keepstone.debugger`` receives it in any case.
 
     Example:
         >>> memory = MemoryAdapter()
@@ -47,29 +47,28 @@ class MemoryAdapter:
         *,
         debugger: Debugger | Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
-        """Open the home; nothing is written before the first save."""
+        """Open the home. Nothing is written before the first save."""
         self._debugger = debugger
         self._home = root if isinstance(root, Home) else open_home(root)
         self._agent = self._home.agent(agent)
         self._current: dict[Literal["session"], str] = {}
-        """The session that ``save`` uses. ``setdefault`` lets the first of several threads decide it."""
+        """The current session of ``save``. ``setdefault`` makes it unique among concurrent threads."""
 
     def for_agent(self, slug: str) -> MemoryAdapter:
-        """Return an adapter for another agent of the same home, with no session begun."""
+        """Return an adapter for another agent of the same home, without a current session."""
         return MemoryAdapter(self._home, slug, debugger=self._debugger)
 
     def new_session(self) -> str:
-        """Begin a session with an empty log, make it the one that ``save`` uses, and return its id."""
+        """Create a session, make it the current one of ``save``, and return its id."""
         session_id = self._agent.new_session().id
         self._current["session"] = session_id
         return session_id
 
     def save(self, event: Mapping[str, Any], session_id: str | None = None) -> dict[str, Any]:
-        """Append an event to a session's log and return it as ``load`` will.
+        """Append an event to a session's log and return it as ``load`` does.
 
-        Without ``session_id`` it goes to the session begun last, or a new one. An
-        event keeps its own ``id``, ``type`` and ``ts``; one with an id that the session
-        already holds takes the place of that event.
+        Without ``session_id`` it goes to the current session, or a new one. An event keeps its own
+        ``id``, ``type`` and ``ts``; an event with an id that the session has replaces that event.
 
         Raises:
             TypeError, ValueError: The event has no JSON form; nothing was written.
@@ -93,11 +92,11 @@ class MemoryAdapter:
         return [_event(entry.as_dict()) for entry in self._agent.session(session_id).entries(limit=limit)]
 
     def list(self) -> list[SessionInfo]:
-        """Return id, last change and size of every session, the one changed last first."""
+        """Return id, last change and size of every session, last changed first."""
         return self._agent.sessions()
 
     def clear(self, session_id: str) -> bool:
-        """Empty a session's log to zero bytes and tell the debugger; False if it is missing."""
+        """Clear a session's log to zero bytes and notify the debugger; False if it is missing."""
         session = self._agent.session(session_id)
         info = session.info()
         if info is None or not session.clear():
@@ -122,7 +121,7 @@ class MemoryAdapter:
 
 
 def _needs_wrapping(event: Mapping[str, Any]) -> bool:
-    """Tell whether an event has keys that would mean something else in a log line."""
+    """Tell whether an event has keys with another meaning in a log line."""
     if "data" in event or any(key in RESERVED for key in event):
         return True
     texts = all(isinstance(event[key], str) and event[key] for key in ("id", "type") if key in event)
@@ -148,6 +147,6 @@ def _wrapped(event: Mapping[str, Any]) -> Record:
 
 
 def _event(line: Record) -> dict[str, Any]:
-    """Return a line's event as it was saved: what had to be wrapped without its envelope."""
+    """Return a line's event as it was saved: a wrapped event without its envelope."""
     data = line.get("data")
     return dict(data) if isinstance(data, dict) and _needs_wrapping(data) else line

@@ -1,4 +1,4 @@
-"""A message that begins with ``#`` becomes a note, once the person has said of which type."""
+"""``InputManager``: messages that start with ``#`` become notes (requirement 1)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ TYPE_OF_CHOICE = {"project": PROJECT, "user": USER}
 
 @dataclass(frozen=True, slots=True)
 class MemorySelectorState:
-    """Whether the choice of memory type is open, and for which note."""
+    """Whether the memory type selector is open, and for which note."""
 
     is_active: bool = False
     message: str = ""
-    """The note that would be saved, without its leading ``#``; empty while the selector is closed."""
+    """The note to save, without its leading ``#``; empty while the selector is closed."""
 
 
 class InputManager:
-    """Takes what a person types, and asks where to keep it if it is a note.
+    """Handles input lines, and lets the user choose where to save a note.
 
-    One for each input line; not to be shared between threads.
+    One per input line. Not thread-safe.
 
     Example:
         >>> manager = InputManager(Notes("my-project"))
@@ -38,18 +38,18 @@ class InputManager:
 
     @property
     def selector(self) -> MemorySelectorState:
-        """The state of the choice of memory type, for a screen to show."""
+        """The state of the memory type selector, for the UI."""
         return self._selector
 
     def submit(self, text: str) -> Literal["selecting", "message"]:
-        """Take a line of input; ``"selecting"`` if it is a note, ``"message"`` if it is for the agent.
+        """Handle a line of input: ``"selecting"`` if it is a note, ``"message"`` if it is for the agent.
 
-        A note's first character is ``#``; its text is what follows all leading ``#`` and spaces. ``#`` alone
-        is an ordinary message. A note submitted while the selector is open takes the place of the one
-        before; an ordinary message leaves the selector as it is.
+        A note's first character is ``#``; its text follows all leading ``#`` and spaces. ``#`` alone is an
+        ordinary message. A note submitted while the selector is open replaces the previous one; an
+        ordinary message does not change the selector.
 
         Raises:
-            TypeError: ``text`` is no string.
+            TypeError: ``text`` is not a string.
         """
         if not isinstance(text, str):
             raise TypeError(f"a message must be a string, not {text!r:.80}")
@@ -62,11 +62,11 @@ class InputManager:
     def select(self, choice: Literal["project", "user"]) -> SaveResult:
         """Save the note as the project's (``"project"``) or the user's (``"user"``), and close the selector.
 
-        When the note cannot be saved the selector stays open: choose the other, try again, or ``cancel``.
+        If the note cannot be saved, the selector stays open: choose the other type, retry, or ``cancel``.
 
         Raises:
             RuntimeError: The selector is not open.
-            ValueError: The choice is another one (TypeError: it is no string), or the note cannot be written.
+            ValueError: The choice is invalid (TypeError: not a string), or the note cannot be written.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
                 ``Notes.add``.
         """
@@ -75,11 +75,11 @@ class InputManager:
         if choice not in TYPE_OF_CHOICE:
             raise ValueError(f"choice must be 'project' or 'user', not {choice!r:.80}")
         if not self._selector.is_active:
-            raise RuntimeError("no note waits for a choice: submit a message that begins with '#' first")
+            raise RuntimeError("the selector is not open: submit a message that starts with '#' first")
         result = self._notes.add(self._selector.message, TYPE_OF_CHOICE[choice])
         self._selector = MemorySelectorState()
         return result
 
     def cancel(self) -> None:
-        """Close the selector without saving; nothing happens if it is closed."""
+        """Close the selector without saving. Does nothing if it is closed."""
         self._selector = MemorySelectorState()

@@ -1,7 +1,7 @@
-"""Texts with vectors, found by similarity within a session (requirement 4).
+"""``MemoryService`` and ``MemoryRepository``: vector search within a session (requirement 4).
 
-``MemoryRepository`` stores and compares; ``MemoryService`` stands in front of it and
-makes the vectors that callers leave out.
+``MemoryRepository`` stores and searches vectors; ``MemoryService`` wraps it and embeds texts that come
+without a vector.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from keepstone.vector import Vector
 logger = logging.getLogger("keepstone.memory_service")
 
 TYPE = "memory"
-"""The type of the entries that memories are written as."""
+"""The entry type of memories."""
 
 Target = str | os.PathLike[str] | Home | None
 """A home: what ``keepstone.open`` takes, or an open one."""
@@ -36,26 +36,25 @@ Target = str | os.PathLike[str] | Home | None
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One text of a session, as the memory service gives it out."""
+    """One memory: a text of a session."""
 
     id: str
     session_id: str
     text: str
     summary_text: str | None
     timestamp: datetime
-    """When it was made: an aware datetime in UTC."""
+    """When it was created: an aware datetime in UTC."""
     embedding: Vector | None = field(compare=False, repr=False)
     """float32 of shape ``(dim,)`` and unit length; None if it was neither given nor made yet."""
     score: float | None = None
-    """The cosine with the vector that was asked for, from -1 to 1; None outside a query."""
+    """The cosine with the query's vector, from -1 to 1; None outside a query."""
 
 
 class Memories(list[Memory]):
     """The memories most similar to a vector, best first.
 
     Attributes:
-        searched: How they were found: ``"exact"``, every vector of the session was compared, or ``"hnsw"``,
-            an HNSW graph chose the vectors to compare.
+        searched: How they were found: ``"exact"`` by a scan of all vectors, or ``"hnsw"`` by an HNSW graph.
     """
 
     def __init__(self, memories: Iterable[Memory] = (), *, searched: str = "exact") -> None:
@@ -64,14 +63,14 @@ class Memories(list[Memory]):
 
 
 class MemoryRepository:
-    """Memories with the vectors that their callers give.
+    """Memories with vectors given by the caller.
 
-    Each memory is an entry of its session's log, and each live entry of a session is a
-    memory, whichever way in wrote it. Safe to share between threads and processes.
+    Each memory is an entry of its session's log, and each live entry of a session is a memory,
+    whatever API wrote it. Safe to share between threads and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose memory this is. Another agent's cannot be reached from here.
+        agent: The agent. Memory of other agents cannot be accessed.
 
     Example:
         >>> repository = MemoryRepository(".work-agent")
@@ -89,21 +88,21 @@ class MemoryRepository:
     def create_memory(
         self, session_id: str, text: str, embedding: Any, summary_text: str | None = None
     ) -> Memory:
-        """Store a text with its vector, durably, and return it as it is then.
+        """Store a text with its vector durably, and return the memory.
 
         Args:
-            session_id: Any non-empty string; the session is made if need be.
-            text: What to remember.
+            session_id: Any non-empty string; a missing session is created.
+            text: The text to remember.
             embedding: The text's vector, a sequence or array of numbers; stored with unit length.
-                The first one of an agent decides which dimension all others must have.
-            summary_text: A shorter wording to keep with it.
+                The first one of an agent sets the dimension of all others.
+            summary_text: A summary to store with it.
 
         Raises:
-            TypeError: An argument is of a wrong type; nothing was written, as with every error here.
-            EmbeddingDimMismatchError: The vector has another dimension than the agent's vectors.
-            InvalidEmbeddingError: It is empty, holds NaN or infinity, or only zeros.
+            TypeError: An argument has a wrong type. After any error nothing was written.
+            EmbeddingDimMismatchError: The vector's dimension differs from the agent's vectors.
+            InvalidEmbeddingError: The vector is empty, has NaN or infinity, or only zeros.
             ValueError: The text cannot be stored.
-            LockTimeoutError: Another program kept the session locked for five seconds.
+            LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed.
         """
         session, item = self._agent.session(session_id), _item(text, summary_text)
@@ -111,35 +110,35 @@ class MemoryRepository:
         return _memory(entry, entry.embedding)
 
     def query_similar_by_embedding(self, embedding: Any, session_id: str, limit: int = 5) -> Memories:
-        """Return the session's memories whose vectors have the largest cosine with one, best first.
+        """Return the session's memories with the largest cosines, best first.
 
         Memories that are superseded, expired or not yet valid are left out.
 
         Args:
-            embedding: The vector to compare with; its length does not matter.
-            session_id: A session; a missing one has no memories.
-            limit: The most memories to return.
+            embedding: The query's vector, of any length.
+            session_id: The session; a missing one has no memories.
+            limit: Maximum number of memories.
 
         Raises:
-            TypeError: An argument is of a wrong type.
+            TypeError: An argument has a wrong type.
             EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``create_memory``.
             ValueError: The limit is negative.
-            StoreError: The index cannot be used now.
+            StoreError: The index is unavailable.
         """
         vector = self._vectors.check(embedding)
         session, most = self._agent.session(session_id), limit_of(limit)
         if most is None:
-            raise TypeError("limit must be a whole number, not None: say how many memories to return")
+            raise TypeError("limit must be a whole number, not None")
         scope = Scope(self._agent.slug, (session.id,))
         asked = most
         while True:
             similar = self._vectors.similar(vector, scope, asked, hnsw_from=self._hnsw_from)
-            # An index that was healed in between may have named entries of other sessions.
+            # After the index was rebuilt, keys may name entries of other sessions.
             here = ((entry, score) for entry, score in similar if entry.session == session.id)
             found = [(entry, score) for entry, score in here if self._agent.holds(entry)]
             if len(found) >= most or len(similar) < asked:
                 break
-            asked *= 4  # What does not hold makes place for memories further away.
+            asked *= 4  # Entries that are not valid now leave room for less similar ones.
         found = found[:most]
         vectors = self._vectors.of(session.id, [entry for entry, _ in found])
         memories = (_memory(entry, vectors.get(entry.id), score) for entry, score in found)
@@ -147,7 +146,7 @@ class MemoryRepository:
 
 
 class _RepositoryOfService(MemoryRepository):
-    """One in the space of a service's embedder."""
+    """A repository in the space of a service's embedder."""
 
     def __init__(self, agent: Agent, vectors: Vectors, hnsw_from: int) -> None:
         self._agent = agent
@@ -158,23 +157,23 @@ class _RepositoryOfService(MemoryRepository):
 class MemoryService:
     """Memories of sessions, with vectors given by callers or made by an embedder.
 
-    A session with memories is also called a collection. With an embedder, vectors that it
-    makes are kept in the index only, and made again when that is gone. Without one, each
-    memory needs its vector. Safe to share between threads and processes.
+    A session with memories is also called a collection. Vectors made by an embedder are stored in
+    the index only, and made again if it is lost. Without an embedder each memory needs a vector.
+    Safe to share between threads and processes.
 
     Args:
         home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent whose memory this is. Another agent's cannot be reached from here.
-        embedder: Makes vectors of texts: an object with ``id``, ``dim``, ``embed_documents`` and
+        agent: The agent. Memory of other agents cannot be accessed.
+        embedder: The embedder: an object with ``id``, ``dim``, ``embed_documents`` and
             ``embed_query``, a function, a LangChain ``Embeddings``, or a name such as ``"minilm"``
             or ``"openai:MODEL"``; see ``keepstone model list``.
-        dim: The dimension that vectors must have; the embedder's, or that of the first one given.
-        hnsw_from: A session with so many memories, at least 1, is searched by an HNSW graph. Its first
-            query is answered exactly; the graph is made after that in the background. A lower number
-            gains nothing: an exact search of 50,000 takes about a millisecond.
+        dim: The required dimension; default: the embedder's, or that of the first given vector.
+        hnsw_from: Number of memories, at least 1, from which a session is searched by an HNSW graph.
+            The first query is an exact scan; the graph is then built in the background. Lower numbers
+            gain nothing: an exact scan of 50,000 vectors takes about a millisecond.
 
     Raises:
-        TypeError, ValueError: An argument is none of these.
+        TypeError, ValueError: An argument is invalid.
         EmbeddingDimMismatchError: ``dim`` is not the embedder's dimension.
 
     Example:
@@ -201,39 +200,39 @@ class MemoryService:
 
     @property
     def repository(self) -> MemoryRepository:
-        """What stores and compares the memories, with the vectors' space of this service."""
+        """The repository, in this service's space."""
         return self._repository
 
     def create_memory(
         self, session_id: str, text: str, embedding: Any = None, summary_text: str | None = None
     ) -> Memory:
-        """Store a text with a vector, durably, and return it as it is then.
+        """Store a text with a vector durably, and return the memory.
 
-        Without ``embedding`` the embedder makes the vector before anything is written.
+        Without ``embedding`` the text is embedded before anything is written.
         See ``MemoryRepository.create_memory`` for the arguments and the other errors.
 
         Raises:
-            EmbedderUnavailableError: No vector was given and there is no embedder, or it raised.
-            EmbeddingDimMismatchError: The vector, or what the embedder made, has the wrong dimension.
-            SpaceMismatchError: The agent's vectors are of another embedder.
+            EmbedderUnavailableError: No vector was given, and there is no embedder or it failed.
+            EmbeddingDimMismatchError: The given or computed vector has a wrong dimension.
+            SpaceMismatchError: The agent's vectors are from another embedder.
         """
         if embedding is not None:
             return self._repository.create_memory(session_id, text, embedding, summary_text)
         session = self._agent.session(session_id)
-        # A remote embedder must not get what the home does not keep.
+        # Mask secrets first, so that a remote embedder does not get them.
         item = session.guarded(_item(text, summary_text))
         vector = self._vectors.embed(item["text"])
         entry = session.add(TYPE, **item)
         try:
             self._vectors.keep(entry, vector)
-        except KeepstoneError as error:  # The memory is stored: after an error callers would store it twice.
-            logger.warning("the vector of memory %s is to be made again: %s", entry.id, error)
+        except KeepstoneError as error:  # The memory is stored; raising would make callers store it twice.
+            logger.warning("cannot store the vector of memory %s, it will be made again: %s", entry.id, error)
         return _memory(entry, vector)
 
     def get_memories_by_session(self, session_id: str, limit: int | None = None) -> list[Memory]:
-        """Return a session's memories by their timestamps, the oldest first; a limit keeps the newest.
+        """Return a session's memories by timestamp, oldest first; a limit keeps the newest.
 
-        A missing session has none. No vector is made for this.
+        A missing session has none. Nothing is embedded for this.
         """
         session = self._agent.session(session_id)
         entries = session.entries(limit=limit)
@@ -241,9 +240,9 @@ class MemoryService:
         return [_memory(entry, vectors.get(entry.id)) for entry in entries]
 
     def query_similar_memories(self, embedding: Any, session_id: str, limit: int = 5) -> Memories:
-        """Return the session's memories most similar to a vector, best first; ``.searched`` says how.
+        """Return the session's memories most similar to a vector, best first; ``.searched`` tells how.
 
-        With an embedder, memories that have no vector yet get theirs before. See
+        With an embedder, pending memories are embedded first. See
         ``MemoryRepository.query_similar_by_embedding`` for the arguments and errors.
         """
         return self._repository.query_similar_by_embedding(embedding, session_id, limit)
@@ -263,12 +262,12 @@ class MemoryService:
     def delete_collection(self, name: str) -> int:
         """Remove every byte of a collection, mark it as dropped, and return how many memories it had.
 
-        What was dropped never comes back, also if this is killed half-way: whoever opens the
-        home next finishes it. A collection made again under that name starts empty.
+        If the process is killed meanwhile, the next open of the home completes the removal. A new
+        collection of that name starts empty.
 
         Raises:
-            PurgePendingError: It is gone, but a reader elsewhere keeps old bytes; the next open finishes.
-            LockTimeoutError: Another program kept the session locked for five seconds.
+            PurgePendingError: A reader keeps old index bytes; the next open completes the removal.
+            LockTimeoutError: Another process held the session's lock for five seconds.
         """
         return self._agent.session(name).drop()
 

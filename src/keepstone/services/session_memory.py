@@ -1,4 +1,4 @@
-"""Typed memory of a session, whose entries fade with age and grow with use (requirement 3)."""
+"""``SessionMemory``: typed entries whose priority fades with age and grows with use (requirement 3)."""
 
 from __future__ import annotations
 
@@ -29,40 +29,38 @@ from keepstone.services.access_counts import AccessCounts
 logger = logging.getLogger("keepstone.session_memory")
 
 QUOTA = 10 * 1024 * 1024
-"""Bytes from which on a session's log is compacted."""
-_SESSIONS_HELD = 8
-"""Sessions whose entries are kept ready for the next query."""
+"""Size in bytes from which a session's log is compacted."""
+_CACHED_SESSIONS = 8
+"""Maximum number of sessions whose entries are cached."""
 
 _CONTAINERS = frozenset({dict, list})
 
-_Held = tuple[str, Record, Worth, bool]
-"""An entry with its id in front, and whether it says when it holds."""
-_Seen = tuple[float, int, _Held, str]
-"""A result: the priority and the access count that it shows, the entry, the id of its session."""
+_Cached = tuple[str, Record, Worth, bool]
+"""The id, record and worth of an entry, and whether it has validity bounds."""
+_Result = tuple[float, int, _Cached, str]
+"""The current priority and access count of an entry, the entry, and its session's id."""
 
 
 class SessionMemory:
-    """What one session remembers, most important first.
+    """The memory of one session, by priority.
 
-    The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry a
-    line. Entries are given out as dictionaries of the shape of these lines; their
-    ``priority`` is what the entry is worth at that moment (``keepstone.recall.decay``),
-    their ``access`` how often it was given out. Changing one changes no memory.
+    The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry per line. Entries are returned
+    as dictionaries in the shape of these lines; ``priority`` is the current, decayed priority
+    (``keepstone.recall.decay``), ``access`` the number of accesses. They are copies.
 
-    Being given out by ``query`` or ``get_context`` is an access. Accesses gather in
-    memory; they are written, without a sync, by the next ``add``, ``delete``,
-    ``link`` or ``compact``, by ``close``, when the interpreter ends, and by a read
-    if a minute went by. None of these waits for a writer: counts of a session that is
-    locked then stay in memory until the next time.
+    Being returned by ``query`` or ``get_context`` is an access. Access counts are buffered in memory; they
+    are written, without a sync, by the next ``add``, ``delete``, ``link`` or ``compact``, by ``close``, at
+    interpreter exit, and by reads at most once a minute. None of these waits for a lock: counts of a locked
+    session stay buffered.
 
     Safe to share between threads and processes. Also a context manager, which closes it.
 
     Args:
         session_id: Any non-empty string.
         root: The home's folder.
-        clock: Tells the time, as an aware datetime; the system's by default.
-        quota: Bytes. An ``add``, or a read that writes counts, that leaves a longer log compacts it,
-            unless the log is not yet twice as long as after its last compaction.
+        clock: Returns the time as an aware datetime; default: the system clock.
+        quota: Size in bytes above which an ``add``, or a read that writes counts, compacts the log, if it
+            is twice as long as after its last compaction.
 
     Raises:
         InvalidSessionIdError: The session id is empty or too long for a file name.
@@ -82,28 +80,28 @@ class SessionMemory:
         clock: Clock | None = None,
         quota: int = QUOTA,
     ) -> None:
-        """Open the home; nothing is written before the first add."""
+        """Open the home. Nothing is written before the first add."""
         self._quota = _quota_of(quota)
         self._clock = clock or system_clock
         self._home = open_home(root, layout="bmad", clock=clock)
         self._agent = self._home.agent(DEFAULT_AGENT)
         self._session = self._agent.session(session_id)
         self.session_id = session_id
-        self._held: dict[str, tuple[Sequence[Record], list[_Held]]] = {}
+        self._cache: dict[str, tuple[Sequence[Record], list[_Cached]]] = {}
         self._counts = AccessCounts(self._agent, self._time())
         weakref.finalize(self, _close, self._counts, self._home)
 
-    def add(self, type: str, data: Mapping[str, Any]) -> str:  # noqa: A002  The word of the log line.
-        """Remember one thing and return its id. When this returns, the entry is on the disk.
+    def add(self, type: str, data: Mapping[str, Any]) -> str:  # noqa: A002  The name in the log line.
+        """Add an entry and return its id. When this returns, the entry is on the disk.
 
         Args:
-            type: ``"conversation"``, ``"decision"``, ``"finding"``, ``"preference"``, or a type
-                of your own, which fades as a conversation does.
-            data: What to remember: a JSON object.
+            type: ``"conversation"``, ``"decision"``, ``"finding"``, ``"preference"``, or another
+                type, which fades like a conversation.
+            data: The payload, a JSON object.
 
         Raises:
             TypeError, ValueError: An argument cannot be stored; nothing was written.
-            LockTimeoutError: Another program kept the session locked for five seconds.
+            LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed; nothing was written.
         """
         if not isinstance(data, Mapping):
@@ -124,21 +122,21 @@ class SessionMemory:
         sessions: Iterable[str] | Literal["*"] | None = None,
         as_of: datetime | str | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the entries that pass all filters, the highest priority first, then the oldest.
+        """Return the entries that match all filters, highest priority first, then oldest.
 
         Entries that are superseded, expired or not yet valid are left out.
 
         Args:
             type: Only entries of this type.
-            topic: Only entries with this text, in any case, in a key or a value of their data.
-            min_priority: Only entries that had this priority before this access; 0 for any.
-            limit: The most entries to return; the others are not accessed.
-            sessions: Look into these sessions instead, ``"*"`` for all of the home.
-            as_of: Show what was known at this time, an aware datetime or RFC 3339, with the
-                priorities of then. This is no access.
+            topic: Only entries with this text in a key or value of their data, ignoring case.
+            min_priority: Only entries with at least this priority before this access; 0 for any.
+            limit: Maximum number of entries; only returned entries are accessed.
+            sessions: Query these sessions instead; ``"*"`` means all of the home.
+            as_of: Query the memory as it was at this time, an aware datetime or RFC 3339, with the
+                priorities of that time. This is not an access.
 
         Raises:
-            TypeError, ValueError: An argument is of the wrong kind.
+            TypeError, ValueError: An argument is invalid.
 
         Example:
             >>> memory.query("finding", topic="mfa", min_priority=0.5, limit=5)
@@ -160,11 +158,11 @@ class SessionMemory:
         return [_shown(record, priority, access) for priority, access, (_, record, _, _), _ in found]
 
     def get_context(self, limit: int = 20) -> list[dict[str, Any]]:
-        """Return the session's most important entries, the highest priority first."""
+        """Return the session's most important entries, highest priority first."""
         return self.query(limit=limit)
 
     def delete(self, memory_id: str) -> bool:
-        """Hide an entry, with one line appended to the log; False if the session has no such entry."""
+        """Hide an entry by appending a tombstone; False if the session has no such entry."""
         try:
             self._session.delete(memory_id)
         except EntryNotFoundError:
@@ -174,12 +172,12 @@ class SessionMemory:
         return True
 
     def link(self, a: str, b: str, rel: str) -> dict[str, Any]:
-        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a``.
+        """Link entry ``a`` to entry ``b``, and return ``a``.
 
-        Both are entries of this session, or else ids that only one session of the home has.
+        Both are ids of this session, or else of exactly one session of the home.
 
         Raises:
-            EntryNotFoundError: One of them is not there.
+            EntryNotFoundError: One of them does not exist.
             AmbiguousIdError: One of them is not in this session, but in several others.
 
         Example:
@@ -190,16 +188,16 @@ class SessionMemory:
         are_here = a in here and b in here
         changed = self._session.link(a, b, rel) if are_here else self._agent.link(a, b, rel)
         self._counts.write()
-        return self._as_it_is(changed.line, changed.session)
+        return self._with_counts(changed.line, changed.session)
 
     def related(self, memory_id: str) -> list[dict[str, Any]]:
-        """Return the entries that are linked with one, in either direction, the highest priority first.
+        """Return the entries linked with an entry, in either direction, highest priority first.
 
-        This is no access.
+        This is not an access.
 
         Raises:
             EntryNotFoundError: There is no such entry.
-            AmbiguousIdError: It is not in this session, but in several others.
+            AmbiguousIdError: The id is not in this session, but in several others.
         """
         here = self._here()
         found = {record["id"]: record for record in _linked(here, memory_id)}
@@ -208,16 +206,18 @@ class SessionMemory:
         except AmbiguousIdError:
             if memory_id not in here:
                 raise
-            elsewhere = []  # Which of the entries of this id others mean, nobody can say.
-        shown = [self._as_it_is(record, self.session_id) for record in found.values()]
-        shown += [self._as_it_is(entry.line, entry.session) for entry in elsewhere if entry.id not in found]
+            elsewhere = []  # Links of other sessions to this id are ambiguous.
+        shown = [self._with_counts(record, self.session_id) for record in found.values()]
+        shown += [
+            self._with_counts(entry.line, entry.session) for entry in elsewhere if entry.id not in found
+        ]
         return sorted(shown, key=itemgetter("priority"), reverse=True)
 
     def compact(self) -> int:
-        """Archive what is deleted, replaced or faded, and return by how many bytes the log became shorter.
+        """Archive deleted, replaced and faded entries, and return the bytes saved.
 
-        Faded are entries of priority 0.3 or less, unless they are pinned. They are
-        no longer found, except with ``as_of``; the archive beside the logs keeps them.
+        Faded entries have a priority of 0.3 or less and are not pinned. The archive keeps them, but
+        they are only found with ``as_of``.
         """
         return self._compact(wait=True)
 
@@ -227,9 +227,9 @@ class SessionMemory:
         return self._session.compact(lambda it: is_faded(it, now, more.get(it["id"], 0)), wait=wait)
 
     def close(self) -> None:
-        """Write the access counts and give back all open files. Using the memory again opens them again.
+        """Write the access counts and close all files. They are reopened when needed.
 
-        Counts of a session that another writer keeps locked are left in memory: this never waits.
+        Counts of a locked session stay in memory, as this never waits.
         """
         _close(self._counts, self._home)
 
@@ -250,8 +250,8 @@ class SessionMemory:
         names = names_of(sessions, "sessions")
         return [self.session_id] if names is None else list(dict.fromkeys(names))
 
-    def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Seen]:
-        """Yield the entries of a session that are wanted, as they are once they are given out."""
+    def _seen(self, session: str, wanted: _Wanted, now: datetime, *, past: bool) -> Iterator[_Result]:
+        """Yield the matching entries of a session, with priority and count after this access."""
         pending: Mapping[str, int] = {} if past else self._counts.of(session)
         for held in self._entries(session, now if past else None):
             entry_id, record, worth, bounded = held
@@ -262,46 +262,44 @@ class SessionMemory:
                 more += not past
                 yield worth.at(now, more), worth.accesses + more, held, session
 
-    def _entries(self, session: str, as_of: datetime | None) -> list[_Held]:
-        """Return a session's entries; the same list while its log is unchanged."""
+    def _entries(self, session: str, as_of: datetime | None) -> list[_Cached]:
+        """Return a session's entries, from the cache while its log is unchanged."""
         records = self._agent.session(session).records(as_of=as_of)
-        known, held = self._held.get(session, (None, []))
+        known, held = self._cache.get(session, (None, []))
         if known is records:
             return held
         held = [(record["id"], record, worth_of(record), is_bounded(record)) for record in records]
         if as_of is None:
-            if len(self._held) >= _SESSIONS_HELD:
-                self._held.clear()
-            self._held[session] = (records, held)
+            if len(self._cache) >= _CACHED_SESSIONS:
+                self._cache.clear()
+            self._cache[session] = (records, held)
         return held
 
     def _here(self) -> dict[str, Record]:
         return {record["id"]: record for record in self._session.records()}
 
-    def _as_it_is(self, record: Record, session: str) -> dict[str, Any]:
+    def _with_counts(self, record: Record, session: str) -> dict[str, Any]:
         worth, more = worth_of(record), self._counts.of(session).get(record["id"], 0)
         return _shown(record, worth.at(self._time(), more), worth.accesses + more)
 
     def _keep_quota(self, *, wait: bool) -> None:
-        """Compact the log if it is due. What was just written is safe, whatever comes of that."""
+        """Compact the log if it is due. Errors are logged, as the write has succeeded."""
         info = self._session.info()
         if info is None or info.size <= self._quota or info.size < 2 * self._session.compacted_size():
             return
         try:
             self.compact() if wait else self._compact(wait=False)
         except KeepstoneError as error:
-            logger.warning(
-                "session %r is over its quota and could not be compacted: %s", self.session_id, error
-            )
+            logger.warning("cannot compact session %r, which is over its quota: %s", self.session_id, error)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The filters of a query; what is empty or 0 lets everything pass."""
+    """The filters of a query; empty or 0 means no filter."""
 
     type: str
     topic: str
-    """In the form that compares without case."""
+    """Case-folded."""
     min_priority: float
 
     def takes(self, record: Record, worth: Worth, now: datetime, more: int) -> bool:
@@ -309,7 +307,7 @@ class _Wanted:
             return False
         if self.min_priority and worth.at(now, more) < self.min_priority:
             return False
-        return not self.topic or _speaks_of(payload_of(record), self.topic)
+        return not self.topic or _contains(payload_of(record), self.topic)
 
 
 def _close(counts: AccessCounts, home: Home) -> None:
@@ -317,11 +315,11 @@ def _close(counts: AccessCounts, home: Home) -> None:
     home.close()
 
 
-def _age(seen: _Seen) -> datetime:
+def _age(seen: _Result) -> datetime:
     return seen[2][2].made
 
 
-def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:
+def _ids_by_session(found: Iterable[_Result]) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = {}
     for _, _, (entry_id, _, _, _), session in found:
         ids.setdefault(session, []).append(entry_id)
@@ -329,7 +327,7 @@ def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:
 
 
 def _shown(record: Record, priority: float, access: int) -> dict[str, Any]:
-    """Return an entry as a dictionary of the caller's own."""
+    """Return a copy of an entry with its current priority and access count."""
     shown = _copied(record)
     shown["priority"], shown["access"] = priority, access
     return shown
@@ -349,14 +347,14 @@ def _copied_value(value: Any) -> Any:
     return [_copied_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _speaks_of(value: Any, topic: str) -> bool:
-    """Tell whether a text is part of a key or a value, at any depth; numbers read as they do in the log."""
+def _contains(value: Any, topic: str) -> bool:
+    """Tell whether any key or value contains a text, at any depth; numbers as written in the log."""
     if isinstance(value, str):
         return topic in value.casefold()
     if isinstance(value, dict):
-        return any(topic in key.casefold() or _speaks_of(item, topic) for key, item in value.items())
+        return any(topic in key.casefold() or _contains(item, topic) for key, item in value.items())
     if isinstance(value, list):
-        return any(_speaks_of(item, topic) for item in value)
+        return any(_contains(item, topic) for item in value)
     return value is not None and topic in str(value).casefold()
 
 
@@ -366,7 +364,7 @@ def _links(record: Record) -> list[dict[str, Any]]:
 
 
 def _linked(here: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
-    """Yield the entries here that an entry's links name, and those whose links name it."""
+    """Yield the session's entries that an entry links to, and those that link to it."""
     targets = [link.get("to") for link in _links(here.get(entry_id, {}))]
     for key, record in here.items():
         is_target = key in targets or any(link.get("to") == entry_id for link in _links(record))
@@ -394,5 +392,5 @@ def _number_of(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"min_priority must be a number, not {type(value).__name__}: {value!r:.80}")
     if not -math.inf <= value <= math.inf:
-        raise ValueError("min_priority must be a number to compare with, not NaN: 0 lets everything pass")
+        raise ValueError("min_priority must not be NaN; use 0 for no minimum")
     return value
