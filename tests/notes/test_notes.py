@@ -131,7 +131,7 @@ def test_any_text_reads_back_as_it_was_given(text: str, kind: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         notes = Notes(folder, f"{folder}/user.md")
         if not content:
-            with pytest.raises(ValueError, match="must have text"):
+            with pytest.raises(ValueError, match="must not be empty"):
                 notes.add(text, kind)
         else:
             assert notes.add(text, kind).entry.content == content

@@ -44,7 +44,7 @@ def test_beyond_the_budget_the_last_notes_come_first() -> None:
     text = prompt_of(sources("prose\n" * 100 + notes(*"abcdefgh")), 50, None)
     assert "\n- g\n- h\n```\n" in text
     assert "prose" not in text
-    assert re.search(r"\nLeft out, to keep to 50 tokens: \d of 8 notes, all other text.\n\Z", text)
+    assert re.search(r"\nLeft out \(budget 50 tokens\): \d of 8 notes, and all other text.\n\Z", text)
 
 
 def test_beyond_the_budget_notes_with_words_of_the_query_come_first() -> None:

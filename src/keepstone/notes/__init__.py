@@ -1,1 +1,1 @@
-"""AGENTS.md and the file of the user, edited byte-exactly."""
+"""Notes in AGENTS.md and in the user's file, edited byte for byte."""

@@ -1,8 +1,8 @@
 """The bullets of a Markdown file, found and edited byte for byte.
 
-A bullet that is plainly one (a marker in the first column, its lines indented by two) is taken as it is;
-whatever is less plain goes to ``markdown-it-py``, a piece at a time. Edits are splices: every byte outside of
-them stays.
+Simple bullets (a marker in the first column, continuation lines indented by two) are matched by a regular
+expression; everything else is parsed by ``markdown-it-py``, piece by piece. Edits are splices that keep every
+byte outside of them.
 The format is described in docs/formats/notes.md.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BOM = "\ufeff"
 _SEARCHED = 16
-"""Words of a note that the text of a file is searched for."""
+"""Number of a note's words in the search for duplicates."""
 
 NEWLINE = re.compile(r"\r\n?|\n")
 LAST_NEWLINE = re.compile(r"(?:\r\n?|\n)\Z")
@@ -34,10 +34,10 @@ PLAIN_BULLET = re.compile(
     r"|[^\W\d_][^\n]*(?:\n[^\W\d_][^\n]*)*\s*)"  # words, and words not indented that go on with them
 )
 INDENTS = (2, 5)
-"""The columns in which an added note's text may begin.
+"""The columns in which an added note's text may start.
 
-Two, unless a line of the note would then close a fence above it, or take the next heading into the note:
-what begins in column five does neither.
+Column two, or column five if a line of the note would otherwise close a fence above it, or absorb the next
+heading.
 """
 
 
@@ -55,13 +55,13 @@ class Bullet:
 
     @property
     def key(self) -> str:
-        """What two bullets have in common when they say the same."""
+        """The key of equality: bullets with the same key are duplicates."""
         return sameness(self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """A bullet on its way into a text: where it goes, what has to stand before it, and its own lines."""
+    """A bullet to insert: its offset, the text before it, and its lines."""
 
     at: int
     lead: str
@@ -69,7 +69,7 @@ class Addition:
 
     @property
     def place(self) -> Stretch:
-        """Where the bullet stands in the text that has it."""
+        """The position of the bullet in the new text."""
         start = self.at + len(self.lead)
         return Stretch(start, start + len(self.lines))
 
@@ -82,7 +82,7 @@ def _parser() -> MarkdownIt:
 
 
 def sameness(content: str) -> str:
-    """Return ``content`` without what makes no difference: case, runs of white space, one final full stop.
+    """Normalize a text for comparison: fold case, collapse white space, drop one final full stop.
 
     Example:
         >>> sameness("Use  PNPM.") == sameness("use pnpm")
@@ -96,7 +96,7 @@ class Bullets:
 
     Args:
         raw: The file's bytes. ``UnicodeDecodeError`` if they are not UTF-8.
-        section: The title of the level-two headings below which bullets count; None for the whole file.
+        section: The title of the level-two headings whose bullets count; None for the whole file.
 
     Example:
         >>> bullets = Bullets(b"- milk\n", section=None)
@@ -111,11 +111,11 @@ class Bullets:
         body = self._raw.removeprefix(BOM)
         self._foreign_newlines = "\r" in body
         self.text = "\n" + (NEWLINE.sub("\n", body) if self._foreign_newlines else body)
-        """The text without byte order mark, with plain newlines, and with one before its first line."""
+        """The text without byte order mark, with Unix newlines, and with one before its first line."""
 
     @property
     def body(self) -> str:
-        """The whole text, without byte order mark and with plain newlines."""
+        """The whole text, without byte order mark and with Unix newlines."""
         return self.text[1:]
 
     @cached_property
@@ -125,7 +125,7 @@ class Bullets:
 
     @cached_property
     def _headings_from(self) -> int:
-        """Where the first line is that may be the heading of the section."""
+        """The offset of the first line that may be the section's heading."""
         first = re.compile(rf"\n[ \t#]*{re.escape(self._section)}", re.IGNORECASE) if self._section else None
         found = first.search(self.text) if first else None
         return found.start() + 1 if found else NEVER
@@ -136,10 +136,10 @@ class Bullets:
         return [bullet for stretch in self._sections() for bullet in self._bullets_in(stretch)]
 
     def same_as(self, content: str) -> Bullet | None:
-        """Return the first bullet that says the same as ``content``, or None."""
+        """Return the first bullet that duplicates ``content``, or None."""
         wanted = sameness(content)
-        # One search of the whole text answers most questions without looking at the bullets one by one.
-        # A few words do: compiling an expression of 100,000 takes seconds.
+        # Searching the whole text first usually avoids parsing the bullets. The pattern has only a few
+        # words, as compiling one of 100,000 takes seconds.
         words = wanted.split()
         end = r"\s*(?:\.\s*)?(?:\n|\Z)" if len(words) <= _SEARCHED else ""
         if not re.search(r"\s+".join(map(re.escape, words[:_SEARCHED])) + end, self.text.casefold()):
@@ -147,9 +147,9 @@ class Bullets:
         return next((bullet for bullet in self.found if bullet.key == wanted), None)
 
     def with_added(self, content: str, line: int | None = None) -> tuple[bytes, int]:
-        """Return the file's bytes with a bullet of ``content``, and the line on which it begins.
+        """Return the file's bytes with a new bullet, and its line.
 
-        That is ``line`` where a bullet can begin there; otherwise it is the last one.
+        The bullet is inserted at ``line`` if one can start there, and otherwise becomes the last one.
 
         Raises:
             ValueError: The bullet would close a fence or comment that the file leaves open.
@@ -161,7 +161,7 @@ class Bullets:
             if self._is_kept(addition, content):
                 return self._with(addition), self.text.count("\n", 0, addition.at) + addition.lead.count("\n")
         raise ValueError(
-            f"the note {content[:40]!r} would end a comment or fence that is open in the file: close it there"
+            f"the note {content[:40]!r} would close an open comment or fence of the file: close that first"
         )
 
     def _with_inserted(self, content: str, line: int) -> bytes | None:
@@ -169,29 +169,29 @@ class Bullets:
         edges = {edge for bullet in self.found for edge in (bullet.start, bullet.end)}
         edges |= {section.start for section in self._sections()}
         if at is None or not (at in edges or self.text.endswith("\n\n", 0, at)):
-            return None  # It would tear apart what people wrote.
+            return None  # It would split existing text.
         wanted = [bullet.content for bullet in self.found]
         wanted.insert(sum(bullet.start < at for bullet in self.found), content)
         return self._instead(at, at, content, "-", wanted)
 
     def with_replaced(self, old: Bullet, content: str) -> bytes:
-        """Return the file's bytes with ``content`` in the place of a bullet, which is one of ``found``.
+        """Return the file's bytes with a bullet of ``found`` replaced.
 
         Raises:
-            ValueError: No bullet of ``content`` can stand there without making something else of other lines.
+            ValueError: A bullet of ``content`` would change the meaning of the lines around it.
         """
         wanted = [content if bullet is old else bullet.content for bullet in self.found]
         marker = self.text[old.start : old.end].lstrip(" ")[0]
         result = self._instead(old.start, old.end, content, marker, wanted)
         if result is None:
             raise ValueError(
-                f"the note {content[:40]!r} cannot stand there: it would change the lines around it; "
-                "add it anew"
+                f"the note {content[:40]!r} would change the meaning of the lines around it; "
+                "remove the old note and add this one"
             )
         return result
 
     def _instead(self, start: int, end: int, content: str, marker: str, wanted: list[str]) -> bytes | None:
-        """Return the file with a bullet instead of some lines; None if its bullets are others than wanted."""
+        """Return the file with a bullet in place of lines; None if that does not give the wanted bullets."""
         headings = [heading.title for heading in self.outline.headings]
         for indent, below in product(INDENTS, ("", "\n")):
             result = self._spliced(start, end, _lines(content, indent, marker) + below)
@@ -202,7 +202,7 @@ class Bullets:
         return None
 
     def _spliced(self, start: int, end: int, lines: str) -> bytes:
-        """Return the file's bytes with these lines for others, the last of which keeps how it ended."""
+        """Return the file's bytes with lines replaced; the last line keeps its line end."""
         start, end = self._raw_offset(start), self._raw_offset(end)
         newline = self._newline()
         last = LAST_NEWLINE.search(self._raw[start:end])
@@ -215,10 +215,10 @@ class Bullets:
         return first[0] if first else "\n"
 
     def without(self, bullets: Collection[Bullet]) -> bytes:
-        """Return the file without these bullets, with their continuation lines and nothing else.
+        """Return the file's bytes without these bullets and their continuation lines.
 
-        Where the lines around a bullet would then make something else of one another, such as
-        a heading of a paragraph, an empty line stays in its place.
+        An empty line stays in place of a bullet where the lines around it would otherwise change
+        their meaning, such as a paragraph becoming a heading.
         """
         left = [bullet.content for bullet in self.found if bullet not in bullets]
         for instead in ("", "\n"):
@@ -228,7 +228,7 @@ class Bullets:
         return self._without(bullets, "")
 
     def _without(self, bullets: Collection[Bullet], instead: str) -> bytes:
-        """Return the file's bytes without the lines of ``bullets``, which are some of ``found``."""
+        """Return the file's bytes with the lines of some bullets of ``found`` replaced by ``instead``."""
         newline = "\r\n" if instead and "\r\n" in self._raw else instead
         kept, at = [], 0
         for bullet in sorted(bullets, key=lambda bullet: bullet.start):
@@ -258,7 +258,7 @@ class Bullets:
                     yield Bullet(content, first, last, line)
 
     def _pieces(self, section: Stretch) -> Iterator[tuple[int, int]]:
-        """Cut a section where a top-level block is sure to begin, leaving out what is opaque."""
+        """Split a section where top-level blocks certainly start, without opaque parts."""
         for start, end in self._clear(section):
             cuts = [found.end() for found in CUT.finditer(self.text, start, end)]
             yield from zip([start, *cuts], [*cuts, end], strict=True)
@@ -285,7 +285,7 @@ class Bullets:
                 yield first, self._trimmed(first, last)
 
     def _trimmed(self, start: int, end: int) -> int:
-        """Return where the lines from ``start`` to ``end`` stop without the blank ones at their end."""
+        """Return the end of the lines from ``start`` to ``end`` without trailing blank ones."""
         used = start + len(self.text[start:end].rstrip(" \t\n"))
         return min(self._line_end(used) + 1, len(self.text))
 
@@ -298,7 +298,7 @@ class Bullets:
         return "\n".join([text, *(_outdented(line, column) for line in rest.split("\n"))]).strip()
 
     def _addition(self, content: str, indent: int) -> Addition:
-        """Say where a bullet of ``content`` goes, and which lines must stand before it."""
+        """Return where to insert a bullet of ``content``, and the lines needed before it."""
         bullet = _lines(content, indent, "-")
         sections = self._sections()
         if not sections:
@@ -309,14 +309,14 @@ class Bullets:
         lead = "" if used and self._is_end_of_bullet(at, start) else self._blank_line(at)
         if not lead and not self.text.endswith("\n", 0, at):
             lead = "\n"
-        # Words that follow at once, as in a heading that is underlined, would go on with the bullet.
+        # Text directly below, such as an underlined heading, would continue the bullet.
         return Addition(at, lead, bullet if self.text[at : at + 1] in ("", "\n", "#") else bullet + "\n")
 
     def _title(self) -> str:
         return f"{'#' * SECTION_LEVEL} {self._section}\n\n"
 
     def _blank_line(self, at: int) -> str:
-        """Return what ends the line before ``at`` and sets a blank line after it, except at the top."""
+        """Return the newlines that end the line before ``at`` and add a blank line, except at the top."""
         if at <= 1 or self.text.endswith("\n\n", 0, at):
             return ""
         return "\n" if self.text.endswith("\n", 0, at) else "\n\n"
@@ -331,13 +331,13 @@ class Bullets:
         at = self._raw_offset(addition.at)
         before, after = self._raw[:at], self._raw[at:]
         newline = self._newline()
-        # A lone carriage return must not become one line ending with a newline that stands next to it.
+        # A lone carriage return must not merge with an adjacent newline.
         if (newline == "\n" and before.endswith("\r")) or (newline == "\r" and after.startswith("\n")):
             newline = "\r\n"
         return (before + (addition.lead + addition.lines).replace("\n", newline) + after).encode()
 
     def _is_kept(self, addition: Addition, content: str) -> bool:
-        """Say whether the file would then have the bullet, and beside it only what was there before."""
+        """Tell whether the file then has the bullet, and everything else is unchanged."""
         place, at = addition.place, addition.at
         text = self.text[:at] + addition.lead + addition.lines + self.text[at:]
         start = self._clean_start(at)
@@ -351,14 +351,14 @@ class Bullets:
         return _starts(after) == sorted(expected + made) and [bullet.content for bullet in alone] == [content]
 
     def _clean_start(self, at: int) -> int:
-        """Return the last place up to ``at`` at which nothing goes on that began above."""
+        """Return the last offset up to ``at`` where no construct from above continues."""
         if self.outline.left_open < at:
             return 1
         ends = [heading.end for heading in self.outline.headings] + [part.end for part in self.outline.opaque]
         return max((end for end in ends if end <= at), default=1)
 
     def _raw_offset(self, at: int) -> int:
-        """Return where the line that starts at ``at`` in the text starts in the file."""
+        """Return the file offset of the line that starts at ``at`` in the text."""
         if at >= len(self.text):
             return len(self._raw)
         if not self._foreign_newlines:
@@ -375,7 +375,7 @@ class Bullets:
 
 
 def _lines(content: str, indent: int, marker: str) -> str:
-    """Return the lines of a bullet, with another marker where this one would make a rule of it."""
+    """Return the lines of a bullet, with ``+`` as marker if the given one would make it a thematic break."""
     first, *rest = content.split("\n")
     if marker != "+" and RULE.match(f"{marker}{' ' * (indent - 1)}{first}"):
         marker = "+"

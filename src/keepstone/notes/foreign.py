@@ -1,7 +1,7 @@
-"""Files in a project's folder that people keep for other agents: read, and never written.
+"""Instruction files for other agents in a project's folder, read-only.
 
-They are read as far as known agents read such a file, and no link is followed: what a project's files say
-goes to a model's provider, and a link could bring any file of the machine along.
+They are read as far as known agents read such files. Links are not followed: the text is sent to a model's
+provider, and a link could expose any file of the machine.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ OTHER_FILES = ("CLAUDE.md", "GEMINI.md", ".cursorrules")
 RULES_FOLDER = (".cursor", "rules")
 RULES_SUFFIX = ".mdc"
 READ_LIMIT = 32 * 1024
-"""Bytes of a file that known agents read; Codex stops there in ``AGENTS.md`` unless it is told otherwise."""
+"""Maximum bytes of a file, as known agents read them; Codex stops there in ``AGENTS.md`` by default."""
 _MOST_RULES = 64
-"""Files of rules that are read."""
+"""Maximum number of rules files."""
 
 log = logging.getLogger("keepstone.notes")
 
 
 @dataclass(frozen=True, slots=True)
 class OtherFile:
-    """A file that people keep for another agent, as it was when it was read."""
+    """An instruction file for another agent, as it was when read."""
 
     path: str
-    """The file, absolute."""
+    """The absolute path."""
     text: str
-    """Its text, with U+FFFD for what is not UTF-8; at most 32 KiB of it, up to the end of a line."""
+    """The first 32 KiB of text, up to the end of a line, with U+FFFD for invalid UTF-8."""
     is_cut: bool = False
-    """Whether the file goes on."""
+    """Whether the text was truncated."""
 
 
 def others_in(folder: Path) -> list[OtherFile]:
-    """Return the files in a project's folder that other agents read, those with text in them.
+    """Return the non-blank instruction files for other agents in a project's folder.
 
-    A file that cannot be read is left out, which is logged as a warning.
+    Unreadable files are left out, with a warning in the log.
     """
     read = (_read(path) for path in _paths(folder))
     return [other for other in read if other is not None and other.text.strip()]
@@ -66,7 +66,7 @@ def _read(path: Path) -> OtherFile | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        log.warning("not read for the context: %s: %s", path, error.strerror or error)
+        log.warning("cannot read %s, so the context lacks it: %s", path, error.strerror or error)
         return None
     is_cut = len(raw) > READ_LIMIT
     if is_cut:

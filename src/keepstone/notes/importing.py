@@ -1,4 +1,4 @@
-"""Bullets of files that people keep for other agents, offered as notes of the project."""
+"""Import of notes: bullets of other agents' instruction files become notes of the project."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*(?=\r?\n|\Z)", re.DOTAL
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A bullet that may become a note."""
+    """A bullet that can be imported."""
 
     content: str
-    """Its text, without the bullet's marker and indentation."""
+    """Its text, without marker and indentation."""
     source: str
-    """The path of the file that holds it."""
+    """The path of its file."""
     line: int
-    """The line on which it begins, counted from 1."""
+    """Its first line, counted from 1."""
     duplicate_of: str | None = None
-    """Where the same is said already: ``"AGENTS.md:3"`` for a note, or an earlier offer; None if nowhere."""
+    """The place of a note or earlier offer that it duplicates, such as ``"AGENTS.md:3"``, or None."""
 
 
 def offers(notes: Notes, files: Sequence[OtherFile] | None = None) -> list[Offer]:
-    """Return every top-level bullet of files, with what says the same already.
+    """Return every top-level bullet of files, with what it duplicates.
 
     Args:
-        notes: The notes of the project; its ``others()`` are read if no files are given.
-        files: The files to take bullets from.
+        notes: The notes of the project.
+        files: The files to take bullets from; default: ``notes.others()``.
 
     Raises:
         NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
@@ -52,10 +52,10 @@ def offers(notes: Notes, files: Sequence[OtherFile] | None = None) -> list[Offer
 
 
 def take(notes: Notes, chosen: Iterable[Offer]) -> list[SaveResult]:
-    """Add offers to the project's notes, in their order; what has got there meanwhile is not added again.
+    """Add offers to the project's notes, in order, unless they have become duplicates.
 
     Raises:
-        KeepstoneError: As ``Notes.add``. What was added before stays.
+        KeepstoneError: As ``Notes.add``. Notes added before stay.
     """
     return [notes.add(offer.content, PROJECT) for offer in chosen]
 
@@ -65,6 +65,6 @@ def _place(note: MemoryEntry) -> str:
 
 
 def _without_front_matter(text: str) -> str:
-    """Return a text with blank lines for the settings at its top, so that lines keep their numbers."""
+    """Return a text with blank lines in place of its front matter, which keeps line numbers."""
     settings = _FRONT_MATTER.match(text)
     return "\n" * settings[0].count("\n") + text[settings.end() :] if settings else text

@@ -1,4 +1,4 @@
-"""One notes file on the disk: read whole, locked while it is edited, replaced in one step."""
+"""A notes file on the disk, edited under a lock and replaced atomically."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class NotesFile:
-    """A notes file at ``path``, which may not exist yet, or may be a link to another file.
+    """A notes file. It need not exist, and may be a link to another file.
 
     Args:
-        path: Where the file is, absolute.
-        private: Whether it is the user's own file: a new one is for its owner only (0600, its new
-            folders 0700), missing folders are made, and a link may lead anywhere. A project's file has
-            the mode of the umask, its folder must exist, and no link may lead out of that folder.
+        path: The absolute path.
+        private: Whether it is the user's own file: it is created with mode 0600, missing folders are
+            created with mode 0700, and a link may lead anywhere. A project's file is created with the
+            umask's mode, its folder must exist, and links must stay within that folder.
     """
 
     def __init__(self, path: Path, *, private: bool) -> None:
@@ -34,13 +34,13 @@ class NotesFile:
         self._private = private
 
     def read(self) -> bytes:
-        """Return the file's bytes; none if there is no file.
+        """Return the file's bytes; empty if there is no file.
 
         Raises:
             IsAFolderError: The path names a folder.
-            PathEscapeError: It is a link that leads out of the project's folder.
-            AccessDeniedError: The system refuses to read it.
-            StoreError: It is no regular file, or the disk failed.
+            PathEscapeError: The file is a link out of the project's folder.
+            AccessDeniedError: Permission to read the file is denied.
+            StoreError: It is not a regular file, or the disk failed.
         """
         with self._errors_translated():
             target = self._target()
@@ -51,21 +51,20 @@ class NotesFile:
                 return b""
 
     def edit(self, change: Callable[[bytes], tuple[bytes | None, T]]) -> T:
-        """Replace the file's bytes by the first thing that ``change`` makes of them, and return the second.
+        """Replace the file's bytes by the first result of ``change``, and return the second.
 
-        Bytes of None leave the file as it is. ``change`` is called again if a program that takes no lock,
-        such as an editor, has saved the file in between. A kill at any moment leaves the old bytes or the
-        new ones, unless a new file cannot take the old one's place, because the folder is read-only or the
-        file has another owner or a second name: then it is written in place.
+        If that is None, the file is not changed. ``change`` is called again if a program without the lock,
+        such as an editor, has saved the file in between. The replacement is atomic, unless the folder is
+        read-only or the file has another owner or hard links: then it is written in place.
 
         Raises:
-            PathEscapeError: It is a link that leads out of the project's folder.
-            AccessDeniedError: The file is read-only, or the system refuses to write it. It is unchanged.
-            LockTimeoutError: Another process kept the lock for 5 seconds. The file is unchanged.
+            PathEscapeError: The file is a link out of the project's folder.
+            AccessDeniedError: The file is read-only, or permission is denied. It is unchanged.
+            LockTimeoutError: Another process held the lock for 5 seconds. The file is unchanged.
         """
         with self._errors_translated():
             parent = self._target().parent
-            if not parent.is_dir():  # There is nothing to lock, nor to change.
+            if not parent.is_dir():  # There is nothing to lock.
                 new, outcome = change(b"")
                 if new is None:
                     return outcome
@@ -79,15 +78,15 @@ class NotesFile:
                         return outcome
 
     def _target(self) -> Path:
-        """Return the file that the path leads to, which need not exist.
+        """Return the resolved path, which need not exist.
 
         Raises:
-            PathEscapeError: It lies outside of the project's folder.
+            PathEscapeError: It is outside the project's folder.
         """
         target = Path(os.path.realpath(self.path))
         if not self._private and not target.parent.is_relative_to(self._project()):
             raise PathEscapeError(
-                f"{self.path} is a link out of its folder: put the file itself there; "
+                f"{self.path} is a link out of its folder: replace it by the file itself; "
                 "nothing was read or written"
             )
         return target
@@ -96,16 +95,16 @@ class NotesFile:
         return Path(os.path.realpath(self.path.parent))
 
     def _folder(self, target: Path) -> Folder:
-        """Open the folder of the file; below the project's folder no link is followed any more."""
+        """Open the folder of the file, without following links below the project's folder."""
         return Folder(target.parent, root=None if self._private else self._project())
 
     @contextmanager
     def _locked(self) -> Iterator[tuple[Folder, str]]:
-        """Hold the lock on the file's folder; give the folder and the file's name in it."""
+        """Hold the lock on the file's folder; yield the folder and the file's name in it."""
         while True:
             target = self._target()
             with hold(target.parent), self._folder(target) as folder:
-                if self._target() == target:  # Else the link was changed while we waited.
+                if self._target() == target:  # Otherwise the link changed while waiting.
                     yield folder, target.name
                     return
 
@@ -114,18 +113,18 @@ class NotesFile:
         if status is None:
             return b""
         if stat.S_ISDIR(status.st_mode):
-            raise IsAFolderError(f"{self.path} is a folder: move it away, the notes need a file there")
+            raise IsAFolderError(f"{self.path} is a folder, but notes need a file: move the folder away")
         if not stat.S_ISREG(status.st_mode):
-            raise StoreError(f"{self.path} is a device or pipe: the notes need a regular file there")
+            raise StoreError(f"{self.path} is a device or pipe, but notes need a regular file")
         with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
             return file.read()
 
     def _replaced(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
-        """Write ``new``; False, and nothing written, if the file does not hold ``old`` any more."""
+        """Write ``new`` if the file still has the content ``old``; otherwise return False."""
         status = _status(folder, name)
         if status is not None and not _is_writable(folder.path / name, status):
             raise AccessDeniedError(
-                f"{self.path} is read-only: allow writing to it (chmod u+w), nothing was changed"
+                f"{self.path} is read-only, nothing was changed: make it writable (chmod u+w)"
             )
         if not _is_replaceable(folder.path, status):
             return self._overwritten(folder, name, old, new)
@@ -155,7 +154,7 @@ class NotesFile:
             os.fsync(fd)
 
     def _overwritten(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
-        # Who edits the file by a second name locks another folder, so the file is locked as well.
+        # A writer that uses another hard link locks another folder, so the file is locked as well.
         with hold(folder.path / name), os.fdopen(folder.open(name, os.O_RDWR), "r+b") as file:
             if file.read() != old:
                 return False
@@ -174,11 +173,9 @@ class NotesFile:
             raise
         except PermissionError as error:
             name = error.filename or self.path
-            raise AccessDeniedError(
-                f"the system refuses access to {name}: check its owner and mode"
-            ) from error
+            raise AccessDeniedError(f"permission denied for {name}: check its owner and mode") from error
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be used: {error.strerror or error}") from error
+            raise StoreError(f"cannot access {self.path}: {error.strerror or error}") from error
 
 
 _TEMPORARY = ".tmp"
@@ -189,7 +186,7 @@ def _temporary_prefix(name: str) -> str:
 
 
 def _remove_left_over(folder: Folder, name: str) -> None:
-    """Remove the temporary files of killed writers; all writers hold the lock that the caller holds."""
+    """Remove the temporary files of killed writers. The caller holds the writers' lock."""
     for entry in folder.scan():
         if entry.name.startswith(_temporary_prefix(name)) and entry.name.endswith(_TEMPORARY):
             with suppress(FileNotFoundError):
@@ -204,12 +201,12 @@ def _status(folder: Folder, name: str) -> os.stat_result | None:
 
 
 def _is_writable(target: Path, status: os.stat_result) -> bool:
-    # A file without any write bit is meant to stay as it is, also where root could write it.
+    # A file without any write bit must not change, even if root could write it.
     return bool(status.st_mode & WRITE_BITS) and os.access(target, os.W_OK)
 
 
 def _is_replaceable(folder: Path, status: os.stat_result | None) -> bool:
-    """Say whether a new file can take the old one's place without changing whose it is."""
+    """Tell whether replacing the file keeps its owner and hard links."""
     if status is None:
         return True
     user = getattr(os, "geteuid", lambda: status.st_uid)()

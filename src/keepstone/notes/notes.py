@@ -1,7 +1,7 @@
-"""Notes: what people want an agent to remember, as Markdown bullets in two files that they can edit.
+"""Notes: Markdown bullets in two files that people can edit.
 
-The project's notes are the bullets below ``## Memories`` in ``AGENTS.md``, the user's are the bullets of one
-file for all projects. docs/formats/notes.md describes both.
+The project's notes are the bullets below ``## Memories`` in ``AGENTS.md``; the user's notes are the bullets
+of one file for all projects. docs/formats/notes.md describes both.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ log = logging.getLogger("keepstone.notes")
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One note as it stood in its file when it was read."""
+    """One note, as it was when read."""
 
     content: str
-    """The note's text, without the bullet's marker and indentation."""
+    """Its text, without marker and indentation."""
     type: str
     """``"Project"`` or ``"User"``."""
     source: str
-    """The path of the file that holds it."""
+    """The path of its file."""
     line: int
-    """The line on which it begins, counted from 1."""
+    """Its first line, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaveResult:
-    """What became of a note that was to be saved."""
+    """The result of saving a note."""
 
     entry: MemoryEntry
-    """The note in its file: the new one, or the one that already said the same."""
+    """The new note, or the existing one that it duplicates."""
     saved: bool
     """Whether the file was changed."""
     duplicate_of: MemoryEntry | None
-    """A note that says the same: in the same file if not saved, in the other file if saved; else None."""
+    """The duplicate: in the same file if not saved, in the other file if saved; else None."""
 
 
 class Notes:
     """The notes of one project and of its user.
 
-    Threads and processes may share the files: each change is made under a lock, and none is lost.
+    Safe for concurrent threads and processes: each change takes a lock.
 
     Args:
-        cwd: The project's folder, which holds ``AGENTS.md``; it must exist when a note is added.
-        user_file: The user's file; without it ``$KEEPSTONE_USER_MEMORY``, else ``~/.wave/memory.md``.
-        others: Whether a context holds what other agents' files in the folder say, too; see ``others``.
+        cwd: The project's folder, which contains ``AGENTS.md``; it must exist when a note is added.
+        user_file: The user's file; default: ``$KEEPSTONE_USER_MEMORY``, else ``~/.wave/memory.md``.
+        others: Whether contexts include other agents' instruction files, too; see ``others``.
 
     Example:
         >>> notes = Notes("my-project")
@@ -91,29 +91,29 @@ class Notes:
         self._with_others = others
         self._read_last: dict[str, tuple[bytes, Source]] = {}
 
-    def add(self, text: str, type: str, line: int | None = None) -> SaveResult:  # noqa: A002 - the word of the entry
-        """Save ``text`` as the last note of its file, unless the file has a note that says the same.
+    def add(self, text: str, type: str, line: int | None = None) -> SaveResult:  # noqa: A002 - the name in MemoryEntry
+        """Save ``text`` as the last note of its file, unless the file has a duplicate.
 
-        Case, runs of white space and one final full stop make no difference. Lines after the first are
-        indented below their bullet; white space around the text is not part of the note. Missing files are
-        made. A note that only the other file has is saved, and the result names that one; a file that cannot
-        be read is not searched for it, which is logged as a warning.
+        Duplicates may differ in case, white space and one final full stop. Lines after the first are indented
+        below their bullet; surrounding white space is removed. A missing file is created. A note that only
+        the other file has is saved, and the result names the duplicate; if the other file cannot be read, a
+        warning is logged instead.
 
         Args:
             text: The note, of one line or several.
             type: ``"Project"`` or ``"User"``.
-            line: The line on which it is to begin, counted from 1, where a note can begin there: so a removed
-                note comes back to its place.
+            line: The line to insert it at, counted from 1, if a note can start there; this restores a removed
+                note to its place.
 
         Raises:
-            TypeError: The text or type is no string, or the line no integer.
-            ValueError: The text is blank, has a NUL or a lone surrogate, or would end a comment that the file
-                leaves open; the type is another one; or the line is negative.
+            TypeError: The text or type is not a string, or the line is not an integer.
+            ValueError: The text is blank, has a NUL or a lone surrogate, or would close an open comment of
+                the file; the type is unknown; or the line is negative.
             NotTextError: The file is not UTF-8.
-            IsAFolderError: A folder has the file's name.
-            PathEscapeError: ``AGENTS.md`` is a link that leads out of the project's folder.
-            AccessDeniedError: The file is read-only, or the system refuses access.
-            LockTimeoutError: Another process kept the file locked for 5 seconds.
+            IsAFolderError: The path names a folder.
+            PathEscapeError: ``AGENTS.md`` is a link out of the project's folder.
+            AccessDeniedError: The file is read-only, or permission is denied.
+            LockTimeoutError: Another process held the lock for 5 seconds.
             StoreError: The disk failed, or the project's folder is missing.
         """
         content = _checked_text(text)
@@ -133,8 +133,8 @@ class Notes:
 
         return self._files[type].edit(change)
 
-    def entries(self, type: str | None = None) -> list[MemoryEntry]:  # noqa: A002 - the word of the entry
-        """Return the notes of one type, or of the project and then of the user, in the order of their files.
+    def entries(self, type: str | None = None) -> list[MemoryEntry]:  # noqa: A002 - the name in MemoryEntry
+        """Return the notes of one type, or of the project and then the user, in file order.
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
@@ -144,7 +144,7 @@ class Notes:
         return [self._entry(bullet, kind) for kind in _types(type) for bullet in self._read(kind).found]
 
     def remove(self, entry: MemoryEntry) -> bool:
-        """Remove a note, with its continuation lines and nothing else; False if its file has it no more.
+        """Remove a note with its continuation lines; False if its file no longer has it.
 
         A note that has moved is found by its content.
 
@@ -163,14 +163,14 @@ class Notes:
         return self._is_of_here(entry) and self._files[entry.type].edit(change)
 
     def replace(self, entry: MemoryEntry, text: str) -> SaveResult | None:
-        """Let a note say something else, where it stands; None if its file has it no more.
+        """Change the text of a note in place; None if its file no longer has it.
 
-        A note that has moved is found by its content. Where another note of the file says the same already
-        nothing is written, and the result names that one.
+        A note that has moved is found by its content. If another note of the file has the same text, nothing
+        is written, and the result names that note.
 
         Raises:
             TypeError: ``entry`` is no ``MemoryEntry``, or the text no string.
-            ValueError: The text cannot be a note, as for ``add``, or not one in this place.
+            ValueError: The text is invalid, as for ``add``, or not possible in this place.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
                 ``add``.
         """
@@ -194,10 +194,10 @@ class Notes:
 
         return self._files[entry.type].edit(change) if self._is_of_here(entry) else None
 
-    def deduplicate(self, type: str | None = None) -> list[MemoryEntry]:  # noqa: A002 - the word of the entry
-        """Remove every note that says the same as an earlier one of its file, and return what was removed.
+    def deduplicate(self, type: str | None = None) -> list[MemoryEntry]:  # noqa: A002 - the name in MemoryEntry
+        """Remove every note that duplicates an earlier one of its file, and return the removed notes.
 
-        The lines are those on which the removed notes began. Notes that both files have are kept in both.
+        Their lines are those before the removal. Notes that both files have are kept in both.
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
@@ -207,19 +207,19 @@ class Notes:
         return [entry for kind in _types(type) for entry in self._deduplicated(kind)]
 
     def prompt(self, budget: int | None = None, query: str | None = None) -> str:
-        """Return the text that brings both files into a system prompt; read anew at every call.
+        """Return both files as a text for a system prompt; they are read again at every call.
 
-        It holds both files whole, the project's first, each in a fence that its text cannot close. When that
-        is over the budget it holds notes only, those with words of ``query`` first, then the last ones of
-        each file, and a line that says what is left out.
+        It contains both files, the project's first, each in a fence that its text cannot close. If that
+        exceeds the budget, it contains only notes, first those with words of ``query``, then the last ones of
+        each file, and a line that tells how many are left out.
 
         Args:
-            budget: The most tokens it may have, at three bytes a token; None for no limit. If nothing fits
+            budget: Maximum number of tokens, at three bytes per token; None for no limit. If nothing fits,
                 the text is empty.
-            query: What the agent is asked, to choose notes by; used only when not everything fits.
+            query: The user's question, to prefer notes by; used only if not everything fits.
 
         Raises:
-            ValueError: The budget is negative (TypeError: it is no whole number, or the query no string).
+            ValueError: The budget is negative (TypeError: it is not an integer, or the query not a string).
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file
                 cannot be read.
         """
@@ -229,9 +229,9 @@ class Notes:
         return prompt_of([self._as_source(kind) for kind in TYPES], budget, query)
 
     def sources(self) -> list[Source]:
-        """Return both files as a context shows them, then those of other agents if they were asked for.
+        """Return both files as sources of a context, then other agents' files if ``others`` was given.
 
-        A file of another agent that says what ``AGENTS.md`` says is left out.
+        Files of other agents with the same text as ``AGENTS.md`` are left out.
 
         Raises:
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
@@ -244,15 +244,15 @@ class Notes:
         return own + [self._foreign(other) for other in self.others() if other.text.strip() not in said]
 
     def others(self) -> list[OtherFile]:
-        """Return what other agents' files in the project's folder say; they are never written.
+        """Return other agents' instruction files in the project's folder, which are never written.
 
-        These are ``CLAUDE.md``, ``GEMINI.md``, ``.cursorrules`` and ``.cursor/rules/*.mdc``: up to 32 KiB of
-        each. Links are not followed; a file that cannot be read is left out, which is logged as a warning.
+        These are ``CLAUDE.md``, ``GEMINI.md``, ``.cursorrules`` and ``.cursor/rules/*.mdc``, up to 32 KiB of
+        each. Links are not followed; unreadable files are left out, with a warning in the log.
         """
         return others_in(self._folder)
 
-    def size(self, type: str) -> int:  # noqa: A002 - the word of the entry
-        """Return the bytes of a notes file, 0 if there is none.
+    def size(self, type: str) -> int:  # noqa: A002 - the name in MemoryEntry
+        """Return the size of a notes file in bytes; 0 if there is none.
 
         Raises:
             ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
@@ -262,7 +262,7 @@ class Notes:
         return len(self._files[type].read())
 
     def warning(self) -> str:
-        """Return what to know of the length of ``AGENTS.md``; empty while known agents read all of it.
+        """Return a warning if ``AGENTS.md`` is longer than known agents read; else an empty string.
 
         Raises:
             IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: The file cannot be read.
@@ -276,7 +276,7 @@ class Notes:
     @staticmethod
     def _check_entry(entry: object) -> None:
         if not isinstance(entry, MemoryEntry):
-            raise TypeError(f"entry must be a MemoryEntry as entries() gives them, not {entry!r:.80}")
+            raise TypeError(f"entry must be a MemoryEntry from entries(), not {entry!r:.80}")
         _check_type(entry.type)
 
     def _is_of_here(self, entry: MemoryEntry) -> bool:
@@ -295,7 +295,7 @@ class Notes:
         try:
             same = self._read(other).same_as(content)
         except KeepstoneError as error:
-            log.warning("not searched for the same note: %s", error)
+            log.warning("cannot search for a duplicate note: %s", error)
             return None
         return self._entry(same, other) if same else None
 
@@ -311,7 +311,7 @@ class Notes:
         return self._kept(other.path, raw, lambda: Source(Path(other.path).name, other.path, Bullets(raw)))
 
     def _kept(self, key: str, raw: bytes, make: Callable[[], Source]) -> Source:
-        """Return what was made of the same bytes before: what was found in them is not looked for again."""
+        """Return the cached source while the bytes are unchanged, so that they are not parsed again."""
         last = self._read_last.get(key)
         if last is None or last[0] != raw:
             last = raw, make()
@@ -323,7 +323,7 @@ class Notes:
             return Bullets(raw, SECTION if kind == PROJECT else None)
         except UnicodeDecodeError as error:
             raise NotTextError(
-                f"{self._source(kind)} is not UTF-8 at byte {error.start}: save it as UTF-8; it is unchanged"
+                f"{self._source(kind)} is not UTF-8 at byte {error.start}, and is unchanged: save it as UTF-8"
             ) from error
 
     def _entry(self, bullet: Bullet, kind: str) -> MemoryEntry:
@@ -339,7 +339,7 @@ def _later_duplicates(bullets: Sequence[Bullet]) -> list[Bullet]:
 
 
 def _nearest(bullets: Bullets, entry: MemoryEntry) -> Bullet | None:
-    """Return the bullet that an entry was read from, wherever it stands by now."""
+    """Return the bullet of an entry, found by its content, nearest to its line."""
     same = (bullet for bullet in bullets.found if bullet.content == entry.content)
     return min(same, key=lambda bullet: abs(bullet.line - entry.line), default=None)
 
@@ -358,9 +358,9 @@ def _checked_text(text: object) -> str:
         raise TypeError(f"a note must be a string, not {text!r:.80}")
     content = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if not content:
-        raise ValueError(f"a note must have text, not {text!r:.80}")
+        raise ValueError(f"a note must not be empty: {text!r:.80}")
     if "\0" in content or any("\ud800" <= character <= "\udfff" for character in content):
-        raise ValueError(f"a note cannot hold NUL or lone surrogates: {text[:80]!r}")
+        raise ValueError(f"a note must not contain NUL or lone surrogates: {text[:80]!r}")
     return content
 
 

@@ -1,10 +1,10 @@
-"""The outline of a Markdown text: its headings, and the stretches that are code or HTML and hold no notes.
+"""The outline of a Markdown text: its headings, and its opaque parts, code and HTML, which contain no notes.
 
-A full Markdown parser takes half a second for a megabyte. This one looks only at the lines that can open
-something, and at what stands around them, so that a note can be added to a large file in milliseconds. It
-follows CommonMark with one exception: a fence or HTML comment that is never closed is an ordinary line, where
-CommonMark would take all the rest of the file for code. It may also err where an HTML tag of no known name,
-or words to be underlined, follow a list item's code at once. docs/formats/notes.md describes the format.
+A full Markdown parser takes half a second for a megabyte. This one examines only lines that can open a
+construct, and their surroundings, so that adding a note to a large file takes milliseconds. It follows
+CommonMark with one exception: an unclosed fence or HTML comment is an ordinary line, where CommonMark would
+treat the rest of the file as code. It may also be wrong where an HTML tag of unknown name, or an underlined
+heading, directly follows code in a list item. docs/formats/notes.md describes the format.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ QUOTE = re.compile(r" {0,3}>")
 BREAKS_PARAGRAPH = re.compile(r" {0,3}(?:>|#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|<[A-Za-z/!?])")
 SECTION_LEVEL = 2
 NEVER = sys.maxsize
-"""A place beyond the end of every text."""
+"""An offset beyond the end of every text."""
 CODE_DEPTH = 4
-"""From how many columns of indentation on a line that continues nothing is code."""
+"""Indentation from which a line is code unless it continues a paragraph."""
 
 
 class Heading(NamedTuple):
@@ -43,14 +43,14 @@ class Heading(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A part of the text that holds no notes, from the start of a line to the start of another."""
+    """A range of whole lines."""
 
     start: int
     end: int
 
 
 def text_column(line: str) -> int | None:
-    """Return the column in which the text of a list item begins, or None if ``line`` opens no list item.
+    """Return the column where the text of a list item starts; None if ``line`` does not open one.
 
     Example:
         >>> text_column("-  milk"), text_column("milk")
@@ -61,7 +61,7 @@ def text_column(line: str) -> int | None:
         return None
     marker, gap, text = item.groups()
     width = len((marker + gap).expandtabs(4)) - len(marker)
-    # Five columns or more are one space and indented code; an item without text counts as one space, too.
+    # Five columns or more are one space and indented code; an empty item has one space, too.
     return len(marker) + (width if text and width <= CODE_DEPTH else 1)
 
 
@@ -72,35 +72,34 @@ def _closing_fence(kind: str, length: int) -> re.Pattern[str]:
 
 @cache
 def _html_kinds() -> list[tuple[re.Pattern[str], re.Pattern[str], bool]]:
-    """Return how each kind of HTML opens and closes, and whether it may follow a paragraph's line at once."""
+    """Return each HTML block's start and end patterns, and whether it can interrupt a paragraph."""
     from markdown_it.rules_block.html_block import HTML_SEQUENCES  # Most files have no HTML.
 
     return HTML_SEQUENCES
 
 
 class Outline:
-    """The headings and the opaque stretches of ``text``, in order.
+    """The headings and opaque parts of ``text``, in order.
 
-    The text has newlines of one character only, and a newline before its first line, so that every line,
-    the first one too, begins after a newline.
+    The text must have Unix newlines, and one before its first line, so that every line follows a newline.
 
     Attributes:
-        headings: The headings that stand in no list, quote, fence or HTML.
-        opaque: Closed fences, HTML, and the single lines that would open such a thing but never close it.
-        left_open: Where the first thing begins that is never closed; the end of the text if all is closed.
+        headings: The headings outside lists, quotes, fences and HTML.
+        opaque: Closed fences, HTML, and single lines that would open either but are never closed.
+        left_open: The offset of the first unclosed construct; the end of the text if there is none.
     """
 
     def __init__(self, text: str, start: int = 1, headings_from: int = 1) -> None:
-        """Read ``text`` from the line at ``start``, and take in headings from the line at ``headings_from``.
+        """Parse ``text`` from the line at ``start``, and headings from the line at ``headings_from``.
 
-        No list, paragraph, fence or HTML may go on from above ``start``. Large files have many headings,
-        and those above the first one that is wanted need not be looked at; with ``NEVER``, none is.
+        No list, paragraph, fence or HTML may continue from above ``start``. Skipping headings above the first
+        wanted one saves time in large files; ``NEVER`` skips all.
         """
         self.headings: list[Heading] = []
         self.opaque: list[Stretch] = []
         self._text = text
         self.left_open = len(text)
-        self._floor = start  # No list item or paragraph that began before this offset goes on behind it.
+        self._floor = start  # No list item or paragraph from before this offset continues after it.
         self._asked: dict[int, tuple[int, bool]] = {}
         self._never_closed: dict[str, int] = {}
         self._no_heading = 0
@@ -113,7 +112,7 @@ class Outline:
         return at
 
     def _take(self, found: re.Match[str]) -> int:
-        """Note what this line opens, and return the offset of the newline from which to go on."""
+        """Record what a line opens, and return the offset of the newline to continue at."""
         start = found.start() + 1
         if found[1] and self._in_item(start, len(found[1])):
             return found.end()
@@ -185,7 +184,7 @@ class Outline:
         return heading.end - 1
 
     def _paragraph_above(self, start: int) -> int | None:
-        """Return where the paragraph begins that ends right above; None if none does at the top level."""
+        """Return the start of the top-level paragraph that ends directly above, or None."""
         lines: list[tuple[int, str]] = []
         for at, line in self._lines_above(start, self._floor):
             if at == self._no_heading or text_column(line) is not None or QUOTE.match(line):
@@ -201,7 +200,7 @@ class Outline:
         return lines[-1][0] if lines else None
 
     def _in_item(self, start: int, indent: int) -> bool:
-        """Say whether the line at ``start``, indented so far, belongs to a list item above it."""
+        """Tell whether the line at ``start`` with this indentation belongs to a list item above it."""
         asked = self._asked.get(indent, (0, False))
         floor, answer = max(asked if asked[0] <= start else (0, False), (self._floor, False))
         below: tuple[int, str] | None = None
@@ -213,7 +212,7 @@ class Outline:
                 answer = column <= indent or self._is_within_item(at, line)
                 break
             breaks = RULE.match(line) or BREAKS_PARAGRAPH.match(line)
-            # Words further left go on with an item only if no blank line and nothing that breaks is between.
+            # Less indented text continues an item only without a blank line or other block between.
             if (below and (blank or breaks)) or (shallow and breaks):
                 answer = self._is_within_item(*(below or (at, line)))
                 break

@@ -1,7 +1,7 @@
-"""A notes file cut into passages, and which of them a query is about.
+"""The passages of a notes file, and their ranking for a query.
 
-Passages are the notes, and of all other text the paragraphs. Words are compared by their stems; a word that
-few passages have counts for more. The words of a large file are indexed once, when a query first asks.
+Passages are notes, and the paragraphs of other text. Words are compared by stem and weighted by rarity. A
+file's words are indexed at the first query.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _BLANK = re.compile(r"\n[ \t]*(?:\n[ \t]*)*(?=\n)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t][^\n]*\Z")
 
 _MOST = 500
-"""Passages that a query may find; a prompt has room for fewer."""
+"""Maximum number of passages for a query; a prompt has room for fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A note or a paragraph, as Markdown without a line's end after it."""
+    """A note or a paragraph, as Markdown without a final newline."""
 
     text: str
     number: int
-    """Its place in the file, from 0."""
+    """Its number in the file, from 0."""
     note: Bullet | None
-    """The note that it is, None for a paragraph."""
+    """Its bullet; None for a paragraph."""
 
 
 class Passages(Sequence[Passage]):
-    r"""The passages of one file, in its order.
+    r"""The passages of one file, in order.
 
     Example:
         >>> passages = Passages(Bullets(b"# Style\n\nUse tabs.\n\n- Never use npm\n"))
@@ -64,9 +64,9 @@ class Passages(Sequence[Passage]):
         return [passage for passage in self._all if passage.note is not None]
 
     def about(self, query: str | None) -> list[Passage]:
-        """Return the passages that have words of a query, the best first; of equal ones the last first.
+        """Return the passages with words of a query, best first, then last first.
 
-        There are at most 500 of them.
+        At most 500 are returned.
         """
         import numpy as np  # Only a file that does not fit is searched, and numpy takes long to load.
 
@@ -99,7 +99,7 @@ class Passages(Sequence[Passage]):
 
 
 class _Index:
-    """Which texts, by number, have a word of a stem."""
+    """Inverted index from stems to the numbers of texts."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         import numpy as np
@@ -117,7 +117,7 @@ class _Index:
         self._begins = np.searchsorted(of_stems[order], np.arange(len(self._stems) + 1))
 
     def with_stem(self, stem: str) -> NDArray[np.int64]:
-        """Return the numbers of the texts that have a stem, each once, in order."""
+        """Return the numbers of the texts with a stem, each once, in order."""
         import numpy as np
 
         number = self._stems.get(stem)
@@ -126,12 +126,12 @@ class _Index:
 
 
 def as_bullet(bullet: Bullet) -> str:
-    """Return a note as Markdown, without a line's end after it."""
+    """Return a note as Markdown, without a final newline."""
     return "- " + bullet.content.replace("\n", "\n  ")
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Return the paragraphs of a text, a heading with the one below it; a heading alone says nothing."""
+    """Yield the paragraphs of a text, each with a heading directly above it."""
     heading = ""
     for part in (part.strip("\n") for part in _BLANK.split(text)):
         if _HEADING.match(part):
@@ -142,12 +142,12 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the numbers of the best passages, the best first; of equal ones the last first."""
+    """Return the numbers of the best passages, best first, then last first."""
     import numpy as np
 
     there = np.flatnonzero(scores)
     if len(there) > _MOST:
-        # Many scores are equal: sorting them is much quicker than partitioning, and few of them are needed.
+        # Sorting is much faster than partitioning here, as many scores are equal.
         least = np.sort(scores[there])[-_MOST]
         above = np.flatnonzero(scores > least)
         there = np.append(above, np.flatnonzero(scores == least)[len(above) - _MOST :])

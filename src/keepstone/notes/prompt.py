@@ -1,4 +1,4 @@
-"""The text that puts notes files into a system prompt: fenced, named, and never over its budget."""
+"""Notes files as text for a system prompt: fenced, with their paths, within a budget."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from keepstone.notes.passages import Passages, as_bullet
 
 SHORTEST_FENCE = 3
 _SMALLEST = 4
-"""Bytes of the smallest note as a bullet; with less room no other is looked at."""
+"""Bytes of the smallest note as a bullet; with less room the selection ends."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One notes file as a prompt shows it: its kind (Project or User), its path, what it holds."""
+    """One notes file in a prompt: its kind (Project or User), path and bullets."""
 
     kind: str
     path: str
@@ -32,31 +32,31 @@ class Source:
         return self.named(f"{self.kind} notes")
 
     def named(self, what: str) -> str:
-        """Return a line that names the file as the source of something."""
+        """Return a header line that names the file as a source."""
         path = self.path.encode("utf-8", "backslashreplace").decode()
         return f"{what}, from {json.dumps(path, ensure_ascii=False)}:\n"
 
     @cached_property
     def is_blank(self) -> bool:
-        """Whether there is nothing in the file to show."""
+        """Whether the file has only white space."""
         return not self.bullets.text.strip()
 
     @property
     def length(self) -> int:
-        """About how many characters the file has."""
+        """The approximate number of characters of the file."""
         return len(self.bullets.text)
 
     @cached_property
     def passages(self) -> Passages:
-        """What the file is made of; its words are indexed when a query first asks."""
+        """The file's passages; their words are indexed at the first query."""
         return Passages(self.bullets)
 
 
 def prompt_of(sources: Sequence[Source], budget: int | None, query: str | None) -> str:
-    """Return all files whole while that fits ``budget`` tokens, else as many of their notes as do.
+    """Return all files if they fit ``budget`` tokens, else as many of their notes as fit.
 
-    The notes come with the words of ``query`` first, then the last ones of each file; a line says what is
-    left out. The text is never over the budget, and empty if nothing fits.
+    Notes with words of ``query`` come first, then the last ones of each file; a line tells how many are left
+    out. The text never exceeds the budget, and is empty if nothing fits.
     """
     there = [source for source in sources if not source.is_blank]
     if budget is None or sum(source.length for source in there) <= budget * BYTES_PER_TOKEN:
@@ -78,12 +78,12 @@ def _size(text: str) -> int:
 
 
 def _fence_for(text: str) -> int:
-    """Return a length of fence that no run of backticks in ``text`` can close."""
+    """Return a fence length that no run of backticks in ``text`` can close."""
     return max(SHORTEST_FENCE, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def _ranked(sources: Sequence[Source], query: str | None) -> Iterable[tuple[int, Bullet]]:
-    """Return the notes, each with the number of its source: those about the query, then the last ones."""
+    """Return the notes, each with its source's number: those about the query, then the last ones."""
     lasts = [
         [(number, bullet) for bullet in reversed(one.bullets.found)] for number, one in enumerate(sources)
     ]
@@ -94,7 +94,7 @@ def _ranked(sources: Sequence[Source], query: str | None) -> Iterable[tuple[int,
 
 
 def _about(sources: Sequence[Source], query: str | None) -> Iterator[tuple[int, Bullet]]:
-    """Return the notes that have words of the query: the best of each file, then the next of each."""
+    """Return the notes with words of the query: the best of each file, then the second best of each."""
     found = [
         [(number, passage.note) for passage in source.passages.about(query) if passage.note is not None]
         for number, source in enumerate(sources)
@@ -104,14 +104,14 @@ def _about(sources: Sequence[Source], query: str | None) -> Iterator[tuple[int, 
 
 @dataclass(slots=True)
 class _Chosen:
-    """The notes of one source that are in the prompt, and how long their fence has to be."""
+    """The selected notes of one source, and their fence length."""
 
     source: Source
     bullets: list[Bullet] = field(default_factory=list)
     fence: int = SHORTEST_FENCE
 
     def cost(self, bullet: Bullet) -> int:
-        """Return how many bytes the prompt grows by if it takes the bullet in."""
+        """Return the number of bytes that a bullet adds to the prompt."""
         text = as_bullet(bullet) + "\n"
         longer = 2 * (max(self.fence, _fence_for(text)) - self.fence)
         header = 0 if self.bullets else _size("\n" + in_fence(self.source.header, "\n")) - 1
@@ -127,7 +127,7 @@ class _Chosen:
 
 
 class _Selection:
-    """A prompt of chosen notes that grows until its budget is full."""
+    """A prompt of selected notes within a budget."""
 
     def __init__(self, sources: Sequence[Source], budget: int) -> None:
         self._budget = budget
@@ -156,5 +156,5 @@ class _Selection:
 
     def _left_out(self, count: int) -> str:
         return (
-            f"Left out, to keep to {self._budget} tokens: {count} of {self._total} notes, all other text.\n"
+            f"Left out (budget {self._budget} tokens): {count} of {self._total} notes, and all other text.\n"
         )
