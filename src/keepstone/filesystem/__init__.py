@@ -1,1 +1,1 @@
-"""Where files lie, and how they are opened, locked and kept apart from a fork."""
+"""File system access: layouts, confined opening, locks and fork handlers."""

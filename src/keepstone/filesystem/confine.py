@@ -1,15 +1,15 @@
-"""Opening files inside a folder and nowhere else: the one seam to the file system.
+"""Confined file access: files are opened inside a folder and nowhere else.
 
-A :class:`Folder` holds a directory handle. Names below it are opened part by part, each relative to the
-handle before it and never through a link (``dir_fd``, ``O_NOFOLLOW``), so a link that is swapped in during
-a call leads nowhere.
+A :class:`Folder` holds a directory descriptor. Names below it are opened part by part, each relative to the
+previous descriptor and never through a link (``dir_fd``, ``O_NOFOLLOW``), so a link swapped in during a call
+has no effect.
 
 Windows has no such handles. There :data:`HANDLES` is False and every part of a path is looked at before
 the path is used: links and junctions are refused as well, but one that another program puts there between
 the look and the use would be followed.
 
-Errors of the system are translated here, by :func:`border`. Three of them are answers rather than
-failures and stay what they are: FileNotFoundError, FileExistsError and NotADirectoryError.
+:func:`border` translates OS errors to keepstone's. Three of them are expected results and stay unchanged:
+FileNotFoundError, FileExistsError and NotADirectoryError.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ WINDOWS = os.name == "nt"
 """Whether names have Windows' meanings: drives, streams, devices, and dots or spaces that do not count."""
 
 FILE_MODE = 0o600
-"""The mode of a new file: its owner reads and writes."""
+"""The mode of new files."""
 FOLDER_MODE = 0o700
-"""The mode of a new folder."""
+"""The mode of new folders."""
 LONGEST_NAME = 255
-"""Bytes that one name of a path may have."""
+"""Maximum bytes of one name of a path."""
 LONGEST_PATH = 1024
-"""Bytes that a path may have; some systems open no longer one."""
+"""Maximum bytes of a path, as on some systems."""
 
-# O_NONBLOCK: opening a FIFO must not wait for its other end. On regular files it does nothing.
+# O_NONBLOCK: opening a FIFO must not block. It has no effect on regular files.
 _ALWAYS = 0
 for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
     _ALWAYS |= getattr(os, _flag, 0)
@@ -58,37 +58,37 @@ _WINDOWS_TRICK = re.compile(
 
 
 def check_path(path: object) -> tuple[str, ...]:
-    """Return the names that a path given from outside consists of, once it is seen to stay inside.
+    """Validate a path from a caller and return its names.
 
     Raises:
         TypeError: ``path`` is not a string.
-        PathEscapeError: it is absolute or has ``..``, a backslash, NUL or a drive, even where that would
-            lead back inside; on Windows also for devices, streams and names that Windows would change.
-        ValueError: it is empty, has an empty name or ``.``, a lone surrogate, or is too long.
+        PathEscapeError: It is absolute or has ``..``, a backslash, NUL or a drive, even if it would resolve
+            inside; on Windows also for devices, streams and names that Windows changes.
+        ValueError: It is empty, has an empty name or ``.``, a lone surrogate, or is too long.
 
     Example:
         >>> check_path("plans/today.md")
         ('plans', 'today.md')
     """
     if not isinstance(path, str):
-        raise TypeError(f"a path is a string, not {type(path).__name__}")
+        raise TypeError(f"path must be a string, not {type(path).__name__}")
     names = tuple(path.split("/"))
     if path.startswith("/") or "\\" in path or "\0" in path or any(map(_escapes, names)):
         raise PathEscapeError(
-            f"path {path!r:.80} would leave its folder; give a relative path without '..', backslash or drive"
+            f"path {path!r:.80} would leave its folder; use a relative path without '..', backslash or drive"
         )
     if not {"", "."}.isdisjoint(names):
-        raise ValueError(f"path {path!r:.80} has an empty name or '.'; give names joined by single '/'")
+        raise ValueError(f"path {path!r:.80} has an empty name or '.'; join names by single '/'")
     _check_length(path, names)
     return names
 
 
 def check_file(status: os.stat_result, name: str) -> None:
-    """Refuse everything but a regular file.
+    """Raise unless a file is regular.
 
     Raises:
-        IsAFolderError: it is a folder.
-        PathEscapeError: it is a link, FIFO, socket or device.
+        IsAFolderError: It is a folder.
+        PathEscapeError: It is a link, FIFO, socket or device.
     """
     if stat.S_ISDIR(status.st_mode):
         raise IsAFolderError(f"{name!r} is a folder; name a file in it")
@@ -97,15 +97,15 @@ def check_file(status: os.stat_result, name: str) -> None:
 
 
 def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """Return what tells one open file or folder from all others: its device and inode."""
+    """Return the identity of a file or folder: its device and inode."""
     return status.st_dev, status.st_ino
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
-    """Write ``data`` with one call; what a short write left over follows, or the error that stopped it.
+    """Write all of ``data``, with one call unless the system writes only a part.
 
     Raises:
-        StoreError: the disk is full or failed. Part of the data may be written.
+        StoreError: The disk is full or failed. Part of the data may be written.
     """
     rest = memoryview(data)
     with border("a file"):
@@ -114,7 +114,7 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 
 def sync_file(fd: int) -> None:
-    """Return once the file's bytes and length are on the disk; raises StoreError if they cannot get there."""
+    """Sync the file's bytes and length to the disk; raises StoreError if that fails."""
     with border("a file"):
         if hasattr(os, "fdatasync"):
             os.fdatasync(fd)
@@ -123,13 +123,13 @@ def sync_file(fd: int) -> None:
 
 
 def truncate(fd: int, length: int) -> None:
-    """Cut the file to ``length`` bytes; raises StoreError if the disk failed."""
+    """Truncate the file to ``length`` bytes; raises StoreError if the disk failed."""
     with border("a file"):
         os.ftruncate(fd, length)
 
 
 def set_mode(fd: int, mode: int) -> None:
-    """Give the file the permissions in ``mode``, where the system has such; raises AccessDeniedError."""
+    """Set the file's permissions, where the system supports them; raises AccessDeniedError."""
     with border("a file"):
         if hasattr(os, "fchmod"):
             os.fchmod(fd, stat.S_IMODE(mode))
@@ -137,17 +137,17 @@ def set_mode(fd: int, mode: int) -> None:
 
 @contextmanager
 def border(*where: object) -> Iterator[None]:
-    """Translate the system's errors in the block to ours, with the cause chained.
+    """Translate OS errors of the block to keepstone's, with the cause chained.
 
-    PermissionError becomes AccessDeniedError, IsADirectoryError IsAFolderError, a link where none may be
-    PathEscapeError, everything else StoreError; the three answers of this module pass. ``where`` is what
-    the message names: the parts of a path.
+    PermissionError becomes AccessDeniedError, IsADirectoryError IsAFolderError, a forbidden link
+    PathEscapeError, everything else StoreError; the three expected errors of this module pass. ``where`` are
+    the parts of the path in the message.
 
     Example:
         >>> with border("notes"):
         ...     raise PermissionError
         Traceback (most recent call last):
-        keepstone.errors.AccessDeniedError: the system refuses access to notes; check its owner and mode
+        keepstone.errors.AccessDeniedError: permission denied for notes; check its owner and mode
     """
     try:
         yield
@@ -158,23 +158,23 @@ def border(*where: object) -> Iterator[None]:
 
 
 class MovedError(StoreError):
-    """The path of an open folder leads to another folder now, or to none. Nothing was written."""
+    """The path of an open folder now leads to another folder or none. Nothing was written."""
 
 
 class Folder:
-    """A folder held by a directory handle; names below it never leave it.
+    """A folder held by a directory descriptor; names below it never leave it.
 
-    Names have ``/`` between their parts. Any thread may use a folder; close it when none does any more.
-    It is a context manager that closes itself.
+    Names are separated by ``/``. Thread-safe; close it when no thread uses it. Also a context manager,
+    which closes it.
 
-    ``path`` may be reached through links: a user may have linked a home elsewhere. With ``root``, which
-    must contain ``path``, only ``root`` may, and no part below it. ``create`` makes what is missing, with
-    mode 0700, and syncs it, unless ``durable`` is False.
+    ``path`` may contain links, as a user may link a home elsewhere. With ``root``, which must contain
+    ``path``, no part below ``root`` may be a link. ``create`` creates missing folders with mode 0700, synced
+    unless ``durable`` is False.
 
     Raises:
-        FileNotFoundError: there is no such folder and ``create`` is False.
-        NotADirectoryError: something that is no folder lies there.
-        PathEscapeError: a part below ``root`` is a link.
+        FileNotFoundError: The folder does not exist and ``create`` is False.
+        NotADirectoryError: The path is not a folder.
+        PathEscapeError: A part below ``root`` is a link.
 
     Example:
         >>> with Folder(Path("memory"), create=True) as folder:
@@ -184,7 +184,7 @@ class Folder:
     __slots__ = ("_durable", "_handle", "_identity", "_levels", "path")
 
     path: Path
-    """Where the folder was when it was opened, for messages."""
+    """The path of the folder when it was opened, for messages."""
 
     def __init__(
         self, path: Path, *, root: Path | None = None, create: bool = False, durable: bool = True
@@ -201,12 +201,12 @@ class Folder:
             self._identity = identity_of(os.stat(path if self._handle is None else self._handle))
 
     def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
-        """Open a regular file and return its descriptor, which the caller closes. It never waits for a FIFO.
+        """Open a regular file and return its descriptor, which the caller closes. Never blocks on a FIFO.
 
         Raises:
-            FileNotFoundError, NotADirectoryError, FileExistsError: as ``os.open``.
-            PathEscapeError: a part of the name is a link, or the file is a FIFO, socket or device.
-            IsAFolderError, AccessDeniedError, StoreError: see :func:`border`.
+            FileNotFoundError, NotADirectoryError, FileExistsError: As ``os.open``.
+            PathEscapeError: A part of the name is a link, or the file is a FIFO, socket or device.
+            IsAFolderError, AccessDeniedError, StoreError: See :func:`border`.
         """
         with self._reach(name) as (target, handle):
             if handle is None:
@@ -221,8 +221,8 @@ class Folder:
         return fd
 
     def stat(self, name: str) -> os.stat_result:
-        """Return what the system knows of a file, folder or the link itself; FileNotFoundError if absent."""
-        # Every read asks here whether a log has grown, so a plain name costs one call of the system only.
+        """Return the status of a file, folder or link itself; FileNotFoundError if absent."""
+        # Called by every read, so a plain name costs a single system call.
         if self._handle is None or "/" in name or name in ("", ".", ".."):
             with self._reach(name) as (target, handle):
                 return os.stat(target, dir_fd=handle, follow_symlinks=False)
@@ -234,16 +234,16 @@ class Folder:
             raise _translated(error, self.path, name) from error
 
     def scan(self, sub: str = "") -> Iterator[os.DirEntry[str]]:
-        """Yield what the folder ``sub`` below this one holds, in no order; FileNotFoundError if absent.
+        """Yield the entries of the folder ``sub`` below this one, unordered; FileNotFoundError if absent.
 
-        Ask an entry for its kind or size while iterating only: the handle it asks is closed at the end.
-        Its ``name`` is good for ever, its ``path`` for nothing.
+        An entry's kind and size are only available during the iteration, as its descriptor is closed at the
+        end. Do not use its ``path``.
         """
         with self._enter(sub) as folder, os.scandir(folder) as entries:
             yield from entries
 
     def make_folder(self, name: str) -> None:
-        """Make a folder and its missing parents with mode 0700, synced; one that exists is fine."""
+        """Create a folder and its missing parents with mode 0700, synced. An existing folder is kept."""
         parts = _split(name)
         with border(self.path, name):
             if self._handle is None:
@@ -252,23 +252,23 @@ class Folder:
                 os.close(_descend(self._handle, parts, create=True, durable=self._durable))
 
     def replace(self, source: str, target: str) -> None:
-        """Rename ``source`` to ``target``, replacing such a file, in one step. Sync the folder after."""
+        """Rename ``source`` to ``target`` atomically, replacing a file. The caller syncs the folder."""
         with self._reach(source) as (old, old_folder), self._reach(target) as (new, new_folder):
             os.replace(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
 
     def unlink(self, name: str) -> None:
-        """Remove a file, or a link itself; FileNotFoundError if there is none. Sync the folder after."""
+        """Remove a file, or a link itself; FileNotFoundError if absent. The caller syncs the folder."""
         with self._reach(name) as (target, handle):
             os.unlink(target, dir_fd=handle)
 
     def sync(self, sub: str = "") -> None:
-        """Return once the names in the folder ``sub`` below this one are on the disk."""
+        """Sync the names in the folder ``sub`` below this one to the disk."""
         with self._enter(sub) as folder:
             _sync_folder(folder)
 
     def is_moved(self) -> bool:
-        """Tell whether the path no longer leads here: the folder was renamed, replaced, linked or removed."""
-        # Asked before each write and read, so it is one call of the system a level and little else.
+        """Tell whether the path no longer leads here, as the folder was renamed, replaced or removed."""
+        # Called before each write and read, so it costs one system call per level.
         status = None
         try:
             for level in self._levels:
@@ -282,7 +282,7 @@ class Folder:
             raise _translated(error, self.path) from error
 
     def close(self) -> None:
-        """Give the handle back; a second call does nothing. The folder is of no use afterwards."""
+        """Close the descriptor; a second call does nothing. The folder cannot be used afterwards."""
         if self._handle is not None and self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
@@ -297,7 +297,7 @@ class Folder:
 
     @contextmanager
     def _reach(self, name: str) -> Iterator[tuple[str, int | None]]:
-        """Give what ``os`` takes as path and ``dir_fd`` for ``name``; all folders on the way are checked."""
+        """Yield the ``path`` and ``dir_fd`` for ``name``, after checking its folders."""
         *folders, last = _split(name)
         with border(self.path, name):
             if self._handle is None:
@@ -310,7 +310,7 @@ class Folder:
 
     @contextmanager
     def _enter(self, sub: str) -> Iterator[int | str]:
-        """Give a folder below this one as a handle with a reading position of its own, or as a path."""
+        """Yield a folder below this one as a new descriptor, with its own read position, or as a path."""
         parts = _split(sub) if sub else []
         with border(self.path, sub):
             if self._handle is None:
@@ -327,14 +327,14 @@ def _translated(error: OSError, *parts: object) -> KeepstoneError:
     if error.errno == errno.ENXIO:
         return PathEscapeError(f"{where} is a FIFO, socket or device; only regular files are opened")
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return AccessDeniedError(f"the system refuses access to {where}; check its owner and mode")
+        return AccessDeniedError(f"permission denied for {where}; check its owner and mode")
     if isinstance(error, IsADirectoryError):
         return IsAFolderError(f"{where} is a folder; name a file in it")
-    return StoreError(f"{where}: {error.strerror or error}; free space or mend the disk, then try again")
+    return StoreError(f"{where}: {error.strerror or error}; free space or repair the disk, then try again")
 
 
 def _escapes(name: str) -> bool:
-    # A drive leaves the folder in any place: joining "a" and "C:x" on Windows gives "C:x".
+    # A drive escapes from anywhere: joining "a" and "C:x" on Windows gives "C:x".
     return name == ".." or bool(_DRIVE.match(name)) or (WINDOWS and name != "." and _tricks_windows(name))
 
 
@@ -349,15 +349,15 @@ def _check_length(path: str, names: tuple[str, ...]) -> None:
         raise ValueError(f"path {path!r:.80} has a lone surrogate; use valid Unicode") from error
     if longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH:
         raise ValueError(
-            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes a name, {LONGEST_PATH} in all"
+            f"path {path!r:.80} is too long; use at most {LONGEST_NAME} bytes per name, {LONGEST_PATH} in all"
         )
 
 
 def _split(name: str) -> list[str]:
-    """The parts of a name that our own code made; a last line of defence, for names are checked before."""
+    """Return the parts of an internal name, as a last line of defence: callers have validated it."""
     parts = name.split("/")
     if not {"", ".", ".."}.isdisjoint(parts) or (WINDOWS and any(map(_tricks_windows, parts))):
-        raise PathEscapeError(f"{name!r:.80} is no name below a folder; join plain names with '/'")
+        raise PathEscapeError(f"{name!r:.80} is not a name below a folder; join plain names with '/'")
     return parts
 
 
@@ -370,7 +370,7 @@ def _closing(handle: int) -> Iterator[int]:
 
 
 def _open_top(top: Path, below: Sequence[str], *, create: bool, durable: bool) -> int | None:
-    """The handle of the folder ``below`` the top, or None where folders have none; it exists afterwards."""
+    """Return the descriptor of the folder ``below`` the top; None where folders have none."""
     if HANDLES:
         with _closing(os.open(top, _FOLDER)) as handle:
             return _descend(handle, below, create=create, durable=durable)
@@ -382,23 +382,23 @@ def _make_missing(path: Path, *, durable: bool) -> None:
     missing = list(takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
     there = missing[-1].parent if missing else path
     if durable:
-        with suppress(PermissionError):  # We made no folder in a parent that we may not read.
+        with suppress(PermissionError):  # Nothing was created in an unreadable parent.
             _sync_folder(str(there.parent))
     for folder in reversed(missing):
         try:
             folder.mkdir(FOLDER_MODE, exist_ok=True)
         except FileExistsError:
-            raise _no_folder(folder) from None
+            raise _not_a_folder(folder) from None
         if durable:
             _sync_folder(str(folder.parent))
 
 
 def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> int:
-    """A new handle of the folder that lies ``parts`` below another handle, which stays open.
+    """Return a new descriptor of the folder ``parts`` below another descriptor, which stays open.
 
-    With ``create`` each folder is made if it is missing, and its name is synced before anything is put into
-    it, also if another process made it, which may have been killed before it synced. So a folder that holds
-    something has a synced name, and needs none of this.
+    With ``create`` missing folders are created, and each name is synced before the folder is used, even if
+    another process created it, which may have been killed before it synced. So a folder that is not empty has
+    a synced name.
     """
     if create:
         with suppress(FileNotFoundError):
@@ -419,7 +419,7 @@ def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable
 
 
 def _is_used(folder: int | Path) -> bool:
-    """Whether anything lies in a folder; False for one that is missing or that we may not read."""
+    """Tell whether a folder is not empty; False if it is missing or unreadable."""
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(folder) as entries:
         return any(True for _ in entries)
     return False
@@ -429,14 +429,14 @@ def _step(handle: int, part: str) -> int:
     try:
         return os.open(part, _FOLDER | _NOFOLLOW, dir_fd=handle)
     except NotADirectoryError:
-        # Linux says this of a link too, and only here do we still know which part it was.
+        # Linux raises this for a link, too.
         if stat.S_ISLNK(os.stat(part, dir_fd=handle, follow_symlinks=False).st_mode):
             raise PathEscapeError(f"{part!r} is a link, and links are not followed") from None
         raise
 
 
 def _checked(folder: Path, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> Path:
-    """The path ``parts`` below a folder, none of which is a link just now."""
+    """Return the path ``parts`` below a folder, none of which is currently a link."""
     for part in parts:
         folder /= part
         if create and not os.path.lexists(folder):
@@ -451,10 +451,10 @@ def _check_folder(path: Path) -> None:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", None) == _JUNCTION:
         raise PathEscapeError(f"{str(path)!r} is a link, and links are not followed")
     if not stat.S_ISDIR(status.st_mode):
-        raise _no_folder(path)
+        raise _not_a_folder(path)
 
 
-def _no_folder(path: Path) -> NotADirectoryError:
+def _not_a_folder(path: Path) -> NotADirectoryError:
     return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 

@@ -1,4 +1,4 @@
-"""A lock on a folder or file itself, which leaves nothing beside it (docs/decisions/0014)."""
+"""Locks on a folder or file itself, without a lock file (docs/decisions/0014)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keepstone.errors import LockTimeoutError
 from keepstone.filesystem.fork import reset_in_child
 
 TIMEOUT = 5.0
-"""Seconds to wait for another process's edit before ``LockTimeoutError``."""
+"""Timeout in seconds of a lock."""
 POLL = 0.005
 
 _LOCKS_FOLDERS = os.name != "nt"
@@ -21,12 +21,12 @@ _LOCKS_FOLDERS = os.name != "nt"
 
 @contextmanager
 def hold(path: Path) -> Iterator[None]:
-    """Hold the exclusive lock on a folder or file inside a ``with``, among all processes of this machine.
+    """Hold an exclusive lock on a folder or file during the block, among all processes of this machine.
 
-    Threads exclude each other, too; it is not reentrant.
+    It excludes threads, too, and is not reentrant.
 
     Raises:
-        LockTimeoutError: Another thread or process kept it for 5 seconds.
+        LockTimeoutError: Another thread or process held it for 5 seconds.
         OSError: The path cannot be opened or locked.
     """
     lock = _Lock(path)
@@ -35,8 +35,8 @@ def hold(path: Path) -> Iterator[None]:
         while not lock.take():
             if time.monotonic() >= deadline:
                 raise LockTimeoutError(
-                    f"{path} is locked for over {TIMEOUT:g} s by another process that edits notes there; "
-                    "nothing was written"
+                    f"timed out after {TIMEOUT:g} s: another process holds the lock on {path}; "
+                    "nothing was written, try again"
                 )
             time.sleep(POLL)
         yield
@@ -45,7 +45,7 @@ def hold(path: Path) -> Iterator[None]:
 
 
 class _Lock:
-    """One hold of a lock. A forked child closes its copy, so that it keeps no lock of its parent's."""
+    """One use of a lock. A forked child closes its copy, so as not to keep its parent's lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -54,7 +54,7 @@ class _Lock:
         reset_in_child(self)
 
     def take(self) -> bool:
-        """Try to take the lock of what the path names now; False if another holds it."""
+        """Try to lock the file that the path names now; False if it is locked."""
         from filelock import lock_descriptor  # Reading needs no lock, and importing keepstone stays fast.
 
         if self._fd < 0:
@@ -62,7 +62,7 @@ class _Lock:
         if not lock_descriptor(self._fd, blocking=False):
             return False
         if _LOCKS_FOLDERS and not os.path.samestat(os.fstat(self._fd), self._path.stat()):
-            self.reset()  # It was replaced while we waited: what counts is the new one's lock.
+            self.reset()  # It was replaced during the wait; the new file must be locked.
             return False
         self._taken = True
         return True
@@ -86,7 +86,7 @@ class _Lock:
 def _opened(path: Path) -> int:
     if not _LOCKS_FOLDERS:
         return os.open(_stand_in(path), os.O_RDWR | os.O_CREAT, 0o600)
-    # A network file system locks only files that are open for writing.
+    # Network file systems lock only files that are open for writing.
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR
     return os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK)
 

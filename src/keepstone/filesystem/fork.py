@@ -1,4 +1,4 @@
-"""What a process that forks has to leave in order for its child."""
+"""Fork handlers: reset locks and caches in child processes."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from typing import Protocol
 
 
 class Resettable(Protocol):
-    """What begins anew in a child, because threads and open files stay with the parent."""
+    """An object with locks, threads or open files that a child process must reset."""
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Return to the initial state."""
 
 
 class Guarding(Protocol):
     """A lock."""
 
     def acquire(self) -> bool:
-        """Take it."""
+        """Acquire the lock."""
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
 
 
 _in_child: weakref.WeakSet[Resettable] = weakref.WeakSet()
-_held: weakref.WeakKeyDictionary[Guarding, None] = weakref.WeakKeyDictionary()
+_locks: weakref.WeakKeyDictionary[Guarding, None] = weakref.WeakKeyDictionary()
 _forking = threading.RLock()
-"""Held over each fork, and while ``_held`` changes."""
+"""Held during each fork, and while ``_locks`` changes."""
 _taken: list[Guarding] = []
 
 
 def reset_in_child(thing: Resettable) -> None:
-    """Let ``reset`` of an object be called in each child that is forked while the object lives."""
+    """Call ``reset`` of an object in each child process, while the object lives."""
     _in_child.add(thing)
 
 
 def hold_over_forks(lock: Guarding) -> None:
-    """Take a lock for the moment of each fork: whoever else held it could not give it back in the child.
+    """Acquire a lock during each fork, as a lock held by another thread would stay locked in the child.
 
-    Locks are taken in the order in which threads take several of them: those named last come first.
+    Locks are acquired in reverse order of registration, which must be the lock order of threads.
     """
     with _forking:
-        _held[lock] = None
+        _locks[lock] = None
 
 
 def _take_all() -> None:
     _forking.acquire()
-    for lock in reversed(list(_held)):
+    for lock in reversed(list(_locks)):
         lock.acquire()
         _taken.append(lock)
 

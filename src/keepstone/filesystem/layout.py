@@ -1,7 +1,7 @@
-"""Where things live: the only maker and parser of paths.
+"""Layouts: the only code that makes and parses paths of a home.
 
-A :class:`Layout` says where an agent's sessions and files lie below a root; the same engine opens
-every layout. Nothing here opens or writes a file: :mod:`keepstone.filesystem.confine` does that.
+A :class:`Layout` defines where an agent's sessions and files are below a root. Nothing here opens or writes a
+file: :mod:`keepstone.filesystem.confine` does that.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from urllib.parse import quote, unquote_to_bytes
 
 from keepstone.errors import AccessDeniedError, InvalidAgentIdError, InvalidSessionIdError, KeepstoneError
 
-# These names are on disk. They must never change.
+# These names are on disk and must never change.
 ARCHIVE = ".archive"
 """The folder of archives, inside a sessions folder."""
 PURGE = ".purge.ndjson"
-"""The ids that a purge under way removes, inside a sessions folder."""
+"""The ids of purges in progress, inside a sessions folder."""
 DROPPED = ".dropped.ndjson"
 """The marks of dropped collections, inside a sessions folder."""
 INDEX = ".index"
-"""The folder of everything derived, inside the root."""
+"""The folder of derived data, inside the root."""
 TEMPORARY = ".tmp"
-"""What a log's temporary file has after the log's whole name."""
+"""The suffix of a log's temporary file, after the log's whole name."""
 LOCK = ".lock"
-"""What a log's lock file has instead of the log's extension."""
+"""The extension of a log's lock file, in place of the log's extension."""
 RESERVED = ".keepstone."
-"""How the names start that keepstone keeps for itself in an agent's files folder."""
+"""The prefix of reserved names in an agent's files folder."""
 FILES_LOCK = RESERVED + "lock"
-"""The lock file of an agent's files, inside their folder."""
+"""The lock file of an agent's files, inside the files folder."""
 FILES_TEMPORARY = RESERVED + "tmp"
 """The temporary file of a write, inside the files folder."""
 
 TOKENS = ".tokens.json"
-"""The server's tokens, hashed, inside the root."""
+"""The hashes of the server's tokens, inside the root."""
 TOKENS_LOCK = ".tokens.lock"
 """The lock file of the tokens, inside the root."""
 TOKENS_TEMPORARY = ".tokens.json.tmp"
-"""The temporary file of a change of the tokens, inside the root."""
+"""The temporary file of a token change, inside the root."""
 
 DEFAULT_AGENT = "default"
-"""The one agent of a layout that has no ``{agent}``."""
+"""The only agent of a layout without ``{agent}``."""
 LONGEST_SESSION = 200
-"""Bytes that an encoded session id may have, so that extension, lock and temporary file still fit a name."""
+"""Maximum bytes of an encoded session id, which leaves room for extensions in a file name."""
 
 _AGENT = "{agent}"
 _SLUG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
@@ -61,13 +61,13 @@ _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
 class Layout:
     """Where an agent's sessions and files lie under a root.
 
-    ``sessions`` and ``files`` are folder templates relative to the root, with ``/`` between the parts;
-    ``{agent}`` stands for the slug as a part of its own, in both of them or in neither. Without it the
-    layout has exactly one agent, ``default``. Folders of two agents, or sessions and files, never lie
-    inside one another. ``extension`` is what a log's name ends with.
+    ``sessions`` and ``files`` are folder templates relative to the root, separated by ``/``; ``{agent}`` is
+    the slug, as a whole part, in both of them or in neither. Without it the layout has exactly one agent,
+    ``default``. Folders of two agents, or of sessions and files, must not overlap. ``extension`` is the
+    extension of logs.
 
     Raises:
-        ValueError: a template or the extension is not of this kind.
+        ValueError: A template or the extension is invalid.
 
     Example:
         >>> Layout("agents/{agent}/log", "agents/{agent}/files").session_file("a/b")
@@ -79,70 +79,70 @@ class Layout:
     extension: str = ".ndjson"
 
     def __post_init__(self) -> None:
-        """Refuse templates that would mix up agents, or sessions and files."""
+        """Validate the templates, so that agents, or sessions and files, cannot overlap."""
         for template in (self.sessions, self.files):
             _check_template(template)
         if (_AGENT in self.sessions) != (_AGENT in self.files):
-            raise ValueError(f"{self.sessions!r} and {self.files!r}: give both folders {_AGENT}, or neither")
+            raise ValueError(f"{self.sessions!r} and {self.files!r}: use {_AGENT} in both folders or neither")
         if _overlap(self.sessions, self.files):
-            raise ValueError(f"{self.sessions!r} and {self.files!r} may lie in one another; keep them apart")
+            raise ValueError(f"folders {self.sessions!r} and {self.files!r} overlap; separate them")
         if not _EXTENSION.fullmatch(self.extension):
-            raise ValueError(f"{self.extension!r} is no extension of a log; take one like '.ndjson'")
+            raise ValueError(f"{self.extension!r} is not a valid log extension; use one like '.ndjson'")
 
     def check_agent(self, agent: object) -> str:
-        """Return ``agent`` if it is a slug that this layout can hold.
+        """Return ``agent`` if it is a valid slug in this layout.
 
         A slug is 1 to 128 characters of ``A-Z a-z 0-9 . _ -``, starts with a letter or digit and does not
         end with a dot.
 
         Raises:
             TypeError: ``agent`` is not a string.
-            InvalidAgentIdError: it is no slug, or not the one agent of a layout for a single agent.
+            InvalidAgentIdError: It is not a slug, or not the only agent of a single-agent layout.
         """
         if not isinstance(agent, str):
-            raise TypeError(f"an agent's slug is a string, not {type(agent).__name__}")
+            raise TypeError(f"an agent's slug must be a string, not {type(agent).__name__}")
         if not _SLUG.fullmatch(agent):
             raise InvalidAgentIdError(
-                f"{agent!r:.80} is no agent slug; use 1 to 128 of A-Z a-z 0-9 . _ -, "
-                "a letter or digit first and no dot last"
+                f"{agent!r:.80} is not an agent slug; use 1 to 128 of A-Z a-z 0-9 . _ -, "
+                "starting with a letter or digit and not ending with a dot"
             )
         if _AGENT not in self.sessions and agent != DEFAULT_AGENT:
-            raise InvalidAgentIdError(f"this layout has one agent, {DEFAULT_AGENT!r}, and not {agent!r}")
+            raise InvalidAgentIdError(f"this layout has only the agent {DEFAULT_AGENT!r}, not {agent!r}")
         return agent
 
     def sessions_folder(self, root: Path, agent: str) -> Path:
-        """Return the folder of this agent's logs."""
+        """Return the folder of an agent's logs."""
         return _below(root, self.sessions.split("/"), self.check_agent(agent))
 
     def files_folder(self, root: Path, agent: str) -> Path:
-        """Return the folder of this agent's own files."""
+        """Return the folder of an agent's own files."""
         return _below(root, self.files.split("/"), self.check_agent(agent))
 
     def index_folder(self, root: Path, agent: str, schema: int) -> Path:
-        """Return the folder of this agent's index in version ``schema``; deleting it loses nothing."""
+        """Return the folder of an agent's index of version ``schema``; deleting it loses nothing."""
         return root / INDEX / self.check_agent(agent) / f"v{schema}"
 
     @staticmethod
     def derived_folder(root: Path) -> Path:
-        """Return the folder that holds everything derived; its names with a leading dot are no agents."""
+        """Return the folder of derived data; its names with a leading dot are not agents."""
         return root / INDEX
 
     def agent_folders(self, root: Path, agent: str) -> list[Path]:
-        """Return the outermost folders that are this agent's alone; together they hold all of its truth."""
+        """Return the outermost folders that belong to one agent only; together they hold all its truth."""
         slug = self.check_agent(agent)
         return [_below(root, head, slug) for head in self._heads()]
 
     def refuse_twin(self, root: Path, agent: str) -> None:
-        """Raise InvalidAgentIdError if an agent's folder is that of a slug that differs only by case."""
+        """Raise InvalidAgentIdError if a slug that differs only by case has the same folder."""
         if _AGENT in self.sessions:
             for folder in self.agent_folders(root, agent):
                 refuse_case_twin(folder, InvalidAgentIdError)
 
     def agents(self, root: Path) -> list[str]:
-        """Return the slugs, sorted, of the agents that have a real folder (no link) below ``root``.
+        """Return the sorted slugs of the agents that have a folder (not a link) below ``root``.
 
         Raises:
-            AccessDeniedError: the system does not let us look into a folder.
+            AccessDeniedError: Permission to read a folder is denied.
         """
         try:
             return sorted(set(chain.from_iterable(_slugs(root, head) for head in self._heads())))
@@ -150,13 +150,13 @@ class Layout:
             raise AccessDeniedError(f"cannot list the agents of {root}; check its owner and mode") from error
 
     def session_file(self, session: object) -> str:
-        """Return the name of this session's log: the id, percent-encoded, and the extension.
+        """Return the file name of a session's log: the percent-encoded id and the extension.
 
         ``A-Z a-z 0-9 - _ . ~`` stay (a leading dot does not), every other UTF-8 byte becomes ``%XX``.
 
         Raises:
             TypeError: ``session`` is not a string.
-            InvalidSessionIdError: it is empty, no valid Unicode, or longer than 200 bytes once encoded.
+            InvalidSessionIdError: It is empty, not valid Unicode, or longer than 200 bytes once encoded.
 
         Example:
             >>> LAYOUTS["default"].session_file("../x")
@@ -164,21 +164,21 @@ class Layout:
         """
         text = _text(session)
         if not text:
-            raise InvalidSessionIdError("'' is no session id; give it at least one character")
-        # No character takes less than a byte, so what is far too long is not even encoded.
+            raise InvalidSessionIdError("session id must not be empty")
+        # Each character takes at least a byte, so a prefix suffices to detect ids that are too long.
         stem = _encode(text[: LONGEST_SESSION + 1])
         if len(stem) > LONGEST_SESSION:
             raise InvalidSessionIdError(
-                f"session id {text!r:.80} has more than {LONGEST_SESSION} bytes as a file name; "
+                f"session id {text!r:.80} is longer than {LONGEST_SESSION} bytes as a file name; "
                 "shorten it or use session_name()"
             )
         return stem + self.extension
 
     def session_of(self, file_name: str) -> str | None:
-        """Return the session id that a file name stands for, or None if it is no log's name.
+        """Return the session id of a file name; None if it is not the name of a log.
 
-        Names that people made are read too: valid ``%XX``, in upper or lower case, are decoded if that
-        gives UTF-8, otherwise the name without its extension is the id.
+        For names made by hand, valid ``%XX`` in upper or lower case are decoded if that gives UTF-8;
+        otherwise the name without its extension is the id.
 
         Example:
             >>> LAYOUTS["default"].session_of("caf%C3%A9.ndjson"), LAYOUTS["default"].session_of("a.lock")
@@ -189,22 +189,22 @@ class Layout:
             return None
         try:
             return unquote_to_bytes(stem).decode()
-        except UnicodeEncodeError:  # The name has bytes that are not UTF-8, so no id can say it.
+        except UnicodeEncodeError:  # The name is not UTF-8, so no id can represent it.
             return None
         except UnicodeDecodeError:
             return stem
 
     @staticmethod
     def session_name(*parts: str) -> str:
-        """Return a session id for an identity of several parts, or of any length: always the same one.
+        """Return a deterministic session id for an identity of several parts, or of any length.
 
-        It starts with what is readable of the parts and ends with a SHA-256 digest, so different tuples of
-        parts have different names. The parts themselves belong in the log, for nothing leads back to them.
+        It starts with the readable characters of the parts and ends with a SHA-256 digest, so different
+        tuples have different ids. Store the parts in the log, as they cannot be recovered from the id.
 
         Raises:
-            ValueError: there are no parts.
-            TypeError: a part is not a string.
-            InvalidSessionIdError: a part is no valid Unicode.
+            ValueError: There are no parts.
+            TypeError: A part is not a string.
+            InvalidSessionIdError: A part is not valid Unicode.
 
         Example:
             >>> Layout.session_name("app", "user 7")[:15]
@@ -212,43 +212,43 @@ class Layout:
         """
         if not parts:
             raise ValueError("session_name() needs at least one part")
-        # Each part goes in with its length before it: ("a", "bc") and ("ab", "c") must differ.
+        # Each part is prefixed with its length, so that ("a", "bc") and ("ab", "c") differ.
         encoded = [_utf8(_text(part)) for part in parts]
         digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in encoded)).hexdigest()
         readable = _UNREADABLE.sub("-", "-".join(parts))[:40].strip(".-")
         return f"{readable}-{digest}".lstrip("-")
 
     def _heads(self) -> list[list[str]]:
-        """The templates' parts as far as the folder that belongs to one agent, each once."""
+        """Return the distinct parts of the templates down to the agent's folder."""
         parted = [template.split("/") for template in (self.sessions, self.files)]
         heads = [parts[: parts.index(_AGENT) + 1] if _AGENT in parts else parts for parts in parted]
         return heads[:1] if heads[0] == heads[1] else heads
 
 
 def layout_of(value: str | Layout) -> Layout:
-    """Return the layout of this name, or the layout itself.
+    """Return the layout of a name, or the layout itself.
 
     Raises:
-        ValueError: there is no layout of this name.
+        ValueError: There is no layout of this name.
     """
     if isinstance(value, Layout):
         return value
     for name, layout in LAYOUTS.items():
         if value == name:
             return layout
-    raise ValueError(f"{value!r:.80} is no layout; take one of {', '.join(LAYOUTS)}, or a Layout(...)")
+    raise ValueError(f"unknown layout {value!r:.80}; use one of {', '.join(LAYOUTS)}, or a Layout(...)")
 
 
 def lock_file(name: str, extension: str) -> str:
-    """Return the name of the lock file of the log called ``name``: ``s1.ndjson`` is locked by ``s1.lock``."""
+    """Return the name of a log's lock file, such as ``s1.lock`` for ``s1.ndjson``."""
     return name.removesuffix(extension) + LOCK
 
 
 def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
-    """Raise ``error`` if a log or an agent's folder is listed under a name that differs by case.
+    """Raise ``error`` if a log or agent folder exists under a name that differs only by case.
 
-    Where the file system folds case, a path leads there by either name. A path that leads nowhere is fine.
-    The error is that of what is named: :class:`InvalidSessionIdError` or :class:`InvalidAgentIdError`.
+    This happens on file systems that fold case. ``error`` is :class:`InvalidSessionIdError` or
+    :class:`InvalidAgentIdError`.
     """
     if not _folds_case(path):
         return
@@ -262,7 +262,7 @@ def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
 
 def _check_template(template: object) -> None:
     if not isinstance(template, str):
-        raise TypeError(f"a template of a folder is a string, not {type(template).__name__}")
+        raise TypeError(f"a folder template must be a string, not {type(template).__name__}")
     parts = template.split("/")
     names = [part for part in parts if part != _AGENT]
     if (
@@ -271,13 +271,13 @@ def _check_template(template: object) -> None:
         or parts[0].casefold() == INDEX
     ):
         raise ValueError(
-            f"{template!r} is no template of a folder; join plain names with '/', {_AGENT} at most once, "
+            f"{template!r} is not a folder template; join plain names with '/', {_AGENT} at most once, "
             f"and do not start with {INDEX}"
         )
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether a folder of one template may be, or lie in, a folder of the other, for some two agents."""
+    """Tell whether a folder of one template may equal or contain a folder of the other."""
     pairs = zip(one.casefold().split("/"), other.casefold().split("/"), strict=False)
     return all(_AGENT in pair or pair[0] == pair[1] for pair in pairs)
 
@@ -287,7 +287,7 @@ def _below(root: Path, parts: Iterable[str], agent: str) -> Path:
 
 
 def _slugs(root: Path, head: list[str]) -> list[str]:
-    """The agents that have a folder where ``head`` says, which ends with ``{agent}`` if there are several."""
+    """Return the agents with a folder at ``head``, which ends with ``{agent}`` in multi-agent layouts."""
     if head[-1] != _AGENT:
         return [DEFAULT_AGENT] if _is_folder(root, head) else []
     if not _is_folder(root, head[:-1]):
@@ -298,14 +298,14 @@ def _slugs(root: Path, head: list[str]) -> list[str]:
 
 
 def _is_folder(root: Path, parts: list[str]) -> bool:
-    """Whether every part below ``root`` is a real folder; only ``root`` may be a link."""
+    """Tell whether every part below ``root`` is a folder; only ``root`` may be a link."""
     below = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))]
     return root.is_dir() and all(path.is_dir() and not path.is_symlink() for path in below)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a session id is a string, not {type(value).__name__}")
+        raise TypeError(f"session id must be a string, not {type(value).__name__}")
     return value
 
 
@@ -317,13 +317,13 @@ def _utf8(text: str) -> bytes:
 
 
 def _encode(session: str) -> str:
-    # The characters that quote() leaves alone are exactly those of the rule.
+    # quote() keeps exactly the characters of the rule.
     stem = quote(_utf8(session), safe="")
     return "%2E" + stem[1:] if stem.startswith(".") else stem
 
 
 def _folds_case(path: Path) -> bool:
-    """Whether a path leads to the same thing with the case of its name swapped."""
+    """Tell whether a path names the same file with its name's case swapped."""
     name = path.name
     if not name.isascii() or name.swapcase() == name:
         return False
@@ -332,7 +332,7 @@ def _folds_case(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except PermissionError as error:
-        raise AccessDeniedError(f"the system refuses access to {path}; check its owner and mode") from error
+        raise AccessDeniedError(f"permission denied for {path}; check its owner and mode") from error
 
 
 LAYOUTS: Mapping[str, Layout] = MappingProxyType(
@@ -342,4 +342,4 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
         "cache": Layout("agent_sessions/{agent}", "agent_memory/{agent}"),
     }
 )
-"""The layouts that have a name, by it."""
+"""The layouts by name."""

@@ -1,12 +1,10 @@
-"""The lock of one session: among threads a queue, among processes the lock that ``filelock`` takes.
+"""Session locks: a queue among threads, and a ``filelock``-compatible lock among processes.
 
-A ``FileLock`` on the same file, in any program, contends with it. The
-descriptor stays open between uses: opening and closing it would cost more than
-the rest of an append together (docs/decisions/0003).
+The lock excludes a ``FileLock`` on the same file in any program. The descriptor stays open between uses, as
+opening and closing it would cost more than the rest of an append (docs/decisions/0003).
 
-Who waits asks again every 1 to 10 ms, and touches the lock file. A holder that
-sees the touch keeps back for a moment before it takes the lock again: otherwise
-a process that adds without pause would shut the others out.
+A waiter polls every 1 to 10 ms and touches the lock file. A holder that sees the touch pauses before it locks
+again; otherwise a process that adds continuously would starve the others.
 """
 
 from __future__ import annotations
@@ -25,27 +23,27 @@ from keepstone.filesystem.confine import Folder, MovedError, identity_of, trunca
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 
 TIMEOUT = 5.0
-"""Seconds to wait for a lock before ``LockTimeoutError``."""
+"""Timeout in seconds of a lock."""
 WAIT_LIMIT: ContextVar[float] = ContextVar("keepstone.filesystem.lock.wait_limit", default=math.inf)
-"""An upper bound of any wait for a lock in this context; a server sets it, whose threads are few."""
+"""Maximum timeout in this context; a server sets it, as it has few threads."""
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.001, 0.01
-_PATIENCE = 0.1
-"""Seconds of waiting from which on polls come quicker again."""
+_FAST_AFTER = 0.1
+"""Seconds of waiting after which polls become faster again."""
 
 _YIELD = 0.003
-"""Seconds at most for which the last holder keeps back if it saw that somebody waits."""
+"""Maximum seconds that the last holder pauses if another process waits."""
 
 
 _opening = threading.RLock()
-"""Held while a lock file is opened or closed, and over forks: a child must know all its copies."""
+"""Held while a lock file is opened or closed, and during forks, so that a child knows all its descriptors."""
 hold_over_forks(_opening)
 
 
 class Lock:
     """An exclusive lock on one lock file. Not reentrant; share one object between threads.
 
-    A forked child closes its copy of the descriptor, since a lock is held as long as any copy is open.
+    A forked child closes its copy of the descriptor, as a lock lasts while any copy is open.
     """
 
     def __init__(self, folder: Folder, name: str) -> None:
@@ -61,11 +59,11 @@ class Lock:
 
     @contextmanager
     def hold(self, timeout: float = TIMEOUT) -> Iterator[bool]:
-        """Hold the lock inside a ``with``; gives whether the last holder died with a mark set.
+        """Hold the lock during the block; yields whether the last holder died with the dirty flag set.
 
         Raises:
-            LockTimeoutError: Another thread or process kept it for ``timeout`` or ``WAIT_LIMIT`` seconds.
-            MovedError: The folder's path leads to another folder now, whose lock is another one.
+            LockTimeoutError: Another thread or process held it for ``timeout`` or ``WAIT_LIMIT`` seconds.
+            MovedError: The folder's path now leads to another folder.
         """
         timeout = min(timeout, WAIT_LIMIT.get())
         deadline = time.monotonic() + timeout
@@ -82,32 +80,32 @@ class Lock:
             queue.release()
 
     def mark(self, *, on: bool) -> None:
-        """While holding, say that a death may leave files beside the log, or no longer may."""
+        """Set or clear the dirty flag: temporary files may exist. The caller holds the lock."""
         truncate(self._fd, 1 if on else 0)
         self._touched = os.fstat(self._fd).st_mtime_ns
 
     def remove(self) -> None:
-        """While holding, say that the lock file is to be removed when the lock is given back.
+        """Remove the lock file when the lock is released. The caller holds the lock.
 
-        Others that wait for it notice and make a new one.
+        Waiters notice this and create a new lock file.
         """
         self._unwanted = True
 
     def close(self) -> None:
-        """Close the descriptor, which no thread may use any more; the next use opens it again."""
+        """Close the descriptor, which no thread may be using; the next use opens it again."""
         with _opening:
             fd, self._fd = self._fd, -1
             if fd >= 0:
                 os.close(fd)
 
     def reset(self) -> None:
-        """Close a child's copy of the descriptor. It is never unlocked: that would unlock the parent's."""
+        """Close a child's copy of the descriptor without unlocking, which would unlock the parent's."""
         self.close()
         self._queue = threading.Lock()
         self._unwanted = False
 
     def if_free(self, act: Callable[[], None]) -> bool:
-        """Close the lock and act, unless a thread holds or awaits it; tell whether that was done."""
+        """Close the lock and call ``act`` unless a thread uses the lock; tell whether that was done."""
         if not self._queue.acquire(blocking=False):
             return False
         try:
@@ -119,7 +117,7 @@ class Lock:
 
     def _give_back(self) -> None:
         if self._fd < 0:
-            return  # In a child that was forked while the lock was held: the parent holds it.
+            return  # In a child that was forked while its parent held the lock.
         try:
             self._given_back = time.monotonic()
             if self._unwanted:
@@ -144,7 +142,7 @@ class Lock:
                     self._wanted = status.st_mtime_ns != self._touched
                     self._touched = status.st_mtime_ns
                     return status.st_size > 0
-                if time.monotonic() < deadline + _PATIENCE:
+                if time.monotonic() < deadline + _FAST_AFTER:
                     continue
             now = time.monotonic()
             if now >= deadline:
@@ -163,9 +161,9 @@ class Lock:
         self._identity, self._touched = identity_of(status), status.st_mtime_ns
 
     def _confirmed(self) -> os.stat_result | None:
-        """Return the state of the file just locked; None, unlocked, if its name is another file's by now.
+        """Return the status of the locked file; None, and unlock it, if its name is now another file's.
 
-        A lock on a file that others do not find by its name keeps nobody out.
+        A lock on a file that others cannot find by its name excludes no one.
         """
         found = None
         try:
@@ -181,32 +179,32 @@ class Lock:
 
     def _moved(self) -> MovedError:
         return MovedError(
-            f"{self._folder.path} was renamed, replaced or removed while it was in use; "
+            f"{self._folder.path} was renamed, replaced or removed while in use; "
             "nothing was written: try again"
         )
 
     def _let_others_go_first(self) -> None:
-        """Give those who wait, and only ask now and then, a chance to take what was just given back."""
+        """Pause after releasing the lock, so that waiting processes, which poll, can acquire it."""
         left = self._given_back + _YIELD * random.uniform(0.5, 1.0) - time.monotonic()
         if left > 0:
             time.sleep(left)
 
     def _timed_out(self, timeout: float) -> LockTimeoutError:
         return LockTimeoutError(
-            f"{self._folder.path / self._name} is held by another writer for over {timeout:g} s; "
+            f"timed out after {timeout:g} s: another writer holds {self._folder.path / self._name}; "
             "nothing was written: try again, or end the process that hangs"
         )
 
 
 def _pause(waited: float) -> float:
-    """Return how long to sleep before asking again: who has waited for long asks more often than others."""
+    """Return how long to sleep before the next poll; long waiters poll more often."""
     longer = _SHORTEST_POLL + waited / 4
-    shorter = _LONGEST_POLL * _PATIENCE / max(waited, _PATIENCE)
+    shorter = _LONGEST_POLL * _FAST_AFTER / max(waited, _FAST_AFTER)
     return max(_SHORTEST_POLL, min(longer, shorter)) * random.uniform(0.5, 1.0)
 
 
 def _touch(fd: int) -> None:
-    """Show the holder that somebody waits."""
+    """Tell the holder that another process waits."""
     if os.utime in os.supports_fd:
         os.utime(fd, ns=(time.time_ns(),) * 2)
 
