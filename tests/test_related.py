@@ -70,6 +70,6 @@ def test_more_incoming_links_than_the_bound_are_an_error(agent: Agent) -> None:
 
 def test_an_entry_takes_at_most_1000_links(agent: Agent) -> None:
     links = [{"to": "a", "rel": "x"}] * (MOST_LINKS + 1)
-    with pytest.raises(ValueError, match="links has 1,001 values; an entry has at most 1,000"):
+    with pytest.raises(ValueError, match="links has 1,001 values; use at most 1,000"):
         agent.session("s").add("note", text="walnut", links=links)
     assert agent.session("s").entries() == []

@@ -125,12 +125,12 @@ def test_a_key_that_is_no_string_is_refused(key: object) -> None:
 
 
 def test_a_lone_surrogate_is_refused_and_named() -> None:
-    with pytest.raises(ValueError, match=r"lone surrogate '\\ud800', which no file can keep: remove it"):
+    with pytest.raises(ValueError, match=r"lone surrogate '\\ud800', which cannot be stored: remove it"):
         dump({"text": "before \ud800 after"})
 
 
 def test_an_entry_of_17_megabytes_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"the entry takes 17,000,012 bytes, it may take .*: split it"):
+    with pytest.raises(ValueError, match=r"the entry has 17,000,012 bytes; the maximum is .*: split it"):
         dump({"text": "x" * 17_000_000})
 
 

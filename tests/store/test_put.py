@@ -127,7 +127,7 @@ def test_an_entry_that_would_outgrow_a_line_is_refused(known: Known) -> None:
         {"id": "a", "type": "note", "data": {"content": "x" * 9_000_000}},
         patch("a", tags=["x" * 9_000_000]),
     ]
-    with pytest.raises(ValueError, match="the entry would take .* split it"):
+    with pytest.raises(ValueError, match="the entry would have .* split it"):
         resolve(written(*halves), known, apply)
 
 

@@ -1,1 +1,1 @@
-"""The NDJSON log: its lines, how they are read and folded, and how the file is rewritten."""
+"""The NDJSON log of a session: parsing, folding, appending and rewriting."""

@@ -1,7 +1,7 @@
-"""What callers give, checked and brought into the shape of a log line.
+"""Validation of callers' arguments, and their conversion to log lines.
 
-Each function returns the value it accepts, or raises TypeError or ValueError
-with a message that names the value and the remedy.
+Each function returns the valid value, or raises TypeError or ValueError with a message that names the value
+and the remedy.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from keepstone.model import Record
 from keepstone.vector import embedding_of
 
 Clock = Callable[[], datetime]
-"""Tells the time, as an aware datetime. Tests give their own."""
+"""Returns the time as an aware datetime. Tests inject their own."""
 
 _LARGEST = sys.float_info.max
 _HIGHEST_LIMIT = 2**31
-"""No session has as many entries, and a store can count to several times of it."""
+"""Above the entries of any session, and within the integers of any store."""
 
 MOST_NAMES = 10_000
-"""Values that one list of a filter may have."""
+"""Maximum number of values of a filter's list."""
 
 MOST_LINKS = 1_000
-"""Links that one entry may have."""
+"""Maximum number of links of an entry."""
 
 _FOR_THE_LOG = {
     "deleted": "delete the entry instead",
@@ -38,26 +38,26 @@ _FOR_THE_LOG = {
 
 
 def new_id() -> str:
-    """Return an id of our own: a UUID of version 7, which sorts by time (RFC 9562)."""
+    """Return a new id: a UUIDv7, which sorts by time (RFC 9562)."""
     return str(uuid7())
 
 
 def system_clock() -> datetime:
-    """Tell the system's time."""
+    """Return the system's time."""
     return datetime.now(UTC)
 
 
 def now(clock: Clock) -> str:
-    """Return the clock's time as the log writes it.
+    """Return the clock's time in the log's format.
 
     Raises:
-        TypeError, ValueError: The clock gives no aware datetime.
+        TypeError, ValueError: The clock does not return an aware datetime.
     """
     return format_time(instant(clock(), "the clock's time"))
 
 
 def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
-    """Return a new entry's record from a mapping with a log line's keys; id and time are made if missing."""
+    """Return a new entry's record from a mapping with a log line's keys; id and time have defaults."""
     given = dict(_mapping(item, "an item"))
     entry_id, ts, kind = given.pop("id", None), given.pop("ts", None), given.pop("type", None)
     head = {
@@ -72,13 +72,13 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
 def change_of(keys: Mapping[str, Any]) -> Record:
     """Return the keys of a put or a patch; None removes a reserved key, but not ``data`` or ``text``."""
     if not keys:
-        raise ValueError("say what to update, such as text='…' or pinned=True")
+        raise ValueError("nothing to update: give keys such as text='…' or pinned=True")
     for key in ("id", "ts"):
         if key in keys:
-            raise ValueError(f"an entry keeps its {key}: it cannot be updated")
+            raise ValueError(f"{key} of an entry cannot be updated")
     for key in ("data", "text"):
         if key in keys and keys[key] is None:
-            raise TypeError(f"{key} must not be None: it would take the place of the whole payload")
+            raise TypeError(f"{key} must not be None: it would replace the whole payload")
     given = dict(keys)
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
     return kind | _body(given)
@@ -87,8 +87,8 @@ def change_of(keys: Mapping[str, Any]) -> Record:
 def _body(given: Mapping[str, Any]) -> Record:
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
-            raise ValueError(f"{key!r} is a key of the log's own: {remedy}")
-    return {_of(key, str, "a key"): _value(key, value) for key, value in given.items()}
+            raise ValueError(f"key {key!r} is reserved for the log: {remedy}")
+    return {_instance_of(key, str, "a key"): _value(key, value) for key, value in given.items()}
 
 
 def _value(key: str, value: Any) -> Any:
@@ -105,10 +105,10 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return str(_of(value, str, "text"))
+    return str(_instance_of(value, str, "text"))
 
 
-def _of(value: Any, kind: type, name: str) -> Any:
+def _instance_of(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}: {value!r:.80}")
     return value
@@ -126,7 +126,7 @@ def _access(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"access must be a whole number, not {type(value).__name__}: {value!r:.80}")
     if value < 0:
-        raise ValueError(f"access counts from 0, not {value}")
+        raise ValueError(f"access must not be negative: {value}")
     return value
 
 
@@ -135,9 +135,9 @@ def _tags(value: Any) -> list[str]:
 
 
 def _links(value: Any) -> list[Any]:
-    links = list(plain(_of(value, list, "links")))
+    links = list(plain(_instance_of(value, list, "links")))
     if len(links) > MOST_LINKS:
-        raise ValueError(f"links has {len(links):,} values; an entry has at most {MOST_LINKS:,}")
+        raise ValueError(f"links has {len(links):,} values; use at most {MOST_LINKS:,}")
     return links
 
 
@@ -150,10 +150,10 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "text": _text,
     "priority": _priority,
     "access": _access,
-    "pinned": lambda value: _of(value, bool, "pinned"),
+    "pinned": lambda value: _instance_of(value, bool, "pinned"),
     "tags": _tags,
     "links": _links,
-    "summary": lambda value: _of(value, str, "summary"),
+    "summary": lambda value: _instance_of(value, str, "summary"),
     "valid_from": _time,
     "valid_to": _time,
     "expires": _time,
@@ -162,12 +162,12 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def entry_id_of(value: Any) -> str:
-    """Return an entry's id: a string that is not empty and is valid Unicode."""
+    """Return a valid entry id: a non-empty string of valid Unicode."""
     return name_of(value, "id")
 
 
 def name_of(value: Any, name: str) -> str:
-    """Return a string that is not empty and is valid Unicode."""
+    """Return a valid name: a non-empty string of valid Unicode."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
     if not value:
@@ -176,14 +176,12 @@ def name_of(value: Any, name: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ValueError(
-                f"{name} holds a lone surrogate, which no file can keep: {value!r:.80}"
-            ) from None
+            raise ValueError(f"{name} has a lone surrogate, which cannot be stored: {value!r:.80}") from None
     return value
 
 
 def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
-    """Return several names as a tuple; None stays None, for no limit."""
+    """Return several names as a tuple; None, for no filter, stays None."""
     if value is None:
         return None
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -192,12 +190,12 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
     if len(found) > MOST_NAMES:
         raise ValueError(f"{name} has more than {MOST_NAMES:,} values; use fewer")
     for item in found:
-        _of(item, str, f"each of {name}")
+        _instance_of(item, str, f"each of {name}")
     return found
 
 
 def limit_of(value: int | None, name: str = "limit") -> int | None:
-    """Return a limit: a whole number from 0, or None for none."""
+    """Return a valid limit: a whole number from 0, or None."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
@@ -208,7 +206,7 @@ def limit_of(value: int | None, name: str = "limit") -> int | None:
 
 
 def count_of(value: int, name: str) -> int:
-    """Return a number of things: a whole number from 0."""
+    """Return a valid count: a whole number from 0."""
     count = limit_of(value, name)
     if count is None:
         raise TypeError(f"{name} must be a whole number, not None")
@@ -216,7 +214,7 @@ def count_of(value: int, name: str) -> int:
 
 
 def share_of(value: float, name: str) -> float:
-    """Return a number that is neither negative nor infinite."""
+    """Return a finite number from 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}: {value!r:.80}")
     if not 0 <= value <= _LARGEST:  # False for NaN, too.
@@ -225,8 +223,8 @@ def share_of(value: float, name: str) -> float:
 
 
 def query_of(value: str | None) -> str:
-    """Return the text of a query; None asks for nothing by words, as does an empty text."""
-    return "" if value is None else str(_of(value, str, "query"))
+    """Return the text of a query; empty for None."""
+    return "" if value is None else str(_instance_of(value, str, "query"))
 
 
 def where_of(value: Mapping[str, Any] | None) -> Record | None:

@@ -12,24 +12,24 @@ from keepstone.model import Record
 
 @dataclass(slots=True)
 class Folded:
-    """An entry as far as its log was read."""
+    """An entry, folded from the lines read so far."""
 
     record: Record
     place: int
-    """The offset of the line that created it: its place among the entries."""
+    """The offset of the line that created it, which orders entries."""
     at: int
-    """The offset of the line that holds its payload."""
+    """The offset of the line with its payload."""
     length: int
     pristine: bool
-    """Whether that line alone says all of it."""
+    """Whether that line alone is the whole entry."""
 
 
 @dataclass(slots=True)
 class Fold:
-    """The live entries of one log, in the order of their places.
+    """The live entries of one log, in order of creation.
 
-    Feed it lines in file order. ``unreadable`` and ``ignored`` count the lines
-    that hold no object and the patches that have no entry.
+    Add lines in file order. ``unreadable`` counts the lines that are not an object, ``ignored`` the patches
+    without an entry.
     """
 
     entries: dict[str, Folded] = field(default_factory=dict)
@@ -37,13 +37,13 @@ class Fold:
     ignored: int = 0
 
     def take(self, lines: Iterable[Line]) -> Fold:
-        """Fold lines in, and return self."""
+        """Add lines, and return self."""
         for line in lines:
             self.add(line)
         return self
 
     def add(self, line: Line) -> None:
-        """Fold one line in."""
+        """Add one line."""
         if line.record is None:
             self.unreadable += 1
             return
@@ -59,7 +59,7 @@ class Fold:
 
 
 def step(known: Folded | None, line: Line) -> Folded | None:
-    """Return what an entry is after a line that carries its id, None where there is no entry then."""
+    """Return an entry after a line with its id; None if there is no entry then."""
     record = line.record
     if record is None or is_tombstone(record) or (known is None and not is_put(record)):
         return None

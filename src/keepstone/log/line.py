@@ -1,7 +1,6 @@
-"""One line of a log: its grammar, and what a later line does to an entry.
+"""The grammar of a log line, and the effect of puts and patches.
 
-The format has a page of its own, docs/formats/log.md. What stands here reaches
-the disk: the names and meanings of these keys never change.
+docs/formats/log.md describes the format. Names and meanings of these keys are on disk and never change.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from keepstone.model import Record
 
 MAX_LINE = 16 * 1024 * 1024
-"""The longest line in bytes, newline included; readers skip longer ones."""
+"""Maximum bytes of a line, newline included; readers skip longer ones."""
 
 ENVELOPE = frozenset({"id", "ts", "type"})
 RESERVED = frozenset(
@@ -28,11 +27,11 @@ _HEAD = ENVELOPE | RESERVED
 _MAX_DEPTH = 200
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
 _ROOM = 1024
-"""Bytes of a line that writers leave free, so that a batch mark and later patches fit into it."""
+"""Bytes that writers leave free in a line, for a batch mark and later patches."""
 _DIGITS_OF_ANY_DOUBLE = 308
-"""An integer of at most this many digits fits into a double, whatever the digits are."""
+"""An integer of at most 308 digits always fits into a double."""
 _BEYOND_DOUBLES = 2**1024 - 2**970
-"""The smallest integer that rounds to infinity in a double, the only number that JavaScript has."""
+"""The smallest integer that rounds to infinity as a double, the number type of JavaScript."""
 _JSON_SPACE = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,9 +63,9 @@ _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
 def parse(raw: bytes) -> Record | None:
-    """Return the JSON object that a line holds, or None if it holds no such thing.
+    """Return the JSON object of a line, or None if it is not one.
 
-    Numbers that no float can hold and nesting that no writer makes are no such thing either.
+    Numbers beyond doubles, and nesting deeper than writers allow, are rejected, too.
     """
     if len(raw) > MAX_LINE:
         return None
@@ -81,7 +80,7 @@ def parse(raw: bytes) -> Record | None:
 
 
 def without_bom(raw: bytes) -> bytes:
-    """Return a line's bytes without the byte order mark that some editors put before the first."""
+    """Return a line's bytes without the byte order mark that some editors put before the first line."""
     return raw.removeprefix(_BOM)
 
 
@@ -101,33 +100,31 @@ def _items(value: Any) -> Iterable[Any]:
 
 
 def dump(record: Record) -> bytes:
-    """Return the line of a checked record, newline included.
+    """Return the line of a validated record, newline included.
 
     Raises:
-        ValueError: The line would be too long to be read (``MAX_LINE``) once a rewrite has added to it, or
-            text in it is not valid Unicode, or a number has too many digits.
+        ValueError: The line could exceed ``MAX_LINE`` after a rewrite, text in it is not valid Unicode, or a
+            number has too many digits.
     """
     try:
         raw = _encode(record).encode() + b"\n"
     except UnicodeEncodeError as error:
         lone = error.object[error.start]
-        raise ValueError(
-            f"text holds the lone surrogate {lone!r}, which no file can keep: remove it"
-        ) from None
+        raise ValueError(f"text has the lone surrogate {lone!r}, which cannot be stored: remove it") from None
     if len(raw) > MAX_LINE - _ROOM:
-        raise ValueError(f"the entry takes {len(raw):,} bytes, it may take {MAX_LINE - _ROOM:,}: split it")
+        raise ValueError(f"the entry has {len(raw):,} bytes; the maximum is {MAX_LINE - _ROOM:,}: split it")
     return raw
 
 
 def check_size(record: Record) -> None:
-    """Raise ValueError if a rewrite could not write the whole entry as one line."""
+    """Raise ValueError if the whole entry does not fit into one line."""
     length = len(dump_read(record))
     if length > MAX_LINE:
-        raise ValueError(f"the entry would take {length:,} bytes, it may take {MAX_LINE:,}: split it")
+        raise ValueError(f"the entry would have {length:,} bytes; the maximum is {MAX_LINE:,}: split it")
 
 
 def dump_read(record: Record) -> bytes:
-    """Return the line of a record that came from a log, whatever another program put into it."""
+    """Return the line of a record that was read from a log and is not validated."""
     text = _encode(record)
     try:
         return text.encode() + b"\n"
@@ -136,7 +133,7 @@ def dump_read(record: Record) -> bytes:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a copy of a JSON value made of plain dicts and lists.
+    """Return a copy of a JSON value with plain dicts and lists.
 
     Raises:
         TypeError: Something in it has no JSON form, or a key is not a string.
@@ -146,7 +143,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, int):
         if not -_BEYOND_DOUBLES < value < _BEYOND_DOUBLES:
-            raise ValueError("an integer is beyond 1.8e308, which not every reader can hold: store a string")
+            raise ValueError("an integer exceeds 1.8e308, which some readers cannot hold: store a string")
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -168,7 +165,7 @@ def _key(key: object) -> str:
 
 
 def payload_of(record: Record) -> Record:
-    """Return what the caller stored: ``data`` if that is an object, otherwise every other key."""
+    """Return the payload: ``data`` if that is an object, otherwise every other key."""
     data = record.get("data")
     if isinstance(data, dict):
         return data
@@ -184,34 +181,34 @@ def links_of(record: Record) -> list[Record]:
 
 
 def type_of(record: Record) -> str | None:
-    """Return the type that a line names, or None if it names none."""
+    """Return the type in a line, or None."""
     value = record.get("type")
     return value if isinstance(value, str) and value else None
 
 
 def id_of(record: Record) -> str | None:
-    """Return the id that a line names, or None if it names none that is valid Unicode."""
+    """Return the id in a line, or None if it has none of valid Unicode."""
     value = record.get("id")
     return value if isinstance(value, str) and value and is_valid(value) else None
 
 
 def is_valid(text: str) -> bool:
-    """Tell whether a text has no lone surrogate, which an escape in JSON may make and no file can keep."""
+    """Tell whether a text has no lone surrogate, which JSON escapes can produce but files cannot store."""
     return text.isascii() or _lone_surrogate.search(text) is None
 
 
 def is_put(record: Record) -> bool:
-    """Tell whether a line has a type or a payload; a line that has neither is a patch."""
+    """Tell whether a line is a put: it has a type or a payload; otherwise it is a patch."""
     return type_of(record) is not None or not record.keys() <= _HEAD
 
 
 def is_tombstone(record: Record) -> bool:
-    """Tell whether a line deletes its entry."""
+    """Tell whether a line is a tombstone."""
     return record.get("deleted") is True
 
 
 def create(record: Record) -> Record:
-    """Return the entry that a creating line makes; the record itself if there is nothing to change."""
+    """Return the entry that a first line creates; the record itself if nothing changes."""
     if type_of(record) is not None and "batch" not in record and next(iter(record)) in ENVELOPE:
         return record
     entry = {"id": "", "ts": "", "type": ""} | record | {"type": type_of(record) or DEFAULT_TYPE}
@@ -232,12 +229,12 @@ def apply(entry: Record, later: Record) -> Record:
 
 
 def head_of(entry: Record) -> Record:
-    """Return an entry without its payload: what puts and patches may have changed."""
+    """Return an entry's envelope and reserved keys."""
     return {key: value for key, value in entry.items() if key in _HEAD}
 
 
 def text_of(record: Record) -> str:
-    """Return the text of an entry that is indexed and shown, its speaker before it."""
+    """Return the text of an entry for indexing and display, with its speaker before it."""
     payload = payload_of(record)
     speaker = next((key for key in ("speaker", "name", "role") if _is_text(payload.get(key))), None)
     text = record.get("text")
@@ -274,20 +271,20 @@ _TIME = re.compile(
     r"(?:([Zz])|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?",
     re.ASCII,
 )
-"""RFC 3339, and what programs write for it: without seconds, a zone or a time, or without separators.
+"""RFC 3339 and common variants: without seconds, zone or time, or without separators.
 
-Not ``fromisoformat``: what that takes differs between versions of Python, and from the TypeScript package.
+Not ``fromisoformat``, which differs between versions of Python and from the TypeScript package.
 """
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6}Z", re.ASCII)
-"""What ``format_time`` makes: nearly every time that is read."""
+"""The format of ``format_time``, used by nearly every line."""
 _DATE_LENGTH = len("2026-01-11")
 _LEAP_SECOND = 60
 
 
 def read_time(value: object) -> datetime | None:
-    """Return the instant that a log line gives as RFC 3339, or None if it gives none.
+    """Return the instant of an RFC 3339 time in a log line, or None if it is not one.
 
-    A time without a zone, which many programs write, is read as UTC.
+    A time without a zone is read as UTC.
     """
     try:
         return _parsed(value) if isinstance(value, str) else None
@@ -296,14 +293,14 @@ def read_time(value: object) -> datetime | None:
 
 
 def _parsed(text: str) -> datetime:
-    """Return the instant that a text says; ValueError or OverflowError if it says none."""
+    """Parse a time; raises ValueError or OverflowError."""
     if _WRITTEN.fullmatch(text):
         return datetime.fromisoformat(text)
     found = _TIME.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text:.80} is no time")
+        raise ValueError(f"{text:.80} is not a time")
     year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 3, 4, 5, 7, 8))
-    # A leap second is the one before it: neither language can say the sixtieth.
+    # A leap second becomes the second before it, as datetime has no second 60.
     moment = datetime(year, month, day, hour, minute, 59 if second == _LEAP_SECOND else second, tzinfo=UTC)
     micros = int((found[9] or "")[:6].ljust(6, "0"))
     ahead = timedelta(hours=int(found[12] or 0), minutes=int(found[13] or 0))
@@ -320,7 +317,7 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
 
     Raises:
         TypeError: It is neither a datetime nor a string.
-        ValueError: It is no RFC 3339 time, or has no time zone.
+        ValueError: It is not an RFC 3339 time, or has no time zone.
 
     Example:
         >>> instant("2026-01-11T14:31:00+01:00")
@@ -339,7 +336,9 @@ def _from_text(value: str, name: str) -> datetime:
     try:
         moment = _parsed(value)
     except (ValueError, OverflowError):
-        raise ValueError(f"{name} is no RFC 3339 time: {value!r:.80}; write 2026-01-11T14:31:00Z") from None
+        raise ValueError(
+            f"{name} is not an RFC 3339 time: {value!r:.80}; use the form 2026-01-11T14:31:00Z"
+        ) from None
     if not _has_zone(value) and len(value) != _DATE_LENGTH:
         raise ValueError(f"{name} has no time zone: {value:.80}; add one, such as Z for UTC")
     return moment
@@ -355,15 +354,15 @@ def _aware(moment: datetime, value: object, name: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """Return an aware datetime as the log writes it: RFC 3339, UTC, microseconds."""
+    """Return an aware datetime in the log's format: RFC 3339, UTC, microseconds."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def microseconds(moment: datetime) -> int:
-    """Return the microseconds from 1970 to an aware datetime, as the index keeps times."""
+    """Return the microseconds since 1970 of an aware datetime, as stored in the index."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:
-    """Return the instant that ``microseconds`` counted."""
+    """Return the instant of a number of microseconds since 1970."""
     return _EPOCH + count * _MICROSECOND

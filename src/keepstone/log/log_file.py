@@ -1,7 +1,6 @@
-"""The NDJSON log of one session: the truth. Format page: docs/formats/log.md.
+"""The log file of one session: append, read, replace. docs/formats/log.md describes the format.
 
-A ``Log`` writes and reads lines. What lines mean stands in ``line`` and
-``fold``; which lines a rewrite keeps stands in ``rewrite``.
+``line`` and ``fold`` interpret lines; ``rewrite`` decides which lines a rewrite keeps.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What tells whether a log is still as it was."""
+    """The state of a log file, which shows whether it has changed."""
 
     size: int
     mtime: int
@@ -37,8 +36,7 @@ class Stat:
 class Log:
     """One session's log in a folder of logs.
 
-    Reading needs no lock and uses descriptors of its own. Every method that
-    writes must be called while ``locked`` is held.
+    Reading needs no lock and uses separate descriptors. Methods that write must be called inside ``locked``.
     """
 
     def __init__(self, folder: Folder, name: str, lock: Lock, *, durable: bool = True) -> None:
@@ -56,7 +54,7 @@ class Log:
 
     @contextmanager
     def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
-        """Hold the session's lock, and first clear away what a killed rewrite left."""
+        """Hold the session's lock, after removing temporary files of a killed rewrite."""
         try:
             with self.lock.hold(timeout) as marked:
                 if marked or self._fresh:
@@ -67,7 +65,7 @@ class Log:
                 self.close_if_idle()
 
     def clear_away(self) -> None:
-        """Remove what a killed rewrite left; only the holder of the lock may call this."""
+        """Remove temporary files of a killed rewrite. The caller holds the lock."""
         for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._folder.unlink(temporary)
@@ -75,10 +73,10 @@ class Log:
         self._fresh = False
 
     def stat(self) -> Stat | None:
-        """Return the log's state on disk, None if there is no log.
+        """Return the log's state on disk; None if there is no log.
 
         Raises:
-            CorruptLogError: Its place is taken by a link, a folder or a device.
+            CorruptLogError: The path is a link, a folder or a device.
         """
         try:
             status = self._folder.stat(self.name)
@@ -89,16 +87,16 @@ class Log:
         return stat_of(status)
 
     def create(self) -> Stat:
-        """Make an empty log if there is none, and return its state."""
+        """Create an empty log if there is none, and return its state."""
         return stat_of(os.fstat(self._current()[0]))
 
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
-        """Append whole lines in one write and sync it; return where they begin and the log's new state.
+        """Append whole lines in one write and sync it; return their offset and the log's new state.
 
-        A torn batch at the end is truncated away first, and an unfinished line is ended.
+        A torn batch at the end is truncated first, and an unfinished line is ended.
 
         Raises:
-            StoreError: The disk is full or failed; the log is as long as before.
+            StoreError: The disk is full or failed; the log is truncated to its old length.
         """
         fd, size = self._current()
         begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
@@ -114,13 +112,13 @@ class Log:
         return begin + len(prefix), stat_of(os.fstat(fd))
 
     def tail(self, size: int) -> bytes:
-        """Return what a log of ``size`` bytes ends with; only who has just appended to it may call this."""
+        """Return the last bytes of a log of ``size`` bytes, directly after an append."""
         length = min(size, CHECKED)
         return os.pread(self._fd, length, size - length)
 
     @contextmanager
     def reading(self) -> Iterator[int | None]:
-        """Give a descriptor to read from inside a ``with``, None if there is no log."""
+        """Yield a descriptor for reading; None if there is no log."""
         fd = self._open_to_read()
         try:
             yield fd
@@ -129,17 +127,17 @@ class Log:
                 os.close(fd)
 
     def fold(self) -> Fold:
-        """Return all live entries, in the order of their places."""
+        """Return all live entries, in order of creation."""
         with self.reading() as fd:
             return Fold() if fd is None else Fold().take(Scan(fd, unfinished=True))
 
     def truncate(self, size: int = 0) -> None:
-        """Cut the log to its first ``size`` bytes, if there is one."""
+        """Truncate the log to ``size`` bytes, if there is one."""
         if self.stat():
             self._cut(self._current()[0], size)
 
     def replace(self, lines: Iterable[bytes]) -> Stat:
-        """Put other lines in the place of all of them; a killed process leaves the old or the new log."""
+        """Replace all lines atomically: a killed process leaves the old or the new log."""
         self.lock.mark(on=True)
         fd = self._folder.open(self._temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
         try:
@@ -155,14 +153,16 @@ class Log:
         try:
             self._folder.replace(self._temporary, self.name)
         except FileNotFoundError as error:
-            raise StoreError(f"{self._folder.path} was removed meanwhile; nothing is kept") from error
+            raise StoreError(
+                f"{self._folder.path} was deleted during the write; nothing was saved"
+            ) from error
         self._folder.sync(self._parent)
         self.lock.mark(on=False)
         self.forget()
         return state
 
     def remove(self) -> None:
-        """Remove the log, and its lock file as soon as the lock is given back."""
+        """Remove the log, and its lock file when the lock is released."""
         with suppress(FileNotFoundError):
             self._folder.unlink(self.name)
             self._folder.sync(self._parent)
@@ -170,7 +170,7 @@ class Log:
         self.forget()
 
     def close(self) -> None:
-        """Close the descriptors, as soon as no thread uses them; the next use opens them again."""
+        """Close the descriptors once no thread uses them; the next use opens them again."""
         self._closing = True
         self.close_if_idle()
 
@@ -179,7 +179,7 @@ class Log:
         return self.lock.if_free(self._close)
 
     def forget(self) -> None:
-        """Close the descriptor that writes; only the holder of the lock may call this."""
+        """Close the descriptor for writing. The caller holds the lock."""
         fd, self._fd, self._inode, self._mended = self._fd, -1, 0, -1
         if fd >= 0:
             os.close(fd)
@@ -200,7 +200,7 @@ class Log:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
 
     def _open(self) -> int:
-        """Return the descriptor to write with; only the holder of the lock may call this."""
+        """Return the descriptor for writing. The caller holds the lock."""
         if self._fd < 0:
             try:
                 fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
@@ -211,13 +211,13 @@ class Log:
             self._fd = fd
             status = os.fstat(fd)
             if status.st_size == 0:
-                # Also if another process made it: that may have been killed before it synced the folder.
+                # Even if another process created it, which may have been killed before it synced the folder.
                 self._folder.sync(self._parent)
             self._inode = status.st_ino
         return self._fd
 
     def _current(self) -> tuple[int, int]:
-        """Return a descriptor of the log that its name now stands for, and its size."""
+        """Return a descriptor of the log's current file, and its size."""
         now = self.stat()
         if now is None or now.inode != self._inode:
             self.forget()
@@ -229,7 +229,7 @@ class Log:
         self._mended = -1
 
     def _mend(self, fd: int, size: int) -> tuple[int, bytes]:
-        """Return where to write and what to write first, so that new lines stand on their own."""
+        """Return the offset for new lines, after truncating a torn batch, and a newline if one is needed."""
         end = behind_last_newline(fd, size)
         torn = torn_batch(fd, end)
         if torn is not None and whole(os.pread(fd, min(size - end, MAX_LINE), end)) is None:
@@ -239,22 +239,22 @@ class Log:
 
 
 def stat_of(status: os.stat_result) -> Stat:
-    """Return what the system says of a file as what tells whether it changed."""
+    """Return the state of a file from its status."""
     return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 CHECKED = 4096
-"""How many bytes at the end of what was read tell, by their checksum, whether a log only grew since."""
+"""Number of last read bytes whose checksum shows whether a log has only grown."""
 
 
 def checksum(fd: int, offset: int, length: int = CHECKED) -> int:
-    """Return the checksum of the ``length`` bytes before an offset, or of all there are."""
+    """Return the checksum of up to ``length`` bytes before an offset."""
     length = min(offset, length)
     return zlib.crc32(os.pread(fd, length, offset - length))
 
 
 def extended(crc: int, fd: int, begin: int, end: int) -> int:
-    """Return the checksum of a file up to ``end``, given that of the bytes before ``begin``."""
+    """Return the checksum of a file up to ``end``, given the checksum up to ``begin``."""
     while begin < end and (block := os.pread(fd, min(end - begin, _BLOCK), begin)):
         crc, begin = zlib.crc32(block, crc), begin + len(block)
     return crc

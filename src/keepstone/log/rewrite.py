@@ -1,9 +1,8 @@
-"""Which lines a log keeps when it is rewritten: compaction and purge.
+"""Rewriting a log: compaction and purge.
 
-Compaction leaves one line an entry. What it folds away goes to the archive
-first, each line once: the versions of changed entries, deleted entries, and
-lines that readers skip. Where the archive has lines of an entry, its history is
-those, and the folded line only says what they come to.
+Compaction leaves one line per entry. It first archives, each line once: the versions of changed entries,
+deleted entries, and lines that readers skip. An entry's history is its archived lines, if any; its folded
+line only repeats their result.
 """
 
 from __future__ import annotations
@@ -24,39 +23,38 @@ from keepstone.model import Record
 from keepstone.text.tokenizer import containing
 
 COMPACT_FROM = 10 * 1024 * 1024
-"""Bytes from which on a log is compacted by itself, once it is twice as long as after its last compaction."""
+"""Size in bytes from which a log is compacted automatically, if twice as long as after the last time."""
 
 WORTH_FOLDING = 0.75
-"""A log that is due is compacted if its live entries are no more than this part of it."""
+"""Maximum share of live entries in a log that is worth compacting."""
 
 
 @dataclass(slots=True)
 class Rewritten:
-    """What a rewrite did to a log."""
+    """The result of a rewrite."""
 
     before: Stat
-    """The log's state before."""
+    """The log's state before the rewrite."""
     stat: Stat
-    """Its state now."""
+    """The log's state after the rewrite."""
     moved: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """For each kept line its old offset, and its new offset and length."""
+    """The new offset and length of each kept line, by its old offset."""
     saved: int = 0
-    """By how many bytes the log became shorter."""
+    """Bytes by which the log became shorter."""
     gone: Sequence[str] = ()
-    """Ids of live entries that it no longer holds."""
+    """Ids of live entries that were archived."""
 
 
 def is_due(size: int, compacted: int) -> bool:
-    """Tell whether a log of this size is to be compacted, given its size after the last compaction."""
+    """Tell whether a log is due for compaction, given its size now and after the last compaction."""
     return size > COMPACT_FROM and size >= 2 * compacted
 
 
 def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None) -> Rewritten | None:
-    """Leave one line for each live entry. The caller holds the log's lock.
+    """Compact a log to one line per live entry. The caller holds the log's lock.
 
-    Live entries for which ``aged`` is true go to the archive as well, unless they are pinned.
-    None, and nothing is done, if there is no log, or if patches have made an entry so long
-    that no one line can hold it.
+    Live entries for which ``aged`` is true are archived as well, unless they are pinned. Returns None and
+    does nothing if there is no log, or if an entry with its patches does not fit into one line.
     """
     before = log.stat()
     with log.reading() as fd:
@@ -73,7 +71,7 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
 
 
 def _archive(old: Sequence[_Old], archive: Log) -> None:
-    """Append to the archive what is not there yet."""
+    """Append lines to the archive, except those already there."""
     try:
         with archive.reading() as fd:
             size = os.fstat(fd).st_size if fd is not None else 0
@@ -89,10 +87,10 @@ def _archive(old: Sequence[_Old], archive: Log) -> None:
 
 
 def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
-    """Return the numbers of the lines that a compaction archived before it was killed.
+    """Return the numbers of the lines that a killed compaction has already archived.
 
-    They are still in the log, and they are the last in the archive, in the same
-    order: ``archived`` gives its lines last first.
+    They are still in the log, and the last ones in the archive, in the same order. ``archived`` yields the
+    archive's lines last first.
     """
     numbers = iter(range(len(old) - 1, -1, -1))
     there: set[int] = set()
@@ -106,15 +104,15 @@ def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """A line that has its place in the archive."""
+    """A line for the archive."""
 
     raw: bytes
     repeats: bool
-    """Whether it is a folded line, which only says what the archive's lines came to."""
+    """Whether it is a folded line, which only repeats the result of archived lines."""
 
 
 class _Plan:
-    """What a compaction does with each line, from a first reading of log and archive."""
+    """The plan of a compaction, from a first pass over log and archive."""
 
     def __init__(self, fd: int, archive: Log, aged: Callable[[Record], bool] | None) -> None:
         self._fold = Fold()
@@ -142,12 +140,12 @@ class _Plan:
             self._versions.add(entry_id)
 
     def fits(self) -> bool:
-        """Tell whether each live entry can be written as a line that readers take in."""
+        """Tell whether each live entry fits into one line."""
         changed = (folded.record for folded in self._fold.entries.values() if not folded.pristine)
         return all(len(dump_read(record)) <= MAX_LINE for record in changed)
 
     def archived(self, fd: int) -> Iterator[_Old]:
-        """Yield the lines that go to the archive."""
+        """Yield the lines to archive."""
         for line in _lines(fd):
             if self._is_old(line):
                 yield _Old(_raw(fd, line)[:-1], self._repeats(line))
@@ -172,7 +170,7 @@ class _Plan:
         archived = self._archive.entries.get(id_of(record) or "")
         if archived is None or line.offset != self._first[record["id"]]:
             return False
-        # An entry of another time is another one: the archived one was moved there for its age.
+        # With another time it is a different entry: the archived one was moved there for its age.
         return bool(archived.record["ts"] == record["ts"])
 
     def kept(self) -> Iterator[tuple[Folded, bytes]]:
@@ -191,9 +189,9 @@ def _moving(kept: Iterator[tuple[Folded, bytes]], moved: dict[int, tuple[int, in
 
 
 def _lines(fd: int, *, hidden: bool = False) -> Iterator[Line]:
-    """Yield what a rewrite may not lose: all lines, and a damaged one even if it lacks its newline.
+    """Yield all lines that a rewrite must keep, including a damaged last one without a newline.
 
-    With ``hidden`` also what it leaves out: lines of batches whose write was cut short.
+    With ``hidden`` also the lines of torn batches, which it drops.
     """
     scan = Scan(fd, unfinished=True)
     yield from scan
@@ -221,7 +219,7 @@ def only_counts(line: Line) -> bool:
 
 
 def mentioned(log: Log, ids: Collection[str]) -> set[str]:
-    """Return those of the ids that any line of a log belongs to."""
+    """Return the ids that have a line in a log."""
     with log.reading() as fd:
         if fd is None:
             return set()
@@ -235,12 +233,12 @@ def mentioned(log: Log, ids: Collection[str]) -> set[str]:
 
 
 def matching(log: Log, text: str) -> set[str]:
-    """Return the ids of the entries of which any line holds a text, in any case, in a key or a value.
+    """Return the ids of entries with a text in a key or value of any line, ignoring case.
 
-    For a damaged line that holds it the digest of its bytes, by which ``purge`` knows it.
+    A damaged line with the text is identified by its digest, which ``purge`` accepts.
     """
     contains = containing(text)
-    # A damaged line may spell it as JSON does, with or without escapes.
+    # A damaged line may have the text with or without JSON escapes.
     forms = [unicodedata.normalize(form, text.casefold()) for form in ("NFC", "NFD")]
     spelled = [
         json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)
@@ -267,7 +265,7 @@ _NO_TEXT = frozenset({"batch", "embedding"})
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield keys and values, numbers too as they are written."""
+    """Yield all keys and values as text."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield key
@@ -280,12 +278,12 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _bytes_of(fd: int, line: Line) -> bytes:
-    """Return a line's bytes without its newline, also of one that is too long to be read."""
+    """Return a line's bytes without its newline, even if it is too long for readers."""
     return line.raw or os.pread(fd, line.length, line.offset).removesuffix(b"\n")
 
 
 def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
-    """Leave out every line of these entries; None if there is none. The caller holds the lock."""
+    """Remove every line of these entries; None if there is none. The caller holds the lock."""
     before = log.stat()
     with log.reading() as fd:
         if fd is None or before is None:
@@ -299,7 +297,7 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
 
 
 def leave_from(log: Log, offset: int) -> None:
-    """Leave only the lines that begin at an offset or behind it. The caller holds the lock."""
+    """Remove the lines before an offset. The caller holds the lock."""
     with log.reading() as fd:
         if fd is not None:
             log.replace(_raw(fd, line) for line in _lines(fd) if line.offset >= offset)
@@ -320,10 +318,10 @@ def _is_of(fd: int, line: Line, ids: Collection[str]) -> bool:
 
 
 def _ids_of(fd: int, line: Line) -> set[str]:
-    """Return the ids of the entries that a line belongs to; a damaged line also has one of its own.
+    """Return the ids of the entries that a line belongs to; a damaged line also has its digest as id.
 
-    A damaged line belongs to the entry that it names before the damage, and to each one of which a line
-    begins somewhere in it, as where a line lacks its newline. What else it holds makes it nobody's.
+    A damaged line belongs to the entry that it names before the damage, and to each entry of which a line
+    starts inside it, as after a missing newline.
     """
     if line.record is not None:
         return {entry_id} if (entry_id := id_of(line.record)) else set()
@@ -334,13 +332,13 @@ def _ids_of(fd: int, line: Line) -> set[str]:
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _KEY = re.compile(rf"\s*[{{,]\s*({_STRING})\s*:\s*")
 _BEGINNING = re.compile(rf'"id"\s*:\s*({_STRING})\s*,\s*(?:"type"\s*:\s*{_STRING}\s*,\s*)?"ts"\s*:'.encode())
-"""How lines begin that keepstone writes."""
+"""The start of a line written by keepstone."""
 _HEAD = 1 << 16
-"""Bytes of a damaged line in which the entry is looked for that it names before the damage."""
+"""Bytes of a damaged line that are searched for its id."""
 
 
 def _named_first(raw: bytes) -> Iterator[str]:
-    """Yield the id that a damaged line has, if all before it can be read."""
+    """Yield the id of a damaged line, if everything before it can be parsed."""
     text, at = raw[:_HEAD].decode("utf-8", "replace"), 0
     decoder = json.JSONDecoder()
     with suppress(ValueError, RecursionError):
@@ -353,14 +351,14 @@ def _named_first(raw: bytes) -> Iterator[str]:
 
 
 def _begun_in(raw: bytes) -> Iterator[str]:
-    """Yield the ids of the entries of which a line begins anywhere in a damaged one."""
+    """Yield the ids of the lines that start inside a damaged one."""
     for beginning in _BEGINNING.finditer(raw):
         with suppress(ValueError):
             yield json.loads(beginning[1])
 
 
 def explicit(line: Line) -> bytes:
-    """Return a line as a rewrite writes it: its id and time in it, no longer part of a batch."""
+    """Return a line for a rewrite: with explicit id and time, and without batch."""
     record = line.record
     if record is None or not (line.derived or "batch" in record):
         return line.raw + b"\n"

@@ -1,7 +1,7 @@
-"""Reading a log: forwards, with what readers must hide or skip, and backwards from its end.
+"""Reading a log forwards, hiding torn batches, and backwards from its end.
 
-The rules are those of docs/formats/log.md. Memory stays flat however long the
-log is, except for a batch, whose lines are held until it is seen to be whole.
+docs/formats/log.md has the rules. Memory use is constant, except that the lines of a batch are buffered until
+it is complete.
 """
 
 from __future__ import annotations
@@ -32,32 +32,31 @@ _BACK_CHUNK = 1 << 16
 
 @dataclass(slots=True)
 class Line:
-    """A line where it stands in its file."""
+    """A line and its position in the file."""
 
     offset: int
     raw: bytes
-    """Its bytes without the newline; empty for a line that is too long to be one."""
+    """Its bytes without the newline; empty for a line that is too long."""
     length: int
-    """Its bytes with the newline."""
+    """Its length in bytes, with the newline."""
     record: Record | None
-    """Its object, None if it is unreadable."""
+    """Its JSON object; None if it is unreadable."""
     derived: bool = False
-    """Whether the id or the time in ``record`` is not in the bytes."""
+    """Whether the id or time in ``record`` was derived, and is not in the bytes."""
 
 
 class Scan:
-    """The lines of a log from ``start`` on that readers take in, in file order.
+    """Iterator over the valid lines of a log from ``start`` on, in file order.
 
-    Hidden are torn batches, whose write was never acknowledged; an unfinished
-    last line is left out unless it is a whole object that only lacks its newline
-    and ``unfinished`` asks for it. Unreadable lines are given with no record.
+    Torn batches, whose write was never acknowledged, are hidden. An unfinished last line is left out, unless
+    ``unfinished`` is set and it is a whole object without a newline. Unreadable lines have no record.
 
-    While it is iterated it fills in:
-        settled: the offset behind the last line that can no longer change its meaning.
-        torn: how many lines of torn batches were hidden.
+    The iteration sets:
+        settled: the offset after the last line whose meaning can no longer change.
+        torn: the number of hidden lines of torn batches.
         hidden: these lines.
-        rest: the bytes behind the last newline.
-        unread: the same if they are neither given as a line nor the end of a torn batch.
+        rest: the bytes after the last newline.
+        unread: the same, if they are neither a line nor the end of a torn batch.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class Scan:
                 yield self._named(line)
                 continue
             run.add(line, batch)
-            # A run with a gap is not torn, whatever follows: a reader that begins within a batch holds none.
+            # A run with a gap is not torn, so it need not be buffered.
             if run.ended or not run.untouched:
                 yield from self._close(run)
                 run = Run()
@@ -141,7 +140,7 @@ class Scan:
         self.ts = moment
 
     def _complete(self) -> Iterator[Line]:
-        """Yield the lines that have their newline, and keep what is behind them."""
+        """Yield the lines that end with a newline, and record what follows them."""
         self._end, self.rest = yield from split(self._fd, self._start)
 
 
@@ -149,7 +148,7 @@ _DIGEST = 32
 
 
 def derived_id(raw: bytes) -> str:
-    """Return the id of a line that has none; later lines with the same bytes get it with a number."""
+    """Return the derived id of a line without one; repeated lines get a number appended."""
     return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:_DIGEST]
 
 
@@ -157,10 +156,9 @@ _DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
 
 
 def give_id(line: Line, seen: Counter[str]) -> None:
-    """Give a line with a payload the id it lacks: the digest of its bytes, with -2, -3 … if that is taken.
+    """Set the id of a line without one: the digest of its bytes, with -2, -3 … for repeated lines.
 
-    ``seen`` has the highest number taken by each digest. Lines that a rewrite
-    gave such an id count as well.
+    ``seen`` has the highest number used for each digest, including ids made explicit by a rewrite.
     """
     named = id_of(line.record or {})
     if named is not None:
@@ -174,9 +172,9 @@ def give_id(line: Line, seen: Counter[str]) -> None:
 
 
 def split(fd: int, start: int) -> Generator[Line, None, tuple[int, bytes]]:
-    """Yield the lines from ``start`` on that have their newline; return where they end and what follows.
+    """Yield the complete lines from ``start`` on; return their end and the rest after it.
 
-    Blank lines are left out. A line that is too long is given without its bytes.
+    Blank lines are skipped. A line that is too long has no bytes.
     """
     offset = at = start
     pending = bytearray()
@@ -211,7 +209,7 @@ def _line(offset: int, raw: bytes, length: int) -> Line | None:
 
 
 def batch_of(record: Record | None) -> tuple[int, int] | None:
-    """Return the place and the length of the batch that a line says it is part of."""
+    """Return a line's place in its batch and the batch's length, or None."""
     if record is None or "batch" not in record:
         return None
     match record["batch"]:
@@ -221,9 +219,9 @@ def batch_of(record: Record | None) -> tuple[int, int] | None:
 
 
 def whole(rest: bytes) -> Record | None:
-    """Return the object of an unfinished last line that only lacks its newline.
+    """Return the object of an unfinished last line that lacks only its newline.
 
-    None for one that begins a batch, or goes on with it: the rest of it was never written.
+    None for a line of a batch that is not its last: the rest was never written.
     """
     record = parse(rest)
     place, length = batch_of(record) or (0, 0)
@@ -232,22 +230,22 @@ def whole(rest: bytes) -> Record | None:
 
 @dataclass(slots=True)
 class Run:
-    """The lines of one batch, as they come."""
+    """The lines of one batch, read so far."""
 
     lines: list[Line] = field(default_factory=list)
     place: int = 0
     length: int = 0
     untouched: bool = True
-    """Whether the lines so far are 1, 2, 3 …: a gap or a damaged line means a later edit."""
+    """Whether the lines are 1, 2, 3 …; a gap or a damaged line means a later edit."""
 
     def takes(self, line: Line, batch: tuple[int, int] | None) -> bool:
-        """Tell whether a line belongs to this run: a later one of the batch, or a damaged one."""
+        """Tell whether a line belongs to this run: a later one of the batch, or a damaged line."""
         if line.record is None:
             return True
         return batch is not None and batch[1] == self.length and batch[0] > self.place
 
     def add(self, line: Line, batch: tuple[int, int] | None) -> None:
-        """Take in a line and its place in the batch, None for a damaged one."""
+        """Add a line with its place in the batch; None for a damaged line."""
         self.lines.append(line)
         place, self.length = batch or (self.place, self.length)
         self.untouched = self.untouched and place == self.place + 1
@@ -255,17 +253,17 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether the last line of the batch is there."""
+        """Whether the last line of the batch was read."""
         return self.place == self.length
 
     @property
     def torn(self) -> bool:
-        """Whether this is the beginning of a batch and nothing else."""
+        """Whether this is only the start of a batch."""
         return bool(self.lines) and self.untouched and not self.ended
 
 
 def backwards(fd: int, end: int) -> Iterator[Line]:
-    """Yield the lines before ``end``, the last one first, without blank ones; ``end`` is behind a newline."""
+    """Yield the lines before ``end``, last first, without blank ones; ``end`` follows a newline."""
     stop, tail, excess = end - 1, b"", 0
     at = stop
     while at > 0:
@@ -284,7 +282,7 @@ def backwards(fd: int, end: int) -> Iterator[Line]:
 
 
 def torn_batch(fd: int, end: int) -> int | None:
-    """Return where the torn batch begins that the lines before ``end`` close with, None if they do not."""
+    """Return the offset of a torn batch that ends at ``end``, or None."""
     place = length = 0
     for line in backwards(fd, end):
         batch = batch_of(line.record)
@@ -297,7 +295,7 @@ def torn_batch(fd: int, end: int) -> int | None:
 
 
 def behind_last_newline(fd: int, size: int) -> int:
-    """Return the offset behind the last newline of the first ``size`` bytes; 0 if there is none."""
+    """Return the offset after the last newline of the first ``size`` bytes; 0 if there is none."""
     at = size
     while at > 0:
         length = min(_BACK_CHUNK, at)
