@@ -319,7 +319,7 @@ def test_refused_secrets_are_named_and_never_shown(
 
 
 def test_a_refusal_says_which_keys_lead_to_the_secret(session: Opening) -> None:
-    with pytest.raises(SecretError, match=r"^data\.steps\[1\]\.token holds what looks like a secret"):
+    with pytest.raises(SecretError, match=r"^data\.steps\[1\]\.token contains what looks like a secret"):
         session(secrets="refuse").add("note", {"steps": ["a", {"token": TOKEN}]})
 
 

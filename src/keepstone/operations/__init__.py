@@ -1,1 +1,1 @@
-"""What commands and the server answer: one shape for each result and each error code."""
+"""Results shared by the command and the server: one shape per result, and the error codes."""

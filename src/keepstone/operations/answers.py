@@ -1,7 +1,7 @@
-"""The types of the documents that ``--json`` prints and the server answers with.
+"""The types of the JSON documents of ``--json`` and the server.
 
-docs/json.md is their contract: fields stay, new ones may come. The functions of ``operations.documents``
-return them, so that the type checker compares both, and the description of the HTTP API is made of them.
+docs/json.md is their contract: fields are never removed, new ones may be added. The functions of
+``operations.documents`` return these types, and the HTTP API's description is generated from them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _MOMENT = "2026-01-11T14:31:00.120000Z"
 
 
 class Schema:
-    """Keywords of a field's JSON schema. Pydantic calls the method; nothing here needs pydantic."""
+    """Keywords for a field's JSON schema, read by pydantic without importing it."""
 
     def __init__(self, **keywords: Any) -> None:
         self._keywords = keywords
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Mapping[str, Any]:
-        """Return the schema with the keywords."""
+        """Add the keywords to a schema."""
         return {**handler(core), **self._keywords}
 
 
@@ -31,14 +31,14 @@ AnyTime = Annotated[str, Schema(description="RFC 3339, or a date.", examples=[_M
 
 
 class Embedding(TypedDict):
-    """A vector that the caller gave: little-endian float32 in Base64."""
+    """A vector given by the caller: little-endian float32 in Base64."""
 
     space: str
     f32: str
 
 
 class Entry(TypedDict):
-    """An entry: its log line, with its agent and session. A flat payload stands beside the envelope."""
+    """An entry: its log line with agent and session. A flat payload is beside the envelope."""
 
     agent: Annotated[str, Schema(examples=["coder"])]
     session: Annotated[str, Schema(examples=["main"])]
@@ -60,7 +60,7 @@ class Entry(TypedDict):
 
 
 class Version(Entry):
-    """An entry as one line of its log left it."""
+    """An entry after one line of its log."""
 
     written: Time
     deleted: bool
@@ -78,7 +78,7 @@ class Why(TypedDict):
 
 
 class Hit(TypedDict):
-    """One result."""
+    """One hit of a recall."""
 
     entry: Entry
     score: float
@@ -87,7 +87,7 @@ class Hit(TypedDict):
 
 
 class RecallState(TypedDict):
-    """How the answer of a recall came about."""
+    """How a recall was done."""
 
     lexical_only: bool
     embedder: str | None
@@ -98,7 +98,7 @@ class RecallState(TypedDict):
 
 
 class Recall(RecallState):
-    """The hits, best first, and how they came about."""
+    """Hits, best first, and how they were found."""
 
     hits: list[Hit]
 
@@ -122,7 +122,7 @@ class Part(TypedDict):
 
 
 class LeftOut(TypedDict):
-    """What did not go into a context, and why."""
+    """What a context leaves out, and why."""
 
     kind: str
     source: str
@@ -141,7 +141,7 @@ class Context(TypedDict):
 
 
 class Session(TypedDict):
-    """A session as listings show it."""
+    """A session in a list."""
 
     id: Annotated[str, Schema(examples=["main"])]
     modified: Time
@@ -149,7 +149,7 @@ class Session(TypedDict):
 
 
 class Finding(TypedDict):
-    """One thing that was looked at."""
+    """One finding of the doctor."""
 
     level: Annotated[str, Schema(enum=["ok", "warning", "error"])]
     subject: str
@@ -159,7 +159,7 @@ class Finding(TypedDict):
 
 
 class Backup(TypedDict):
-    """What a backup copied, and what is wrong with it."""
+    """The result of a backup."""
 
     folder: str
     agents: int
@@ -171,14 +171,14 @@ class Backup(TypedDict):
 
 
 class PurgedEntry(TypedDict):
-    """Where an entry was."""
+    """The session and id of a purged entry."""
 
     session: str
     id: str
 
 
 class PurgedMatches(TypedDict):
-    """What held a text and is gone for good, or would be."""
+    """What contained a text and was purged, or would be."""
 
     purged: bool
     entries: list[PurgedEntry]
@@ -187,7 +187,7 @@ class PurgedMatches(TypedDict):
 
 
 class Note(TypedDict):
-    """A note, with the file and the line that hold it."""
+    """A note with its file and line."""
 
     content: Annotated[str, Schema(examples=["Use pnpm instead of npm"])]
     type: Annotated[str, Schema(enum=["Project", "User"])]
@@ -196,7 +196,7 @@ class Note(TypedDict):
 
 
 class SavedNote(TypedDict):
-    """What became of a note that was to be saved."""
+    """The result of saving a note."""
 
     saved: bool
     note: Note
@@ -204,7 +204,7 @@ class SavedNote(TypedDict):
 
 
 class Offer(TypedDict):
-    """A bullet of another agent's file that may become a note."""
+    """A bullet of another agent's file that can be imported."""
 
     content: str
     source: str

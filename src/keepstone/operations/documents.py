@@ -1,6 +1,6 @@
-"""The documents that ``--json`` prints and the server answers with.
+"""The JSON documents of ``--json`` and the server.
 
-docs/json.md is their contract: fields stay, new ones may come.
+docs/json.md is their contract: fields are never removed, new ones may be added.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
 
 Document = Mapping[str, Any]
-"""A JSON object on its way out."""
+"""A JSON object to print or send."""
 
 
 def entry_document(entry: Entry) -> answers.Entry:
     """Return an entry in the shape of its log line, with its agent and session.
 
-    A flat payload that has a key ``agent`` or ``session`` itself goes under ``data``.
+    A flat payload with a key ``agent`` or ``session`` of its own is nested under ``data``.
     """
     return record_document(entry.agent, entry.session, entry.line)
 
 
 def record_document(agent: str, session: str, record: Record) -> answers.Entry:
-    """Return the document of an entry from what ``Session.records`` gives, many times faster."""
+    """Return the document of a record of ``Session.records``, many times faster than ``entry_document``."""
     if "agent" in record or "session" in record:
         record = _nested(record)
     return cast("answers.Entry", {"agent": agent, "session": session, **record})
@@ -53,9 +53,9 @@ def _nested(line: Record) -> Record:
 
 
 def version_document(version: Version) -> answers.Version:
-    """Return one version of an entry: as an entry, with when it was written and whether it is a deletion.
+    """Return a version of an entry: the entry, when it was written and whether it is a deletion.
 
-    A flat payload that has a key ``written`` itself goes under ``data``, too.
+    A flat payload with a key ``written`` of its own is nested under ``data``, too.
     """
     line = _nested(version.line) if "written" in version.line else version.line
     entry = record_document(version.agent, version.session, line)
@@ -85,12 +85,12 @@ def hit_document(hit: Hit) -> answers.Hit:
 
 
 def hits_document(hits: Hits) -> answers.Recall:
-    """Return the hits of a recall, best first, with how the answer came about."""
+    """Return the hits of a recall, best first, and how they were found."""
     return {"hits": [hit_document(hit) for hit in hits], **recall_state_document(hits)}
 
 
 def recall_state_document(hits: Hits) -> answers.RecallState:
-    """Return how the answer of a recall came about."""
+    """Return how a recall was done."""
     return {
         "lexical_only": hits.lexical_only,
         "embedder": hits.embedder,
@@ -102,7 +102,7 @@ def recall_state_document(hits: Hits) -> answers.RecallState:
 
 
 def context_document(context: Context) -> answers.Context:
-    """Return a context block, the entries that its parts show, and what did not go in."""
+    """Return a context block, the entries of its parts, and what was left out."""
     return {
         "text": context.text,
         "tokens": context.tokens,
@@ -129,7 +129,7 @@ def part_document(part: Part) -> answers.Part:
 
 
 def session_document(info: SessionInfo) -> answers.Session:
-    """Return a session as listings show it."""
+    """Return a session for a list."""
     return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
 
 
@@ -145,7 +145,7 @@ def finding_document(finding: Finding) -> answers.Finding:
 
 
 def backup_document(info: BackupInfo) -> answers.Backup:
-    """Return what a backup copied, and what is wrong with it."""
+    """Return the result of a backup."""
     return {
         "folder": str(info.folder),
         "agents": info.agents,
@@ -158,7 +158,7 @@ def backup_document(info: BackupInfo) -> answers.Backup:
 
 
 def purged_document(found: Purged, *, dry_run: bool) -> answers.PurgedMatches:
-    """Return what held a text and is gone, or would be."""
+    """Return what contained a text and was purged, or would be."""
     return {
         "purged": not dry_run,
         "entries": [{"session": session, "id": entry_id} for session, entry_id in found.entries],
@@ -168,12 +168,12 @@ def purged_document(found: Purged, *, dry_run: bool) -> answers.PurgedMatches:
 
 
 def note_document(note: MemoryEntry) -> answers.Note:
-    """Return a note, with the file and the line that hold it."""
+    """Return a note with its file and line."""
     return {"content": note.content, "type": note.type, "source": note.source, "line": note.line}
 
 
 def saved_document(result: SaveResult) -> answers.SavedNote:
-    """Return what became of a note that was to be saved."""
+    """Return the result of saving a note."""
     twin = result.duplicate_of
     return {
         "saved": result.saved,
@@ -183,7 +183,7 @@ def saved_document(result: SaveResult) -> answers.SavedNote:
 
 
 def offer_document(offer: Offer) -> answers.Offer:
-    """Return a bullet of another agent's file that may become a note."""
+    """Return a bullet of another agent's file that can be imported."""
     return {
         "content": offer.content,
         "source": offer.source,

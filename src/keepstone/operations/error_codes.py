@@ -1,4 +1,4 @@
-"""The words for what goes wrong, that ``--json`` and the server give; docs/json.md lists them."""
+"""The error codes of ``--json`` and the server, listed in docs/json.md."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class SessionNotFoundError(LookupError):
 
 
 class HomeNotFoundError(LookupError):
-    """Nothing was stored in this home yet. The first write makes it."""
+    """The home does not exist. The first write creates it."""
 
     def __init__(self, root: object) -> None:
         super().__init__(
-            f"there is no home at {root}: store something with keepstone add, or name a home with --home"
+            f"there is no home at {root}: create one with keepstone add, or name another with --home"
         )
 
 
 class NoteNotFoundError(LookupError):
-    """Neither file has this note. List them with ``keepstone notes list``."""
+    """Neither file has this note. List the notes with ``keepstone notes list``."""
 
     def __init__(self, note: str) -> None:
         super().__init__(f"no note {note!r:.80}: see keepstone notes list")
@@ -46,15 +46,15 @@ MISSING = (
     HomeNotFoundError,
     NoteNotFoundError,
 )
-"""What was named is not there."""
+"""Something named does not exist."""
 WRONG = (ValueError, TypeError, PathEscapeError, IsAFolderError, NotADirectoryError)
-"""An argument or a text cannot be used as it is."""
+"""An argument or a text is invalid."""
 FORESEEN = (KeepstoneError, *MISSING, *WRONG, OSError)
-"""What a way in reports to its user; anything else is a mistake of ours."""
+"""Errors to report to the user; any other is a bug."""
 
 
 def code_of(error: BaseException) -> str:
-    """Return the word for an error.
+    """Return the code of an error.
 
     Example:
         >>> code_of(EntryNotFoundError("no entry 'x'"))
@@ -66,20 +66,20 @@ def code_of(error: BaseException) -> str:
 
 
 def codes() -> list[str]:
-    """Return every word that ``code_of`` gives, sorted."""
+    """Return all codes, sorted."""
     kinds = [SessionNotFoundError, NoteNotFoundError, *vars(errors).values()]
     named = {word_of(kind) for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
     return sorted(named - {word_of(KeepstoneError)} | {"invalid_argument", "system"})
 
 
 def word_of(kind: type[BaseException]) -> str:
-    """Return the name of a class of errors as a word in lower case, without its ending."""
+    """Return the code of an error class: its name in snake case without the suffix."""
     name = kind.__name__.removesuffix("Error")
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def message_of(error: BaseException) -> str:
-    """Return what people read: the error's own words."""
+    """Return the message of an error."""
     if isinstance(error, OSError) and not isinstance(error, KeepstoneError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return str(error) or type(error).__name__

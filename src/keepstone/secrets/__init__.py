@@ -1,1 +1,1 @@
-"""Secrets in texts and log lines: their kinds, and what a home does about them."""
+"""Detection of secrets in texts and log lines, and masking or refusing them."""

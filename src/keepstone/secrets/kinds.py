@@ -1,7 +1,7 @@
-"""The table of secrets: the shapes that issuers give to keys and tokens, and the names that passwords go by.
+"""The kinds of secrets: formats of keys and tokens, and names of passwords.
 
-Only shapes that hardly anything else has are in it: what is masked by mistake is lost, and a warning that is
-often wrong is soon not read any more. Nothing here looks at how random a string is (docs/decisions/0011).
+Only distinctive formats are included: text masked by mistake is lost, and frequent false alarms are ignored.
+Randomness of strings is not measured (docs/decisions/0011).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Kind:
 
     name: str
     marks: tuple[str, ...]
-    """Every such secret has one of these in it. Looking for them first is what makes most texts cheap."""
+    """Each such secret contains one of these. Searching for them first makes most texts cheap."""
     pattern: re.Pattern[str]
-    """Matches it; if there is a group ``secret``, that alone is the secret."""
+    """Matches the secret, or its group ``secret`` if there is one."""
     is_free: bool = False
-    """Whether anybody may choose its characters, so that ``is_real`` has to tell it from a placeholder."""
+    """Whether a person may have chosen it, so that ``is_real`` must exclude placeholders."""
 
 
-# A value that a person may have chosen is a secret if it has a letter and a digit and is none of these.
+# A value that a person may have chosen is a secret if it has a letter and a digit and matches none of these.
 _PLACEHOLDER = re.compile(
     r"\A[$%@]|\$\{|\{\{|[<\[]|\.\.\.|[*]{3}|xxx|example|placeholder|redacted|change[-_]?(?:me|it)|your[-_]|://"
     r"|\A(?:dummy|fake|sample|passw(?:or)?d[0-9]{0,4}\Z|[0-9]{4}-[0-9]{2}-[0-9]{2}|[a-z]:[\\/])"
@@ -38,12 +38,12 @@ _IS_IDENTIFIER = re.compile(r"(?:[a-z]+|[A-Z]+)(?:[-_.](?:[a-z]+|[A-Z]+))*[-_.]?
 _IS_PASSWORD = re.compile(r"pass|pwd", re.IGNORECASE)
 _LETTER_AND_DIGIT = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.DOTALL)
 _USUAL = frozenset("password passwd pass pwd secret token user username changeme test".split())
-"""What stands for a password in the address of a server, where one without a digit is a secret, too."""
+"""Placeholders for passwords in URLs, where a password without a digit is a secret, too."""
 
 
 def is_real(value: str, name: str) -> bool:
-    """Tell whether a value that stands beside this name is a secret, and no placeholder, path or variable."""
-    if name == "://":  # It stands before the password of an address.
+    """Tell whether a value with this name is a secret, not a placeholder, path or variable."""
+    if name == "://":  # The password of a URL.
         return value.casefold() not in _USUAL and not _PLACEHOLDER.search(value)
     if not _LETTER_AND_DIGIT.match(value) or _PLACEHOLDER.search(value) or _IS_PATH.fullmatch(value):
         return False
@@ -54,7 +54,7 @@ NAME = (
     r"(?P<name>(?i:passw(?:or)?d|passphrase|pwd|secret|(?:api|secret|access|account|private)[_ -]?key"
     r"|(?:auth|access|session|refresh|bearer)[_ -]?token))"
 )
-"""Names that a password or key goes by, at the end of a variable or of a payload's key."""
+"""Names of passwords and keys, at the end of a variable or of a payload's key."""
 _NAME_MARKS = (
     *"assw ASSW assphrase ASSPHRASE pwd Pwd PWD ecret ECRET _key -key ikey skey tkey ekey Key KEY".split(),
     *"_token -token stoken htoken ntoken rtoken Token TOKEN".split(),
@@ -68,13 +68,13 @@ def _kind(name: str, marks: str | Sequence[str], pattern: str, *, is_free: bool 
 
 
 def _token(name: str, prefixes: str, body: str, after: str = r"[A-Za-z0-9]") -> Kind:
-    """Return a kind that begins with one of some prefixes, which nothing that may belong to it precedes."""
+    """Return a kind that starts with one of several prefixes, not inside a longer word."""
     begin = "|".join(map(re.escape, prefixes.split()))
     return _kind(name, prefixes, rf"(?<![A-Za-z0-9-])(?:{begin}){body}(?!{after})")
 
 
-# No pattern may look at a character more than a few times, for texts have up to 16 MB: none begins in the
-# middle of what it may match, and what repeats is bounded. \b would begin behind "-", which tokens hold.
+# Patterns must be linear, as texts have up to 16 MB: none starts inside a possible match, and repetitions
+# are bounded. \b would match after "-", which tokens contain.
 _IS_RANDOM = r"(?=[\w-]{0,100}?(?:[0-9]|[A-Za-z]{16}))"
 _LABEL = r"(?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----"
 _HEX = "[a-f0-9]"
@@ -84,7 +84,7 @@ KINDS: Sequence[Kind] = (
     # docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html; EXAMPLE ends those of their pages.
     _token("AWS access key", "AKIA ASIA ABIA ACCA", r"(?![A-Z0-9]{9}EXAMPLE)[A-Z0-9]{16}"),
     _token("AWS Bedrock key", "ABSK", rf"{_BASE64}{{100,300}}={{0,2}}"),
-    # The secret half is 40 characters of base64 without a mark: only the name before it tells.
+    # The secret half is 40 characters of base64 without a prefix, so the name before it is required.
     _kind(
         "AWS secret key",
         "ecret_access_key ecretAccessKey ECRET_ACCESS_KEY",
@@ -101,7 +101,7 @@ KINDS: Sequence[Kind] = (
         "glpat- glrt- gldt- glptt- glcbt- glsoat- glft- glimt- glagent- gloas- glffct-",
         rf"(?<![\w-])gl(?:pat|rt|dt|ptt|cbt|soat|ft|imt|agent|oas|ffct)-{_IS_RANDOM}[\w.-]{{20,300}}",
     ),
-    # As the consoles of these providers make them.
+    # As issued by the consoles of these providers.
     _kind("Anthropic key", "sk-ant-", rf"(?<![\w-])sk-ant-{_IS_RANDOM}[\w-]{{20,300}}"),
     _kind("OpenRouter key", "sk-or-v1-", r"(?<![\w-])sk-or-v1-[0-9a-f]{64}"),
     _kind("OpenAI key", "sk-", rf"(?<![\w-])sk-(?:proj|svcacct|admin)-{_IS_RANDOM}[\w-]{{20,300}}"),
@@ -110,7 +110,7 @@ KINDS: Sequence[Kind] = (
     _token("xAI key", "xai-", rf"{_ALNUM}{{80}}"),
     _token("Replicate token", "r8_", rf"{_ALNUM}{{37}}"),
     _token("Perplexity key", "pplx-", rf"{_ALNUM}{{48}}"),
-    # docs.slack.dev/authentication/tokens; the address of a webhook is all that is needed to post to it.
+    # docs.slack.dev/authentication/tokens; a webhook's URL suffices to post to it.
     _kind("Slack token", "xox", rf"(?<![\w-])xox[abceoprs]-{_IS_RANDOM}[A-Za-z0-9-]{{10,300}}"),
     _kind("Slack token", "xapp-", r"(?<![\w-])xapp-[0-9]-[A-Za-z0-9-]{10,300}"),
     _kind(
@@ -121,7 +121,7 @@ KINDS: Sequence[Kind] = (
         "/api/webhooks/",
         r"discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/(?P<secret>[\w-]{60,100})",
     ),
-    # The first part is the number of the bot in base64.
+    # The first part is the bot's id in base64.
     _kind(
         "Discord token",
         "MA MD MT Mj Mz NA ND NT Nj Nz OA OD OT Oj Oz",
@@ -131,24 +131,24 @@ KINDS: Sequence[Kind] = (
     _token("Twilio key", "SK", rf"{_HEX}{{32}}"),
     _token("Mailgun key", "key-", rf"{_HEX}{{32}}"),
     _token("Brevo key", "xkeysib-", rf"{_HEX}{{64}}-{_ALNUM}{{16}}"),
-    # docs.stripe.com/keys and docs.stripe.com/webhooks; keys that begin with pk_ are public.
+    # docs.stripe.com/keys and docs.stripe.com/webhooks; keys with pk_ are public.
     _kind("Stripe key", "k_live_ k_test_", r"(?<![A-Za-z0-9])[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
     _kind("Stripe key", "whsec_", r"(?<![A-Za-z0-9])whsec_[A-Za-z0-9+/=]{24,100}"),
     _token("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"[a-fA-F0-9]{32}"),
     _token("Square token", "sq0atp- sq0csp-", r"[\w-]{22,60}", r"[\w-]"),
-    # cloud.google.com/docs/authentication; GOCSPX- begins the secret of an OAuth client.
+    # cloud.google.com/docs/authentication; GOCSPX- is the prefix of an OAuth client's secret.
     _kind("Google API key", "AIza", r"(?<![\w-])AIza[\w-]{35}"),
     _kind("Google client secret", "GOCSPX-", r"(?<![\w-])GOCSPX-[\w-]{24,40}"),
     _kind("Google token", "ya29. 1//0", r"(?<![\w./-])(?:ya29\.|1//0)[\w-]{30,2000}"),
-    # RFC 7519 and RFC 7516: parts in base64url, where eyJ is how an object begins.
+    # RFC 7519 and RFC 7516: parts in base64url, where eyJ is the start of a JSON object.
     _kind("JWT", "eyJ", r"(?<![\w.-])eyJ[\w-]{8,20000}\.eyJ[\w-]{8,20000}\.[\w-]{16,20000}"),
     _kind(
         "JWT",
         "eyJ",
         r"(?<![\w.-])eyJ[\w-]{8,20000}\.[\w-]{0,9999}\.[\w-]{8,99}\.[\w-]{2,20000}\.[\w-]{16,99}",
     ),
-    # RFC 7468, OpenSSH's and OpenPGP's, also with \n written out. To mention the first line is no secret;
-    # a key may be cut off before its last line.
+    # RFC 7468, OpenSSH and OpenPGP, also with escaped \n. The first line alone is not a secret; the last line
+    # may be missing.
     _kind(
         "private key",
         ("PRIVATE KEY",),
@@ -161,7 +161,7 @@ KINDS: Sequence[Kind] = (
         r"Private-Lines: [0-9]{1,4}(?P<secret>[A-Za-z0-9+/=\s\\]{40,60000})",
     ),
     _token("private key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
-    # docs.npmjs.com, "About access tokens". PyPI's, pypi.org/help#apitoken, are macaroons: AgE begins these.
+    # docs.npmjs.com, "About access tokens". PyPI's, pypi.org/help#apitoken, are macaroons, which start so.
     _kind("npm token", "npm_", r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     _kind("PyPI token", "pypi-AgE", r"(?<![\w-])pypi-AgE[\w-]{32,2000}"),
     _token("RubyGems key", "rubygems_", rf"{_HEX}{{48}}"),
@@ -170,7 +170,7 @@ KINDS: Sequence[Kind] = (
     # huggingface.co/docs/hub/security-tokens; SendGrid's "API Keys".
     _kind("Hugging Face token", "hf_", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{34,40}(?![A-Za-z0-9_])"),
     _kind("SendGrid key", "SG.", r"(?<![\w.-])SG\.[\w-]{22}\.[\w-]{43}"),
-    # Azure: connection strings, signed addresses, secrets of clients.
+    # Azure: connection strings, signed URLs, client secrets.
     _kind("Azure storage key", "AccountKey=", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
     _kind("Azure access key", "SharedAccessKey=", r"SharedAccessKey=(?P<secret>[A-Za-z0-9+/]{43}=)"),
     _kind("Azure signature", "sig=", r"[?&]sig=(?P<secret>[A-Za-z0-9%+/]{40,80}(?:%3D|=))"),
@@ -207,7 +207,7 @@ KINDS: Sequence[Kind] = (
         r"(?P<secret>[\w.~+/-]{12,20000}+={0,2})",
         is_free=True,
     ),
-    # RFC 3986, 3.2.1: the password of an address.
+    # RFC 3986, 3.2.1: the password of a URL.
     _kind(
         PASSWORD,
         ("://",),
@@ -228,7 +228,7 @@ KINDS: Sequence[Kind] = (
         r"login\s{1,4}\S{1,64}\s{1,4}(?P<name>password)\s{1,4}(?P<secret>\S{8,200})",
         is_free=True,
     ),
-    # Any other key or password that a program or a setting names as one, with or without quotation marks.
+    # Any other key or password by its name in code or settings, with or without quotation marks.
     _kind(
         PASSWORD,
         _NAME_MARKS,

@@ -1,4 +1,4 @@
-"""Finding secrets in texts and log lines, and masking or refusing them."""
+"""Secrets in texts and log lines: find, mask or refuse them."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from keepstone.secrets.kinds import KINDS, NAME, PASSWORD, Kind, is_real
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What looks like a secret, and where it is; never its value."""
+    """The kind and place of a suspected secret, never its value."""
 
     kind: str
     where: str
-    """The keys that lead to it, such as ``data.headers[0]``."""
+    """Its path of keys, such as ``data.headers[0]``."""
 
 
 _ENDS_WITH_NAME = re.compile(NAME + r"\Z", re.ASCII)
 _WHOLE_VALUE = re.compile(r"[^\s\"'`]{8,4000}", re.ASCII)
-_OTHER_ID = "choose another id, for an id cannot be masked"
+_OTHER_ID = "choose another id, as ids cannot be masked"
 _MARKS = tuple(dict.fromkeys(mark for kind in KINDS for mark in kind.marks))
 _SHORTEST = 12
-"""No secret of the table, with the name that tells it, has fewer characters."""
+"""Minimum characters of a secret, including the name before it."""
 _UNTOUCHED = frozenset({"ts", "embedding", "batch"})
-"""Keys of a log line that hold no text of the caller's."""
+"""Keys of a log line without text of the caller."""
 
 
 def kinds_in(text: str) -> list[str]:
-    """Return the kinds of secrets that a text seems to hold, each once, in the order of the table.
+    """Return the kinds of suspected secrets in a text, each once, in table order.
 
     Example:
         >>> kinds_in("push with ghp_" + 9 * "a1B2")
         ['GitHub token']
     """
-    return _looked_through(text)[1]
+    return _scan(text)[1]
 
 
-def _looked_through(text: str) -> tuple[str, list[str]]:
-    """Return a text without its secrets, and their kinds."""
+def _scan(text: str) -> tuple[str, list[str]]:
+    """Return a text with its secrets masked, and their kinds."""
     kinds: dict[str, None] = {}
     for kind in _candidates(text):
 
@@ -53,14 +53,14 @@ def _looked_through(text: str) -> tuple[str, list[str]]:
                 return found[0]
             kinds[kind.name] = None
             begin, end = (place - found.start() for place in found.span(where))
-            return found[0][:begin] + _word(kind.name) + found[0][end:]
+            return found[0][:begin] + _placeholder(kind.name) + found[0][end:]
 
         text = kind.pattern.sub(without, text)
     return text, list(kinds)
 
 
 def _candidates(text: str) -> list[Kind]:
-    """Return the kinds whose marks are in a text, in the order of the table."""
+    """Return the kinds whose marks are in a text, in table order."""
     if len(text) < _SHORTEST:
         return []
     there = {mark for mark in _MARKS if mark in text}
@@ -68,27 +68,27 @@ def _candidates(text: str) -> list[Kind]:
 
 
 def masked(text: str) -> str:
-    """Return a text with words in the place of what looks like a secret.
+    """Return a text with placeholders for suspected secrets.
 
     Example:
         >>> masked("push with ghp_" + 9 * "a1B2" + ", then rotate it")
         'push with [secret: GitHub token], then rotate it'
     """
-    return _looked_through(text)[0]
+    return _scan(text)[0]
 
 
-def _word(name: str) -> str:
+def _placeholder(name: str) -> str:
     return f"[secret: {name}]"
 
 
 def secrets_in(record: Record) -> Iterator[Secret]:
-    """Yield what looks like a secret in a log line: in any text, key or id of it, however deep."""
+    """Yield suspected secrets in any text, key or id of a log line, at any depth."""
     for key, value in record.items():
         if key not in _UNTOUCHED:
-            yield from _found({key: value}, "")
+            yield from _secrets_in_value({key: value}, "")
 
 
-def _found(value: Any, where: str, key: str = "") -> Iterator[Secret]:
+def _secrets_in_value(value: Any, where: str, key: str = "") -> Iterator[Secret]:
     if isinstance(value, str):
         kinds = kinds_in(value) or ([PASSWORD] if _is_password(key, value) else [])
         yield from (Secret(kind, where) for kind in kinds)
@@ -96,10 +96,10 @@ def _found(value: Any, where: str, key: str = "") -> Iterator[Secret]:
         for name, item in value.items():
             path = f"{where}.{masked(name)}" if where else masked(name)
             yield from (Secret(kind, path) for kind in kinds_in(name))
-            yield from _found(item, path, name)
+            yield from _secrets_in_value(item, path, name)
     elif isinstance(value, list):
         for place, item in enumerate(value):
-            yield from _found(item, f"{where}[{place}]", key)
+            yield from _secrets_in_value(item, f"{where}[{place}]", key)
 
 
 def _is_password(key: str, value: str) -> bool:
@@ -110,11 +110,10 @@ def _is_password(key: str, value: str) -> bool:
 
 
 def mask(record: Record) -> Record:
-    """Return a log line with words in the place of secrets, the line itself if it has none.
+    """Return a log line with placeholders for secrets; the line itself if it has none.
 
     Raises:
-        SecretError: The entry's id looks like one. An id with something else in its place would be
-            another entry's.
+        SecretError: The entry's id looks like a secret. A masked id would be another entry's.
     """
     if next(secrets_in(record), None) is None:
         return record
@@ -127,7 +126,7 @@ def mask(record: Record) -> Record:
 def _masked(value: Any, key: str = "") -> Any:
     if isinstance(value, str):
         text = masked(value)
-        return _word(PASSWORD) if text == value and _is_password(key, value) else text
+        return _placeholder(PASSWORD) if text == value and _is_password(key, value) else text
     if isinstance(value, dict):
         return _masked_object(value)
     return [_masked(item, key) for item in value] if isinstance(value, list) else value
@@ -138,33 +137,33 @@ def _masked_object(value: dict[str, Any]) -> dict[str, Any]:
     for name, item in value.items():
         key = masked(name)
         while key != name and (key in result or key in value):
-            key += "'"  # Two keys that were secrets must not become one.
+            key += "'"  # Two masked keys must stay distinct.
         result[key] = _masked(item, name)
     return result
 
 
 def refuse(record: Record) -> Record:
-    """Return a log line that holds nothing that looks like a secret.
+    """Return a log line unless it has a suspected secret.
 
     Raises:
-        SecretError: It does. The message says what and where, and never the value.
+        SecretError: It has one. The message tells its kind and place, never the value.
     """
     for secret in secrets_in(record):
-        raise _refusal(secret, "leave it out, or open the home with secrets='mask'")
+        raise _refusal(secret, "remove it, or open the home with secrets='mask'")
     return record
 
 
 def _refusal(secret: Secret, remedy: str) -> SecretError:
     return SecretError(
-        f"{secret.where} holds what looks like a secret ({secret.kind}), and this home refuses these; "
+        f"{secret.where} contains what looks like a secret ({secret.kind}), which this home refuses; "
         f"nothing was written: {remedy}"
     )
 
 
 def guard_of(policy: Literal["mask", "refuse"]) -> Callable[[str, Sequence[Record]], list[Record]]:
-    """Return what masks or refuses secrets in the lines that are about to be written to a session.
+    """Return a function that masks or refuses secrets in lines before they are written.
 
-    Either way an id that looks like one is refused: it cannot be masked.
+    Ids that look like secrets are always refused, as they cannot be masked.
     """
     act = mask if policy == "mask" else refuse
 

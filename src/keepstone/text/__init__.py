@@ -1,1 +1,1 @@
-"""Text: its words, and how it is shown to people."""
+"""Text: tokenization, and display for people."""

@@ -1,4 +1,4 @@
-"""Words and numbers as people see them, and memory text that cannot do anything to a terminal."""
+"""Text and numbers for display, with control and hidden characters escaped."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from datetime import datetime
 from functools import lru_cache
 
 _NEEDED = frozenset("\n\t\u00ad\u200c\u200d")
-"""Control and format characters that ordinary text needs: joiners make letters and emoji."""
+"""Control and format characters of ordinary text, such as the joiners of letters and emoji."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
-"""Letters and marks that Unicode says show nothing."""
+"""Letters and marks that are invisible by definition."""
 _SELECTOR = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _STRAY = re.compile(f"(?<![^{_SELECTOR}])[{_SELECTOR}]")
-"""A variation selector without a character to vary: rows of them carry hidden text."""
+"""A variation selector without a base character; sequences of them can hide text."""
 _CLIP = 600
 _KIBI = 1024
 
 
 def harmless(text: str) -> str:
-    r"""Return text in which control characters, hidden ones and lone surrogates stand as escapes.
+    r"""Escape control characters, hidden characters and lone surrogates.
 
-    A remembered text may come from anywhere. Shown like this, in a terminal or on a page, it
-    cannot move the cursor, change colours, reverse the reading direction or hide a part of itself.
+    Memory is untrusted. Escaped text cannot move a terminal's cursor, change colours, reverse the reading
+    direction or hide parts of itself.
 
     Example:
         >>> print(harmless("red\x1b[31m"))
@@ -46,22 +46,22 @@ def _escaped(letter: str) -> str:
 
 
 def clipped(text: str, length: int = _CLIP) -> str:
-    """Return the beginning of a text, with three dots where more follows."""
+    """Return the start of a text, with an ellipsis if it was cut."""
     return text if len(text) <= length else text[: length - 1].rstrip(" \n.,;:") + "…"
 
 
 def one_line(text: str) -> str:
-    """Return a text harmless and on one line, as table cells need it."""
+    """Return a text escaped and on one line."""
     return " ".join(harmless(text).split())
 
 
 def moment(value: datetime) -> str:
-    """Return a time as people read it here: UTC, to the minute."""
+    """Return a time in UTC, to the minute."""
     return value.strftime("%Y-%m-%d %H:%M")
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in the unit that suits it.
+    """Return a number of bytes with a unit.
 
     Example:
         >>> size(58_450)
@@ -76,7 +76,7 @@ def size(count: int) -> str:
 
 
 def counted(count: int, word: str) -> str:
-    """Return a number with its noun, in the plural where it needs one.
+    """Return a number with its noun in singular or plural.
 
     Example:
         >>> counted(1, "file"), counted(3, "entry")
@@ -94,5 +94,5 @@ def _plural(word: str) -> str:
 
 
 def frames_of(error: BaseException) -> str:
-    """Return the calls that an error came through, for logs, without its text, which may quote memory."""
+    """Return an error's traceback for logs, without its message, which may quote memory."""
     return "".join(traceback.format_tb(error.__traceback__)).rstrip()

@@ -1,4 +1,4 @@
-"""Words: where they begin and end, which say little, and what they have in common with their other forms."""
+"""Tokenization: words, stop words and stems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import apsw
 
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
-"""How the full-text tables cut and stem words: SQLite's tokenizer and its arguments."""
+"""SQLite's FTS5 tokenizer and its arguments."""
 
 STOP_WORDS = frozenset(
     """
@@ -34,12 +34,12 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, a run of Chinese, Japanese or Korean as one."""
+    """Return the words of a text in lower case; a run of Chinese, Japanese or Korean is one word."""
     return [word.lower() for word in _WORD.findall(unicodedata.normalize("NFC", text))]
 
 
 def containing(wanted: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a text contains another, in any case and any normal form.
+    """Return a function that tells whether a text contains another, ignoring case and Unicode normal form.
 
     Example:
         >>> containing("CAFE\N{COMBINING ACUTE ACCENT}")("a caf\N{LATIN SMALL LETTER E WITH ACUTE}")
@@ -55,7 +55,7 @@ def containing(wanted: str) -> Callable[[str], bool]:
 
 
 def _composed(text: str) -> str:
-    """Return a text in which upper and lower case and the canonical normal forms are one."""
+    """Return a text case-folded and normalized to NFC."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
@@ -65,7 +65,7 @@ def is_cjk(word: str) -> bool:
 
 
 def pairs(run: str) -> list[str]:
-    """Return each two characters that follow one another, and the last character alone.
+    """Return the bigrams of a run, and its last character alone.
 
     Example:
         >>> pairs("東京都")
@@ -75,10 +75,10 @@ def pairs(run: str) -> list[str]:
 
 
 def spread(text: str) -> str:
-    """Return a text as it is indexed: runs of Chinese, Japanese and Korean as pairs of characters.
+    """Return a text for indexing, with runs of Chinese, Japanese and Korean as bigrams.
 
-    These languages put no spaces between words. The last character stands alone
-    too, so that a query of one character, which looks for beginnings, finds each.
+    These languages have no spaces between words. The last character is a token of its own, so that a prefix
+    query of one character finds it.
     """
     return text if text.isascii() else _CJK_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
@@ -90,20 +90,20 @@ hold_over_forks(_guard)
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return what a word has in common with its other forms, as the index sees it."""
+    """Return the stem of a word, as in the index."""
     return " ".join(_tokenized(word))
 
 
 def stems_of(text: str) -> list[str]:
-    """Return the stem of each word of a text, and of runs of Chinese, Japanese and Korean their pairs.
+    """Return the stem of each word of a text, and the bigrams of Chinese, Japanese and Korean.
 
-    A text is cut and stemmed in one call of the tokenizer, many times faster than word by word.
+    One call of the tokenizer is many times faster than one per word.
     """
     return _tokenized(text if text.isascii() else spread(unicodedata.normalize("NFC", text)))
 
 
 def _tokenized(text: str) -> list[str]:
-    # The index's own tokenizer, asked from here; and late, so that importing keepstone stays fast.
+    # Uses the index's own tokenizer, imported late so that importing keepstone stays fast.
     import apsw
 
     with _guard:
