@@ -1,8 +1,7 @@
-"""The text block that goes into a system prompt.
+"""The memory block of a system prompt.
 
-What changes least comes first, so that a provider's prompt cache is hit: instructions of ours, notes, pinned
-entries, preferences and decisions. Nothing of that depends on the query. What the query recalled, and the
-newest turns, follow. docs/decisions tells why.
+The stable prefix comes first, for providers' prompt caches: instructions, notes, pinned entries, preferences
+and decisions, none of which depends on the query. Recalled entries and the newest turns follow.
 """
 
 from keepstone.context.assemble import Wanted, build

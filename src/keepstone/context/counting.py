@@ -1,4 +1,4 @@
-"""How many tokens a text has: as a provider's tokenizer counts, or as a conservative estimate."""
+"""Token counting: by a provider's tokenizer, or as a conservative estimate."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Protocol
 
 
 class Counter(Protocol):
-    """Counts the tokens that a text has for the model that will read it; any such function is one."""
+    """A function that counts the tokens of a text."""
 
     def __call__(self, text: str, /) -> int:
-        """Return the number of tokens, from 0."""
+        """Return the number of tokens."""
 
 
 ENCODING = "o200k_base"
-"""What OpenAI's present models cut texts with, where no model is named."""
+"""The encoding of OpenAI's current models, used if no model is named."""
 
 _PLAIN, _LONG = 0x80, 0xF0
-"""The first byte of UTF-8 beyond ASCII, and the first that begins a character of four bytes."""
+"""The first UTF-8 byte beyond ASCII, and the first lead byte of four-byte characters."""
 
 
 def _kind(byte: int) -> str:
-    """Return the kind of a byte of UTF-8 as one letter."""
+    """Return the kind of a UTF-8 byte as one letter."""
     if byte >= _LONG:
         return "4"
     if byte >= _PLAIN or byte == ord(" "):
@@ -37,20 +37,20 @@ _SIXTHS = (
     | dict.fromkeys((b"a0", b"0a", b"A0", b"0A", b" 0"), 4)
     | dict.fromkeys((b"aAA", b"AAa"), 5)
 )
-"""Sixths of a token that a kind, or a change of kind, costs beyond the two sixths of every byte."""
+"""Sixths of a token that a kind, or a change of kind, adds to the two sixths of every byte."""
 
 log = logging.getLogger("keepstone.context")
 
 
 def estimate_tokens(text: str) -> int:
-    """Return a conservative estimate of how many tokens a text has, by the kinds of its characters.
+    """Estimate the tokens of a text conservatively, by the kinds of its characters.
 
-    Words take a token for three bytes of UTF-8. Digits, punctuation, line ends and tabs take one each, emoji
-    four, and keys, hashes and base64, which change between letters and digits or cases, nearly one a letter.
+    Words count one token per three bytes of UTF-8. Digits, punctuation, line ends and tabs count one each,
+    emoji four, and keys, hashes and base64, with their changes of case and kind, nearly one per letter.
 
-    For digits, UUIDs, base64, code and JSON it is at least nine tenths of what the tokenizers of Llama 2 and
-    of OpenAI's models count, and at most about twice as much. Old tokenizers need more for scripts that they
-    saw little of, such as Greek or Amharic: give a counter there.
+    For digits, UUIDs, base64, code and JSON the estimate is at least nine tenths of the count of the
+    tokenizers of Llama 2 and OpenAI, and at most about twice as much. Older tokenizers need more for
+    scripts such as Greek or Amharic: use a counter there.
     """
     kinds = text.encode("utf-8", "replace").translate(_KINDS)
     sixths = 2 * len(kinds) + sum(cost * kinds.count(kind) for kind, cost in _SIXTHS.items())
@@ -58,10 +58,10 @@ def estimate_tokens(text: str) -> int:
 
 
 def counter_of(model: str) -> Counter:
-    """Return what counts tokens as a model does, where its tokenizer is installed, else the estimate.
+    """Return a counter with a model's tokenizer if it is installed, else ``estimate_tokens``.
 
-    Only OpenAI's tokenizer can be installed (``pip install tiktoken``). Without it, or where it has no
-    vocabulary on this machine and cannot fetch it, the answer is ``estimate_tokens``, and the log says so.
+    Only OpenAI's tokenizer is supported (``pip install tiktoken``). If it is missing, or its vocabulary is
+    not on this machine and cannot be downloaded, ``estimate_tokens`` is returned, which is logged.
 
     Args:
         model: ``"openai"``, ``"openai:MODEL"``, or any other name, which gives the estimate.
@@ -86,11 +86,11 @@ def _of_openai(model: str) -> Counter:
 
 
 def checked(counter: Counter | None) -> Counter:
-    """Return a counter whose every answer is a whole number from 0; the estimate for None.
+    """Return a counter that validates its results; ``estimate_tokens`` for None.
 
     Raises:
-        TypeError: It cannot be called; or, when it is asked, it gives no whole number.
-        ValueError: When it is asked, it gives a negative number.
+        TypeError: It is not callable; or, when called, it does not return a whole number.
+        ValueError: When called, it returns a negative number.
     """
     if counter is None:
         return estimate_tokens

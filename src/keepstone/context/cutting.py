@@ -1,4 +1,4 @@
-"""Room in a context: what is placed in it, and where a text is cut that is too long for it."""
+"""Placing texts within a token budget, cutting those that are too long."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import NamedTuple
 from keepstone.context.counting import Counter
 
 MARK = " […]"
-"""Stands where a text was cut."""
+"""Marks where a text was cut."""
 LEAST = 40
-"""Tokens below which the beginning of a text says too little to be shown."""
+"""Minimum tokens of a cut text."""
 _WIDEST = 64
-"""Characters that a token has at most; a text of more is too long without being counted."""
+"""Maximum characters per token; longer texts are not counted."""
 _USUAL = 8
-"""Characters a token, above which no cut is tried."""
+"""Characters per token that bound the search for a cut."""
 _WORTH = 0.4
-"""A sentence may end so early in what would fit; before that the cut is between words."""
+"""Minimum share of the fitting text that a cut at a sentence's end keeps."""
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]»”]*(?=\s)|[。\uff01\uff1f]|(?=\n)")
 _WORD_END = re.compile(r"(?=\s)")
 
 
 class Placed(NamedTuple):
-    """A text as it stands in a context."""
+    """A text as placed in a context."""
 
     text: str
     tokens: int
@@ -33,17 +33,17 @@ class Placed(NamedTuple):
 
 @dataclass(slots=True)
 class Room:
-    """Tokens that are left for one part of a context."""
+    """The remaining tokens of one part of a context."""
 
     left: int
     count: Counter
     longest: int
-    """The most tokens that one text may take."""
+    """Maximum tokens of one text."""
 
     def place(self, text: str, dress: Callable[[str], str]) -> Placed | None:
-        """Take a text in, shortened where it must be; None if not enough of it fits.
+        """Place a text, shortened if necessary; None if too little of it fits.
 
-        ``dress`` makes of the text what is to stand in the context.
+        ``dress`` formats the text for the context.
         """
         room = min(self.left, self.longest)
         placed = self._whole(text, dress, room)
@@ -62,7 +62,7 @@ class Room:
 
 
 def _shortened(text: str, dress: Callable[[str], str], room: int, count: Counter) -> Placed | None:
-    """Return the beginning of a text that fits, to the end of a sentence or line where there is one."""
+    """Return the start of a text that fits, cut at the end of a sentence or line if possible."""
 
     def placed(length: int) -> Placed:
         shown = dress(text[:length].rstrip() + MARK)
@@ -74,7 +74,7 @@ def _shortened(text: str, dress: Callable[[str], str], room: int, count: Counter
 
 
 def _most(fits: Callable[[int], bool], most: int) -> int:
-    """Return the greatest length that fits, if a longer one never fits where a shorter one does not."""
+    """Return the greatest length that fits, by binary search."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2
@@ -83,7 +83,7 @@ def _most(fits: Callable[[int], bool], most: int) -> int:
 
 
 def _end(text: str, most: int) -> int:
-    """Return where a sentence, a line or at least a word ends in the first ``most`` characters."""
+    """Return the last end of a sentence, a line or a word in the first ``most`` characters."""
     for pattern in (_SENTENCE_END, _WORD_END):
         ends = [found.end() for found in pattern.finditer(text, int(most * _WORTH), most + 1)]
         usable = [end for end in ends if end <= most]

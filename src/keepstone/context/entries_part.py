@@ -1,4 +1,4 @@
-"""The parts of a context that hold entries: each entry once, in the order of its part, within its room."""
+"""The parts of a context with entries."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from keepstone.model import Entry, Item, LeftOut, Part
 TITLES = {"standing": "preferences and decisions"}
 _BY_TIME = ("standing", "newest")
 _LONGEST = 2
-"""One of several entries may take the part's room divided by this, so that others stand beside it."""
+"""One of several entries may use the part's room divided by this."""
 _WHOLE = 120
-"""Tokens that an entry may always take, however little room its part has."""
+"""Tokens that an entry may always use."""
 _LONG = 4000
-"""Characters of a turn that are counted to learn how much room the newest turns would take."""
+"""Characters of a turn that count in the estimate of the newest turns' room."""
 _TELLING = 40
-"""Characters from which a text that is inside another is no chance."""
+"""Minimum characters of a text to be found inside another."""
 
 
 @dataclass(slots=True)
 class Line:
-    """An entry as it stands in a part."""
+    """An entry as placed in a part."""
 
     entry: Entry
     placed: Placed
@@ -32,14 +32,14 @@ class Line:
 
 @dataclass(slots=True)
 class Section:
-    """A part of a context while it is filled."""
+    """A part of a context in progress."""
 
     kind: str
     lines: list[Line] = field(default_factory=list)
 
     @property
     def is_by_time(self) -> bool:
-        """Whether the last entries are the most wanted; they stand last, too."""
+        """Whether entries are ordered by time, with the last ones most important."""
         return self.kind in _BY_TIME
 
     @property
@@ -49,11 +49,11 @@ class Section:
 
     @property
     def text(self) -> str:
-        """The title and the lines, nothing without lines."""
+        """The title and the lines; empty without lines."""
         return self.title + "".join(line.placed.text for line in self.lines) if self.lines else ""
 
     def part(self, count: Counter) -> Part:
-        """Return the part for those who read the context's parts."""
+        """Return the finished part."""
         items = [
             Item(source_of(line.entry), line.placed.tokens, "shortened" if line.placed.is_cut else "whole")
             for line in self.lines
@@ -63,12 +63,12 @@ class Section:
 
 
 def source_of(entry: Entry) -> str:
-    """Return where an entry is: its session and its id."""
+    """Return the source of an entry: its session and id."""
     return f"{entry.session}/{entry.id}"
 
 
 class Shown:
-    """What a context holds already, and what the caller sends beside it."""
+    """The entries already in a context or in the prompt beside it."""
 
     def __init__(self) -> None:
         self.keys: set[tuple[str, str]] = set()
@@ -77,28 +77,28 @@ class Shown:
         self._sent: list[str] = []
 
     def send(self, window: Sequence[str]) -> None:
-        """Take in the texts, and ids of entries, that the caller sends beside the context."""
+        """Record the texts, and ids of entries, that the prompt already has."""
         self._ids = frozenset(window)
         self._sent = [_plain(text) for text in window]
 
     def holds(self, entry: Entry) -> bool:
-        """Tell whether the entry itself stands in the context."""
+        """Tell whether an entry is in the context."""
         return (entry.session, entry.id) in self.keys
 
     def add(self, entry: Entry, kind: str) -> None:
-        """Note that an entry stands in a part."""
+        """Record that an entry is in a part."""
         self.keys.add((entry.session, entry.id))
         self._texts.setdefault(_plain(entry.text), kind)
 
     def drop(self, entry: Entry) -> None:
-        """Note that an entry stands there no more."""
+        """Record that an entry was removed."""
         self.keys.discard((entry.session, entry.id))
         self._texts.pop(_plain(entry.text), None)
 
     def reason(self, entry: Entry, *, is_turn: bool = False) -> str | None:
-        """Return why an entry that does not stand in the context need not, None if it may.
+        """Return why an entry is redundant, or None.
 
-        A turn that says what was said before is a turn of its own.
+        A turn that repeats an earlier one is not redundant.
         """
         if self._is_sent(entry):
             return "is in the window"
@@ -121,16 +121,16 @@ def _plain(text: str) -> str:
 
 @dataclass(slots=True)
 class Filler:
-    """Fills parts with entries, and keeps what it left out."""
+    """Fills parts with entries, and records those left out."""
 
     count: Counter
     shown: Shown
     _left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
 
     def fill(self, kind: str, entries: Sequence[Entry], tokens: int) -> Section:
-        """Return a part with as many of the entries as the tokens hold.
+        """Return a part with as many of the entries as fit.
 
-        Of parts that are ordered by time the last entries are the most wanted, of others the first.
+        In parts ordered by time the last entries are most important, in others the first.
         """
         section = Section(kind)
         room = self._room(section, entries, tokens)
@@ -138,7 +138,7 @@ class Filler:
             if self.shown.holds(entry):
                 continue
             reason = self.shown.reason(entry, is_turn=kind == "newest")
-            reason = reason or self._refused(section, room, entry)
+            reason = reason or self._add(section, room, entry)
             if reason is not None:
                 self._leave_out(kind, entry, reason)
         if section.is_by_time:
@@ -150,8 +150,8 @@ class Filler:
         longest = left if len(entries) == 1 else max(left // _LONGEST, _WHOLE)
         return Room(left, self.count, longest)
 
-    def _refused(self, section: Section, room: Room, entry: Entry) -> str | None:
-        """Add an entry to a part, or return why that cannot be done."""
+    def _add(self, section: Section, room: Room, entry: Entry) -> str | None:
+        """Add an entry to a part, or return why it does not fit."""
         with_id = section.kind == "recalled"
         placed = room.place(entry.text, lambda text: line_of(entry, text, with_id=with_id))
         if placed is None:
@@ -161,7 +161,7 @@ class Filler:
         return None
 
     def need(self, turns: Sequence[Entry], recalled: Sequence[Entry]) -> int:
-        """Return about how many tokens turns take that are not to be recalled."""
+        """Estimate the tokens of the turns that are not recalled."""
         other = {(entry.session, entry.id) for entry in recalled} | self.shown.keys
         wanted = [turn for turn in turns if (turn.session, turn.id) not in other]
         texts = [
@@ -170,14 +170,14 @@ class Filler:
         return sum(map(self.count, texts)) + self.count("newest:\n") if texts else 0
 
     def drop(self, section: Section) -> None:
-        """Take the least wanted entry out of a part again."""
+        """Remove the least important entry of a part."""
         entry = section.lines.pop(0 if section.is_by_time else -1).entry
         self.shown.drop(entry)
-        self._leave_out(section.kind, entry, "no room: the whole came out longer than its parts")
+        self._leave_out(section.kind, entry, "no room: the whole is longer than the sum of its parts")
 
     def _leave_out(self, kind: str, entry: Entry, reason: str) -> None:
         self._left_out[entry.session, entry.id] = LeftOut(kind, source_of(entry), reason)
 
     def left_out(self) -> list[LeftOut]:
-        """Return the last word on each entry that stands nowhere in the context."""
+        """Return the entries that are not in the context, with the latest reason."""
         return [left for key, left in self._left_out.items() if key not in self.shown.keys]

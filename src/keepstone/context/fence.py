@@ -1,4 +1,4 @@
-"""Entries between two tags with a name that no memory holds, so that none can close its fence."""
+"""The fence around recalled entries: tags whose name no entry contains, so that none can close it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from keepstone.context.mentions import neutralised
 from keepstone.model import Entry
 
 FRAME = "<memory-9>\n</memory-9>\n"
-"""About what a fence adds to its lines."""
+"""A fence, to estimate its tokens."""
 _ENCODED = re.compile(r"[&%\\]")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))")
 _LAYERS = 3
-"""How often a text may be encoded, one encoding over another, and still be seen through."""
+"""Number of nested encodings that are decoded."""
 _SIGNS = "<\u2039/\\\u1735\u2041\u3033\u30ce\u31d3\u4e3f"
-"""Brackets, slashes and what looks like them. Symbols and opening brackets beyond ASCII count as well."""
+"""Brackets, slashes and look-alikes. Symbols and opening brackets beyond ASCII count as well."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Letters that show nothing."""
+"""Invisible letters."""
 _UNLIKE_LATIN = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO")
 _NAME = "(?:m|r<?n|[?])<?[e?]<?(?:m|r<?n|[?])<?[o0-9?]<?[r?]<?[y?]"
 _TAG = re.compile(rf"(?:<[?]?{_NAME}|[?]<?m<?e<?m<?o<?r<?y)((?:<?[0-9]){{0,9}})")
-"""Our name after a sign, in a folded text, and the digits of its number."""
+"""The tag's name after a sign, in a folded text, and the digits of its number."""
 
 
 def line_of(entry: Entry, text: str, *, with_id: bool = False) -> str:
-    """Return the line that shows an entry by ``text``: with its date, session and type before it."""
+    """Return an entry's line: date, session and type, then ``text``."""
     lines = "\n  ".join(text.splitlines())
     names = [entry.session, entry.type, *([entry.id] if with_id else [])]
     head = ", ".join([f"{entry.ts:%Y-%m-%d}", *(" ".join(name.split()) for name in names)])
@@ -38,9 +38,9 @@ def line_of(entry: Entry, text: str, *, with_id: bool = False) -> str:
 
 
 def fenced(pieces: Sequence[str]) -> str:
-    """Return pieces of text between the tags of a fence, nothing if there are none.
+    """Return texts between the tags of a fence; empty without texts.
 
-    The name is the same for the same pieces, and nearly always ``memory``.
+    The name is deterministic, and nearly always ``memory``.
     """
     if not pieces:
         return ""
@@ -49,7 +49,7 @@ def fenced(pieces: Sequence[str]) -> str:
 
 
 def _name_for(text: str) -> str:
-    """Return ``memory``, or with the first number that no tag in the text has, however it is spelled."""
+    """Return ``memory``, or with the first number that no tag-like part of the text has."""
     tails = [found[1].replace("<", "") for found in _TAG.finditer(_folded(text))]
     if not tails:
         return "memory"
@@ -59,10 +59,10 @@ def _name_for(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return what a reader may see in a text: ASCII letters, digits, ``<`` for signs, ``?`` for look-alikes.
+    """Normalize a text to its look: ASCII letters, digits, ``<`` for signs, ``?`` for look-alikes.
 
-    A letter that may look like a Latin one, such as a Cyrillic one, is ``?``. What shows nothing, and all
-    other punctuation, is left out.
+    A letter that may look like a Latin one, such as a Cyrillic one, is ``?``. Invisible characters and other
+    punctuation are removed.
     """
     for _ in range(_LAYERS if _ENCODED.search(text) else 0):
         text = unquote(html.unescape(_ESCAPE.sub(_unescaped, text)))
@@ -72,7 +72,7 @@ def _folded(text: str) -> str:
 
 def _unescaped(found: re.Match[str]) -> str:
     number = int(next(group for group in found.groups() if group), 16)
-    return chr(number) if number <= 0x10FFFF else ""  # noqa: PLR2004  The last character there is.
+    return chr(number) if number <= 0x10FFFF else ""  # noqa: PLR2004  The last code point.
 
 
 @lru_cache(maxsize=4096)

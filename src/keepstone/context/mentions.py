@@ -1,4 +1,4 @@
-"""``@path``, which some agents take for an order to include a file, turned into plain text."""
+"""Neutralizing ``@path``, by which some agents include a file."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterator, Sequence
 _FENCE = r"(?P<fence>`{3,}+(?![^`\r\n]*+`)|~{3,})"
 _OPENING = re.compile(rf"(?P<indent> {{0,3}}){_FENCE}")
 _IN_DOUBT = re.compile(rf"[ \t]*+(?:(?:[>*+-]|\d{{1,9}}[.)])[ \t]*+)*+(?:{_FENCE}|<[!?/A-Za-z])")
-"""A fence that a list or quotation may hold, or HTML: where it ends depends on what is around it."""
+"""A fence in a list or quotation, or HTML: its end depends on the surrounding text."""
 _DEEPEST = 3
-"""Spaces that may stand before the line that closes a fence."""
+"""Maximum indentation of the line that closes a fence."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TICKS = re.compile("`+")
 _ESCAPABLE_TICKS = re.compile(r"(\\?)(`+)")
 _MENTION = re.compile(r"(?<!\w)@(?=[^\s`])[^\s`|]?[^\s`|\"'<>()]*")
-"""Up to what may end a tag, the target of a link or a cell: with one delimiter inside, neither would work."""
+"""Up to a delimiter of a tag, link target or table cell."""
 _CLOSING = ".,;:!?)]}>\"'"
-"""What ends a sentence or bracket rather than a path."""
+"""Characters that end a sentence or bracket rather than a path."""
 
 
 def neutralised(text: str) -> str:
-    """Return a text in which each ``@path`` stands in backticks, as code, which no agent follows.
+    """Put each ``@path`` of a text in backticks, as code, which agents do not follow.
 
-    Text that is code by CommonMark's rules in any surroundings stays unchanged, and so does an ``@`` inside
-    a word, as in an email address. Takes time linear in the length of the text.
+    Text that is code in any context by CommonMark's rules is not changed, nor an ``@`` inside a word, as in
+    an email address. Takes linear time.
 
     Example:
         >>> neutralised("Read @docs/style.md, or ask me@home.org")
@@ -41,10 +41,10 @@ def neutralised(text: str) -> str:
 
 
 def _unused_ticks(text: str) -> str:
-    """Return backticks of a number that the text has nowhere: none of its own can pair with them."""
+    """Return a run of backticks of a length that the text does not have, so that none can pair with it."""
     used = set()
     for escape, run in _ESCAPABLE_TICKS.findall(text):
-        # After a backslash the first backtick is literal, unless another backslash stands before that.
+        # After a backslash the first backtick is literal, unless the backslash is escaped itself.
         used |= {len(run), len(run) - 1} if escape else {len(run)}
     return "`" * next(number for number in range(1, len(used) + 2) if number not in used)
 
@@ -56,7 +56,7 @@ def _quoted(text: str, begin: int, end: int, ticks: str) -> Iterator[str]:
         mention = found[0]
         path = mention.rstrip(_CLOSING) or mention
         rest = mention[len(path) :]
-        # A backtick or backslash beside ours would make them another delimiter, or none.
+        # A backtick or backslash next to ours would change the delimiter.
         before = " " if text[found.start() - 1 : found.start()] in {"`", "\\"} else ""
         after = " " if not rest and text[found.end() : found.end() + 1] == "`" else ""
         yield f"{text[at : found.start()]}{before}{ticks}{path}{ticks}{after}{rest}"
@@ -65,9 +65,9 @@ def _quoted(text: str, begin: int, end: int, ticks: str) -> Iterator[str]:
 
 
 def _code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where code begins and ends: closed fences, and code spans within one line.
+    """Yield the ranges of code: closed fences, and code spans within one line.
 
-    Leaves out what a list, a quotation, a table or HTML around it may turn into plain text.
+    Excludes code that a surrounding list, quotation, table or HTML may turn into plain text.
     """
     lines = _LINE.findall(text)
     place, offset, is_clear = 0, 0, True
@@ -85,14 +85,14 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
         elif is_clear:
             spans, is_clear = _spans(line)
             yield from ((offset + start, offset + end) for start, end in spans)
-        # A paragraph, and with it what a backtick can pair with, ends with a fence or a blank line.
+        # A fence or blank line ends a paragraph, and thereby the scope of a backtick.
         is_clear = is_clear or opening is not None or not line.strip(" \t\r\n")
         offset += sum(map(len, lines[place:after]))
         place = after
 
 
 def _end_of_fence(lines: Sequence[str], place: int, indent: int, fence: str) -> int:
-    """Return which line follows a fence, 0 if it is not closed or a list may end it before."""
+    """Return the number of the line after a fence; 0 if it is not closed or a list may end it."""
     for number in range(place + 1, len(lines)):
         body = lines[number].strip(" \t\r\n")
         depth = len(lines[number]) - len(lines[number].lstrip(" \t"))
@@ -104,7 +104,7 @@ def _end_of_fence(lines: Sequence[str], place: int, indent: int, fence: str) -> 
 
 
 def _spans(line: str) -> tuple[list[tuple[int, int]], bool]:
-    """Return where code spans of a line are, and whether no backtick or tag may pair with a later line."""
+    """Return the code spans of a line, and whether no backtick or tag may pair with a later line."""
     if "<" in line or ("\\" in line and "`" in line):
         return [], False
     runs = list(_TICKS.finditer(line))

@@ -1,8 +1,7 @@
-"""The part of a context that holds notes: whole files while they fit, else what stays and what is asked for.
+"""The part of a context with notes: whole files if they fit, else selected passages.
 
-Of a file that does not fit, half of its room goes to its last notes and first paragraphs, whatever the query
-is, so that the text before the recalled part stays the same. The other half goes to what the query is about,
-and stands in the recalled part.
+If a file does not fit, half of its room is for its last notes and first paragraphs, independent of the query,
+so that the prefix stays the same. The other half is for passages that match the query, after the prefix.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from keepstone.notes.passages import Passage
 from keepstone.notes.prompt import Source, in_fence
 
 OWN = ("Project", "User")
-"""The kinds of the files whose notes are kept here; the files of other agents come after them."""
+"""The kinds of keepstone's own notes files; other agents' files come after them."""
 _WIDEST = 64
-"""Characters that a token has at most; a file of more is too long without being counted."""
-_PATIENCE = 24
-"""After so many passages in a row that find no room, no other is looked at."""
+"""Maximum characters per token; longer files are not counted."""
+_MOST_MISSES = 24
+"""Number of consecutive passages without room after which the selection ends."""
 
 
 @dataclass(slots=True)
 class Shelf:
-    """One notes file in a context: all of it, or the passages that were chosen."""
+    """One notes file in a context: whole, or as selected passages."""
 
     source: Source
     room: int
-    """Tokens that its passages may take in the prefix, and again for the query."""
+    """Tokens for its passages in the prefix, and again for the query."""
     stable: list[tuple[Passage, str]] = field(default_factory=list)
     is_whole: bool = False
 
@@ -44,7 +43,7 @@ class Shelf:
         return _block(self._header(", some of them"), self.stable) if self.stable else ""
 
     def fill(self, count: Counter) -> None:
-        """Choose what stands in the prefix of a file that does not fit whole."""
+        """Select the passages for the prefix of a file that does not fit."""
         passages = self.source.passages
         wanted: Iterable[Passage] = passages
         if self._is_own:
@@ -53,7 +52,7 @@ class Shelf:
         self.stable = _chosen(self._header(", some of them"), wanted, self.room, count)
 
     def about(self, query: str, room: int, count: Counter) -> str:
-        """Return the block of passages that a query is about and that do not stand in the prefix."""
+        """Return the block of passages that match a query and are not in the prefix."""
         if self.is_whole:
             return ""
         there = {passage.number for passage, _ in self.stable}
@@ -71,19 +70,19 @@ class Shelf:
         return self.source.kind in OWN
 
     def item(self, count: Counter) -> Item:
-        """Return what an explanation says of the file."""
+        """Return the file's item for explanations."""
         of = f"{len(self.stable)} of {len(self.source.passages)} passages"
         return Item(self.source.path, count(self.block), "whole" if self.is_whole else of)
 
     def left_out(self) -> Iterator[LeftOut]:
-        """Return how many passages do not stand in the prefix."""
+        """Yield how many passages are not in the prefix."""
         missing = 0 if self.is_whole else len(self.source.passages) - len(self.stable)
         if missing:
             yield LeftOut("notes", self.source.path, "no room: the file is over its share", missing)
 
 
 def shelves(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
-    """Return the files with text, each whole or cut, that together keep to a share of tokens."""
+    """Return the files with text, whole or as passages, within a share of tokens."""
     there = [source for source in sources if not source.is_blank]
     own = [source for source in there if source.kind in OWN]
     found = _shelved(own, share, count)
@@ -93,7 +92,7 @@ def shelves(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf
 
 
 def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shelf]:
-    """Give each file what it needs or an equal part of what is left, the shortest file first."""
+    """Allocate to each file what it needs, at most an equal part of the rest, shortest first."""
     found = []
     for place, source in enumerate(sorted(sources, key=lambda source: source.length)):
         part = share // (len(sources) - place)
@@ -103,7 +102,7 @@ def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shel
             shelf.is_whole = count(f"{shelf.block}\n") <= part
         if not shelf.is_whole:
             shelf.fill(count)
-        # What a cut file does not use here it may use for the query.
+        # A file that does not fit may use its remaining room for the query.
         share -= count(f"{shelf.block}\n") if shelf.is_whole else part
         found.append(shelf)
     return found
@@ -112,7 +111,7 @@ def _shelved(sources: Sequence[Source], share: int, count: Counter) -> list[Shel
 def _chosen(
     header: str, passages: Iterable[Passage], tokens: int, count: Counter
 ) -> list[tuple[Passage, str]]:
-    """Return passages that a block of so many tokens holds, the first ones first, with their texts."""
+    """Return the first passages that fit into a block of ``tokens``, with their texts."""
     room = Room(tokens - count(in_fence(header, "\n") + "\n"), count, max(tokens // 2, 1))
     chosen: list[tuple[Passage, str]] = []
     misses = 0
@@ -121,7 +120,7 @@ def _chosen(
         if placed is not None:
             chosen.append((passage, placed.text))
         misses = 0 if placed else misses + 1
-        if misses >= _PATIENCE or room.left <= 0:
+        if misses >= _MOST_MISSES or room.left <= 0:
             break
     while chosen and count(_block(header, chosen) + "\n") > tokens:
         chosen.pop()
@@ -129,7 +128,7 @@ def _chosen(
 
 
 def _block(header: str, chosen: Sequence[tuple[Passage, str]]) -> str:
-    """Return passages in the order of their file; only paragraphs have blank lines around them."""
+    """Return passages in file order; only paragraphs have blank lines around them."""
     ordered = sorted(chosen, key=lambda one: one[0].number)
     texts = []
     for (passage, text), after in zip_longest(ordered, ordered[1:]):
@@ -139,20 +138,20 @@ def _block(header: str, chosen: Sequence[tuple[Passage, str]]) -> str:
 
 
 def notes_part(found: Sequence[Shelf], count: Counter) -> Part | None:
-    """Return the part of the prefix that holds notes."""
+    """Return the notes part of the prefix."""
     shown = [shelf for shelf in found if shelf.block]
     text = "\n".join(shelf.block for shelf in shown)
     return Part("notes", text, (), count(text), tuple(shelf.item(count) for shelf in shown)) if text else None
 
 
 def part_for(query: str | None, found: Sequence[Shelf], room: int, count: Counter) -> Part | None:
-    """Return the part with the passages that a query is about, of the files that were cut."""
+    """Return the part with passages that match a query, from files that did not fit."""
     items, blocks = [], []
     for shelf in found if query else ():
         block = shelf.about(query or "", room, count)
         if block:
             room -= count(f"{block}\n")
             blocks.append(block)
-            items.append(Item(shelf.source.path, count(block), "what the query is about"))
+            items.append(Item(shelf.source.path, count(block), "passages that match the query"))
     text = "\n".join(blocks)
     return Part("notes for the query", text, (), count(text), tuple(items)) if text else None

@@ -1,4 +1,4 @@
-"""The preferences and decisions of an agent that hold, from all its sessions."""
+"""The valid preferences and decisions of an agent, from all its sessions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from keepstone.recall.validity import newest_valid
 from keepstone.store.protocol import Store
 
 MOST = 50
-"""So many preferences and decisions, the newest that hold, are looked at."""
+"""Maximum number of preferences and decisions."""
 
 
 def standing(store: Store, agent: str, now: datetime) -> list[Entry]:
-    """Return the newest preferences and decisions that hold now, by creation, the oldest first."""
+    """Return the newest valid preferences and decisions by creation, oldest first."""
     return newest_valid(lambda asked: store.standing(agent, asked or MOST), MOST, now)
