@@ -1,4 +1,4 @@
-"""An agent: the unit of isolation, with its sessions, its files, and recall over all of them."""
+"""Agents: the unit of isolation, with sessions, files and recall."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 _CONTEXT_HITS = 8
 _TOKENS_A_HIT = 250
-"""A budget has room for one more hit for each of so many tokens, beyond the least number."""
+"""Tokens of a context's budget per recalled hit, above the minimum number of hits."""
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
 
 MOST_RELATED = 1_000
-"""Entries that ``related`` returns at most; above it says that there are more."""
+"""Maximum number of entries that ``related`` returns; it raises above that."""
 
 
 class Agent:
-    """The unit of isolation: no call on an agent ever touches another's memory."""
+    """The unit of isolation: no call on an agent accesses another agent's memory."""
 
     def __init__(self, shared: Shared, slug: str) -> None:
         """Use ``Home.agent`` instead."""
@@ -65,7 +65,7 @@ class Agent:
         return self._store.files(self.slug)
 
     def new_session(self, id: str | None = None) -> Session:  # noqa: A002
-        """Make an empty session and return it: with a new id, or with this one, unless it is there already.
+        """Create an empty session with a new or given id, unless it exists, and return it.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
@@ -74,8 +74,8 @@ class Agent:
         self._store.create(self.slug, session.id)
         return session
 
-    def session(self, id: str) -> Session:  # noqa: A002  The word of the log line.
-        """Return a session, which need not exist yet: its first write makes it.
+    def session(self, id: str) -> Session:  # noqa: A002  The name in the log line.
+        """Return a session, which need not exist: its first write creates it.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
@@ -83,7 +83,7 @@ class Agent:
         return Session(self._shared, self.slug, self._store.check_session(id))
 
     def sessions(self) -> list[SessionInfo]:
-        """Return id, last change and size of all sessions, the one changed last first."""
+        """Return id, last change and size of all sessions, last changed first."""
         return self._store.sessions(self.slug)
 
     def get(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
@@ -91,7 +91,7 @@ class Agent:
 
         Raises:
             EntryNotFoundError: No live entry has this id.
-            AmbiguousIdError: Several sessions have one; say which with ``session``.
+            AmbiguousIdError: Several sessions have one; choose with ``session``.
         """
         entry_id_of(id)
         found = self._store.find(self.slug, id, self._checked(session))
@@ -108,7 +108,7 @@ class Agent:
         self._session_of(id, session).delete(id)
 
     def purge(self, id: str, session: str | None = None) -> None:  # noqa: A002
-        """Remove the bytes of an entry, deleted or not; see ``Session.purge``."""
+        """Remove every byte of an entry, deleted or not; see ``Session.purge``."""
         entry_id_of(id)
         if session is not None:
             return self.session(session).purge(id)
@@ -120,16 +120,16 @@ class Agent:
         return self.session(holders[0]).purge(id)
 
     def purge_matching(self, text: str, session: str | None = None, *, dry_run: bool = False) -> Purged:
-        """Purge what holds a text, in any case and normal form: entries, sessions of that name, files.
+        """Purge all entries, sessions and files that contain a text, ignoring case and Unicode normal form.
 
-        It is looked for in the keys and values of every line of logs and archives, so that what is
-        deleted, archived, or said otherwise by now is found too; and in damaged lines, whose ids are
-        digests. A session whose name holds it goes as a whole, and so does a file of the agent's.
+        The keys and values of every line of logs and archives are searched, so deleted, archived and previous
+        versions are found, too, and damaged lines, whose ids are digests. A session whose id contains the
+        text is removed as a whole, and so is a file.
 
         Args:
-            text: What to look for, such as a name or a key.
-            session: Look at the entries of this session only, and not at files.
-            dry_run: Purge nothing, only say what would go.
+            text: The text to search for, such as a name or a key.
+            session: Only purge entries of this session, and no files.
+            dry_run: Purge nothing, only return what would be purged.
 
         Raises:
             ValueError: The text is empty.
@@ -140,7 +140,7 @@ class Agent:
             Purged(entries=(('main', '01980f0e-…'),), sessions=(), files=('notes/server.md',))
         """
         entries = tuple(self._store.matching(self.slug, name_of(text, "text"), self._checked(session)))
-        found = Purged(entries) if session is not None else self._named_so(text, entries)
+        found = Purged(entries) if session is not None else self._with_matching_names(text, entries)
         if not dry_run:
             for name in sorted({holder for holder, _ in found.entries}):
                 self._store.purge(self.slug, name, [eid for holder, eid in found.entries if holder == name])
@@ -151,7 +151,7 @@ class Agent:
                     self.files.delete(path)
         return found
 
-    def _named_so(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
+    def _with_matching_names(self, text: str, entries: tuple[tuple[str, str], ...]) -> Purged:
         contains = containing(text)
         sessions = sorted(info.id for info in self.sessions() if contains(info.id))
         return Purged(entries, tuple(sessions), tuple(self.files.matching(text)))
@@ -160,7 +160,7 @@ class Agent:
         """Return all versions of an entry, oldest first; a deletion is a version with ``deleted`` set.
 
         Raises:
-            EntryNotFoundError: There never was such an entry, or it is purged.
+            EntryNotFoundError: The entry never existed, or was purged.
         """
         entry_id_of(id)
         versions = self._store.history(self.slug, id, self._checked(session))
@@ -169,10 +169,10 @@ class Agent:
         return versions
 
     def link(self, a: str, b: str, rel: str) -> Entry:
-        """Say that entry ``a`` stands in a relation to entry ``b``, and return ``a`` as it is then.
+        """Link entry ``a`` to entry ``b``, and return the new ``a``.
 
         Raises:
-            EntryNotFoundError: One of them is not there.
+            EntryNotFoundError: One of them does not exist.
 
         Example:
             >>> agent.link(decision.id, finding.id, "because")
@@ -181,12 +181,12 @@ class Agent:
         return self.session(source.session).link(source.id, target.id, rel)
 
     def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
-        """Return the entries linked with one, in either direction, the nearest first.
+        """Return the entries linked with an entry, in either direction, nearest first.
 
         Args:
-            id: The entry to begin with.
+            id: The id of the entry.
             rel: Only links of this relation.
-            depth: How many links to follow.
+            depth: Maximum number of links to follow.
 
         Raises:
             EntryNotFoundError: There is no such entry.
@@ -209,7 +209,7 @@ class Agent:
         return [entry for key, entry in found.items() if key != id]
 
     def _linked(self, edge: Sequence[Entry], rel: str | None, known: Collection[str]) -> Iterator[Entry]:
-        """Yield entries that are not known yet and are linked with one of the edge, in either direction."""
+        """Yield new entries linked with one of ``edge``, in either direction."""
         targets = dict.fromkeys(
             link["to"]
             for entry in edge
@@ -219,7 +219,7 @@ class Agent:
         for target in islice(targets, MOST_RELATED + 1):
             yield from self._store.find(self.slug, target, None)
         ids = [entry.id for entry in edge]
-        # Each of those that are known may be among what the store finds first.
+        # The limit includes known entries, which the store may return first.
         inward = self._store.linked(self.slug, ids, rel, MOST_RELATED + 1 + len(known))
         yield from (entry for entry in inward if entry.id not in known)
 
@@ -240,31 +240,31 @@ class Agent:
         neighbours: int = 0,
         include_superseded: bool = False,
     ) -> Hits:
-        """Return the entries that fit a query best, each with the reasons.
+        """Return the entries that match a query best, each with an explanation.
 
-        Only entries that hold count: from ``valid_from`` on, before ``valid_to`` and ``expires``.
+        Only valid entries are searched: from ``valid_from`` on, before ``valid_to`` and ``expires``.
 
         Args:
-            query: Words or a question; None or ``""`` asks for nothing by words, as with ``vector`` alone.
-            limit: The most hits to return.
+            query: Words or a question; None or ``""`` searches by ``vector`` alone.
+            limit: Maximum number of hits.
             sessions: Only entries of these sessions.
             types: Only entries of these types.
-            tags: Only entries that carry all of these tags.
+            tags: Only entries with all of these tags.
             where: Only entries whose payload has these values at these top-level keys.
             since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
             until: Only entries made before this time.
-            as_of: Search the entries as they were at this time, deleted and changed ones as they were.
-            min_priority: Only entries whose priority, faded with their age, is at least this.
-            vector: Compare with this vector instead of the query's own: numbers of any length but zero.
-            neighbours: Give each hit so many entries before and after it in its session, not counted
-                in the limit.
-            include_superseded: Also entries that do not hold now, or at ``as_of``: superseded, expired
+            as_of: Search the entries as they were at this time, including later changed or deleted ones.
+            min_priority: Only entries with at least this decayed priority.
+            vector: The vector to search with instead of the query's own; must not be zero.
+            neighbours: Number of entries before and after each hit in its session to return with it, not
+                counted in the limit.
+            include_superseded: Include entries that are not valid now, or at ``as_of``: superseded, expired
                 and future ones.
 
         Raises:
-            TypeError, ValueError: An argument is none of these.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not of the agent's space.
-            SpaceMismatchError: The home was opened with another embedder than its own.
+            TypeError, ValueError: An argument is invalid.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not in the agent's space.
+            SpaceMismatchError: The home was opened with an embedder other than its own.
 
         Example:
             >>> hits = agent.recall("what did we decide about sign-in?", types=["decision"])
@@ -293,27 +293,27 @@ class Agent:
         return recall(self._store, vectors, question, scope, self._shared.reranker)
 
     def holds(self, entry: Entry) -> bool:
-        """Tell whether an entry holds now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
+        """Tell whether an entry is valid now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
         return is_valid(entry.line, self._now())
 
     def _now(self) -> datetime:
         return instant(self._shared.clock(), "the clock's time")
 
     def entry_counts(self) -> dict[str, int]:
-        """Return how many entries each session has; sessions without any are left out."""
+        """Return the number of entries of each session; empty sessions are left out."""
         return self._store.entry_counts(self.slug)
 
     def vectors(self, embedder: Embedder | str | None = None, dim: int | None = None) -> Vectors:
-        """Return what compares the agent's vectors: those of an embedder, or else those that were given.
+        """Return the vector search of the agent, in the space of an embedder or of given vectors.
 
         Args:
-            embedder: Makes the vectors of entries that have none; the home's, if not given.
-            dim: The dimension that vectors must have; the embedder's, or that of the first vector given.
+            embedder: The embedder; default: the home's.
+            dim: The required dimension; default: the embedder's, or that of the first given vector.
 
         Raises:
-            TypeError, ValueError, EmbedderUnavailableError: That is no embedder, or cannot be used here.
-            SpaceMismatchError: It is not the home's.
-            EmbeddingDimMismatchError: ``dim`` is not the named embedder's dimension.
+            TypeError, ValueError, EmbedderUnavailableError: The embedder is invalid or not usable.
+            SpaceMismatchError: It is not the home's embedder.
+            EmbeddingDimMismatchError: ``dim`` is not the embedder's dimension.
         """
         meaning = self._shared.meaning
         if embedder is not None:
@@ -329,22 +329,22 @@ class Agent:
         counter: Counter | None = None,
         window: Iterable[str] = (),
     ) -> Context:
-        """Return a block for a system prompt, what changes least first.
+        """Return a memory block for a system prompt, with a stable prefix.
 
-        After short instructions come notes, pinned entries, preferences and decisions: the same for every
-        query, as long as none of these changes. Then what the query recalls, and the newest turns.
+        The prefix has short instructions, notes, pinned entries, preferences and decisions, and is the same
+        for every query while none of these changes. Recalled entries and the newest turns follow.
 
         Args:
-            query: What the agent is asked; without it nothing is recalled.
-            budget: The most tokens the block may have.
+            query: The user's question; without it nothing is recalled.
+            budget: Maximum number of tokens.
             notes: The notes of a project and its user, such as ``Notes(".")``.
-            counter: Says how many tokens a text has, such as ``keepstone.counter_of("openai")``; without it
-                tokens are estimated by kinds of characters, rather too many than too few.
-            window: Texts, and ids of entries, that are sent beside the block: what is recalled, and the
-                newest turns, are left out where they are among these. The part before stays as it is.
+            counter: Counts the tokens of a text, such as ``keepstone.counter_of("openai")``; default: a
+                conservative estimate.
+            window: Texts, and ids of entries, that the prompt already has. Recalled entries and newest turns
+                among them are left out; the prefix does not change.
 
         Raises:
-            TypeError, ValueError: An argument is none of these, or the counter gives no number from 0.
+            TypeError, ValueError: An argument or a result of the counter is invalid.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A notes file
                 cannot be read.
 
@@ -391,7 +391,7 @@ def _only(entry_id: str, found: list[Entry]) -> Entry:
 
 def _ambiguous(entry_id: str, sessions: list[str]) -> AmbiguousIdError:
     return AmbiguousIdError(
-        f"entry {entry_id!r:.80} is in several sessions: {', '.join(sessions)}; say session="
+        f"entry {entry_id!r:.80} is in several sessions: {', '.join(sessions)}; choose one with session="
     )
 
 

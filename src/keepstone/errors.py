@@ -1,29 +1,29 @@
 """The errors of keepstone.
 
     KeepstoneError
-    ├── InvalidAgentIdError(ValueError)         a slug that is not one
-    ├── AgentNotFoundError(LookupError)         no agent of that slug here
-    ├── InvalidSessionIdError(ValueError)       a session id that no file can carry
+    ├── InvalidAgentIdError(ValueError)         an invalid agent slug
+    ├── AgentNotFoundError(LookupError)         no agent with that slug
+    ├── InvalidSessionIdError(ValueError)       an invalid session id
     ├── EntryNotFoundError(LookupError)         no entry with that id in scope
-    ├── EntryExistsError(ValueError)            the id is taken by another content
+    ├── EntryExistsError(ValueError)            an entry with that id and other content
     ├── AmbiguousIdError(ValueError)            the id exists in several sessions
-    ├── SecretError(ValueError)                 what looks like a key or token, where these are refused
+    ├── SecretError(ValueError)                 a suspected key or token, which the home refuses
     ├── PathEscapeError(PermissionError)        a path that would leave its folder
-    ├── AccessDeniedError(PermissionError)      the system refuses the file
+    ├── AccessDeniedError(PermissionError)      permission denied by the system
     ├── MemoryFileNotFoundError(FileNotFoundError)
-    ├── IsAFolderError(IsADirectoryError)       a folder where a file is meant
+    ├── IsAFolderError(IsADirectoryError)       a folder instead of a file
     ├── NotTextError(ValueError)                a file that is not UTF-8 text
-    ├── LockTimeoutError(TimeoutError)          another writer keeps the lock
+    ├── LockTimeoutError(TimeoutError)          another writer holds the lock
     ├── PurgePendingError(TimeoutError)         purged, but a reader still keeps bytes
     ├── EmbeddingDimMismatchError(ValueError)   a vector of another dimension than its space
-    ├── InvalidEmbeddingError(ValueError)       a vector of NaN, infinity, zeros, or no vector at all
-    ├── SpaceMismatchError(ValueError)          another embedder than the one in use here
-    ├── EmbedderUnavailableError(RuntimeError)  no embedder, or one that failed
-    ├── CorruptLogError                         a log that cannot be read at all
+    ├── InvalidEmbeddingError(ValueError)       NaN, infinity, only zeros, or not a vector
+    ├── SpaceMismatchError(ValueError)          an embedder other than the home's
+    ├── EmbedderUnavailableError(RuntimeError)  no embedder, or a failed one
+    ├── CorruptLogError                         a log that is not a regular file
     └── StoreError                              the disk or database failed
 
-Every error names the value it is about and what to do next. Wrong arguments
-that none of these describes are plain ``ValueError`` or ``TypeError``.
+Every message names the value and the remedy. Other invalid arguments raise plain ``ValueError`` or
+``TypeError``.
 """
 
 
@@ -32,7 +32,7 @@ class KeepstoneError(Exception):
 
 
 class InvalidAgentIdError(KeepstoneError, ValueError):
-    """An agent slug is not one, or differs only by case from an existing one. Nothing was touched."""
+    """An agent slug is invalid, or differs only by case from an existing one. Nothing was accessed."""
 
 
 class AgentNotFoundError(KeepstoneError, LookupError):
@@ -44,7 +44,7 @@ class InvalidSessionIdError(KeepstoneError, ValueError):
 
 
 class EntryNotFoundError(KeepstoneError, LookupError):
-    """No entry with this id is in the session or agent that was asked."""
+    """The session or agent has no entry with this id."""
 
 
 class EntryExistsError(KeepstoneError, ValueError):
@@ -52,22 +52,22 @@ class EntryExistsError(KeepstoneError, ValueError):
 
 
 class AmbiguousIdError(KeepstoneError, ValueError):
-    """Several sessions hold an entry with this id. Say which with ``session=``."""
+    """Several sessions have an entry with this id. Choose one with ``session=``."""
 
 
 class SecretError(KeepstoneError, ValueError):
-    """What was to be written holds what looks like a key or token, and the home refuses these.
+    """A line to write contains a suspected key or token, which the home refuses.
 
-    The message names its kind and the keys that lead to it, never the value. Nothing was written.
+    The message tells its kind and place, never the value. Nothing was written.
     """
 
 
 class PathEscapeError(KeepstoneError, PermissionError):
-    """A path would leave the folder it is confined to, or passes through a link. Nothing was touched."""
+    """A path would leave its folder, or passes through a link. Nothing was accessed."""
 
 
 class AccessDeniedError(KeepstoneError, PermissionError):
-    """The operating system refuses access to a file of the home. Check its owner and mode."""
+    """The operating system denies access to a file of the home. Check its owner and mode."""
 
 
 class MemoryFileNotFoundError(KeepstoneError, FileNotFoundError):
@@ -79,39 +79,39 @@ class IsAFolderError(KeepstoneError, IsADirectoryError):
 
 
 class NotTextError(KeepstoneError, ValueError):
-    """The file is not UTF-8 text. It was left as it is."""
+    """The file is not UTF-8 text. It was not changed."""
 
 
 class LockTimeoutError(KeepstoneError, TimeoutError):
-    """Another process kept a lock for too long. Nothing was written; try again."""
+    """Another writer held a lock for too long. Nothing was written; try again."""
 
 
 class PurgePendingError(KeepstoneError, TimeoutError):
-    """The entry is purged from the log, but another process's read keeps old bytes of the index.
+    """The entry is purged from the log, but a reader in another process keeps old bytes of the index.
 
-    The purge is recorded and the next open, or the next purge, finishes it.
+    The purge is recorded, and the next open or purge completes it.
     """
 
 
 class EmbeddingDimMismatchError(KeepstoneError, ValueError):
-    """A vector has another dimension than the space it would be compared in. Nothing was written."""
+    """A vector's dimension differs from its space's. Nothing was written."""
 
 
 class InvalidEmbeddingError(KeepstoneError, ValueError):
-    """A vector is empty, holds NaN or infinity, or only zeros, or is no vector. Nothing was written."""
+    """A value is not a vector, is empty, or has NaN, infinity or only zeros. Nothing was written."""
 
 
 class SpaceMismatchError(KeepstoneError, ValueError):
-    """The agent keeps vectors of another embedder, and vectors of two embedders are never compared."""
+    """The home's vectors are from another embedder. Vectors of two embedders are never compared."""
 
 
 class EmbedderUnavailableError(KeepstoneError, RuntimeError):
-    """A text has to be embedded, and there is no embedder, or it failed. Nothing was written."""
+    """A text must be embedded, but there is no embedder, or it failed. Nothing was written."""
 
 
 class CorruptLogError(KeepstoneError):
-    """A log cannot be read as one: it is a folder, a link or a device. Run ``keepstone doctor``."""
+    """A log is a folder, a link or a device. Run ``keepstone doctor``."""
 
 
 class StoreError(KeepstoneError):
-    """The disk or the database failed. The cause is chained; what was acknowledged is kept."""
+    """The disk or the database failed. The cause is chained; acknowledged writes are kept."""

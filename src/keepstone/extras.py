@@ -1,10 +1,10 @@
-"""The command that installs an optional part."""
+"""Install commands of optional extras."""
 
 from __future__ import annotations
 
 
 def install_command(extra: str) -> str:
-    """Return how to install an extra, from a release and in a clone.
+    """Return the command that installs an extra, from a release and in a clone.
 
     Example:
         >>> install_command("chat")

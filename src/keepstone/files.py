@@ -1,7 +1,7 @@
-"""An agent's own files: text under relative paths, in a folder that no path leaves.
+"""An agent's own text files, confined to its folder.
 
-Writers of one agent queue on a lock file in its folder, so appends and writes of several processes do not
-undo one another. Readers need no lock: a write is in place whole or not at all.
+Writers take a lock file in the folder, so that concurrent writes are not lost. Readers need no lock, as
+writes are atomic.
 """
 
 from __future__ import annotations
@@ -33,25 +33,22 @@ from keepstone.filesystem.lock import Lock
 from keepstone.text.tokenizer import containing
 
 Check = Callable[[str | None], None]
-"""Called with the text that a file has, None if there is none, while no other writer can change it.
-
-What it raises stops the change that was to follow.
-"""
+"""Called with a file's text, None if there is no file, while the lock is held. Raising cancels the change."""
 
 
 class AgentFiles:
     """The files of one agent.
 
-    A path is relative, with ``/`` between its names. Content is any valid Unicode text; its UTF-8 bytes are
-    kept exactly, line ends included. New files have mode 0600 and new folders 0700. Any thread may call.
+    Paths are relative, separated by ``/``. Content is any valid Unicode text; its UTF-8 bytes are kept
+    exactly, line ends included. New files have mode 0600 and new folders 0700. Thread-safe.
 
-    The folder is made by the first write and by no read. With ``root``, which must contain ``folder``, no
-    part of it below ``root`` may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is
-    called before and after the folder is opened; what it raises stops the call.
+    The first write creates the folder. With ``root``, which must contain ``folder``, no part below ``root``
+    may be a link. ``durable=False`` leaves syncing to the system. ``refuse`` is called before and after the
+    folder is opened, and cancels the call by raising.
 
-    Every method refuses a path that may leave the folder with PathEscapeError, before anything is touched,
-    a malformed one with ValueError, and raises AccessDeniedError, StoreError or LockTimeoutError where the
-    system or another writer is in the way.
+    Every method raises PathEscapeError for a path that may leave the folder and ValueError for a malformed
+    one, before any access; and AccessDeniedError, StoreError or LockTimeoutError if the system or another
+    writer prevents it.
 
     Example:
         >>> files = AgentFiles(Path("memory/files"))
@@ -80,9 +77,9 @@ class AgentFiles:
         """Return the content of a file.
 
         Raises:
-            MemoryFileNotFoundError: there is no file at this path.
-            NotTextError: its bytes are not UTF-8.
-            IsAFolderError: the path names a folder.
+            MemoryFileNotFoundError: There is no file at this path.
+            NotTextError: The file is not UTF-8.
+            IsAFolderError: The path names a folder.
         """
         name = _name_of(path)
         with _found(name), self._open() as folder:
@@ -90,14 +87,13 @@ class AgentFiles:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise NotTextError(f"{name!r} is not UTF-8 from byte {error.start} on; re-encode it") from error
+            raise NotTextError(f"{name!r} is not UTF-8 at byte {error.start}; re-encode it") from error
 
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Give a file this content, in place of any it had, and return how many bytes that are.
+        """Write a file and return the number of bytes.
 
-        Folders on the way are made, and an existing file keeps its mode. Whatever happens, the file has its
-        old content or the new one, never a part. ``check`` is given the old text, None for no file, while
-        no other writer can change it; what it raises stops the write.
+        Missing folders are created, and an existing file keeps its mode. The write is atomic. ``check`` is
+        called with the old text, None for no file, while the lock is held; raising cancels the write.
 
         Raises:
             IsAFolderError: the path names a folder.
@@ -112,10 +108,9 @@ class AgentFiles:
         return len(data)
 
     def append(self, path: str, content: str, *, check: Check | None = None) -> int:
-        """Put content behind what a file has, or make the file; return how many bytes were added.
+        """Append to a file, or create it, and return the number of bytes added.
 
-        Whatever happens, all of it is added or nothing: the whole file is written anew. ``check`` is as for
-        ``write``.
+        The append is atomic: the whole file is written again. ``check`` is as for ``write``.
 
         Raises:
             IsAFolderError: the path names a folder.
@@ -131,7 +126,7 @@ class AgentFiles:
         return len(data)
 
     def matching(self, text: str) -> list[str]:
-        """Return the paths of all files whose names or contents contain a text, in any case, sorted."""
+        """Return the sorted paths of all files whose path or content contains a text, ignoring case."""
         contains = containing(text)
         return [path for path in self.list() if contains(path) or self._holds(path, contains)]
 
@@ -141,9 +136,9 @@ class AgentFiles:
         return False
 
     def list(self, folder: str = "") -> list[str]:
-        """Return the paths of all files, or of those below a folder, sorted; none if there are none.
+        """Return the sorted paths of all files, or of those below a folder.
 
-        What no call could read is left out: links, hard links and devices, and names that are no valid path.
+        Links, hard links, devices and invalid names, which cannot be read, are left out.
         """
         name = _name_of(folder) if folder else ""
         try:
@@ -154,7 +149,7 @@ class AgentFiles:
             return sorted(_walk(opened, name))
 
     def delete(self, path: str, *, check: Check | None = None) -> None:
-        """Remove a file. The folders it lay in stay. ``check`` is as for ``write``.
+        """Delete a file. Its folders stay. ``check`` is as for ``write``.
 
         Raises:
             MemoryFileNotFoundError: there is no file at this path.
@@ -181,7 +176,7 @@ class AgentFiles:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[Folder]:
-        """Give the folder, locked, with every folder that ``name`` needs."""
+        """Yield the locked folder, after creating the parent folder of ``name``."""
         with _made(name), self._open(create=True) as folder:
             if parent := _parent_of(name):
                 folder.make_folder(parent)
@@ -189,7 +184,7 @@ class AgentFiles:
                 yield folder
 
     def _replace(self, folder: Folder, name: str, data: bytes, mode: int) -> None:
-        """Put a whole new file in the place of ``name``."""
+        """Replace ``name`` atomically."""
         fd = folder.open(FILES_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             if mode != FILE_MODE:
@@ -212,19 +207,21 @@ class AgentFiles:
 
 def _name_of(path: object) -> str:
     names = check_path(path)
-    # Where the file system folds case, other spellings would name our own files too.
+    # On file systems that fold case, other spellings would name reserved files, too.
     if names[0].casefold().startswith(RESERVED):
-        raise ValueError(f"{names[0]!r:.80}: names that start with {RESERVED!r} are reserved; take another")
+        raise ValueError(
+            f"{names[0]!r:.80}: names that start with {RESERVED!r} are reserved; use another name"
+        )
     return "/".join(names)
 
 
 def _bytes_of(content: object) -> bytes:
     if not isinstance(content, str):
-        raise TypeError(f"the content of a file is a string, not {type(content).__name__}")
+        raise TypeError(f"content must be a string, not {type(content).__name__}")
     try:
         return content.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"character {error.start} of the content is a lone surrogate; remove it") from error
+        raise ValueError(f"content has a lone surrogate at character {error.start}; remove it") from error
 
 
 def _parent_of(name: str) -> str:
@@ -236,7 +233,7 @@ def _found(name: str) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise MemoryFileNotFoundError(f"there is no file {name!r}; list() tells which there are") from error
+        raise MemoryFileNotFoundError(f"there is no file {name!r}; list() returns all paths") from error
 
 
 @contextmanager
@@ -244,16 +241,16 @@ def _made(name: str) -> Iterator[None]:
     try:
         yield
     except NotADirectoryError as error:
-        raise ValueError(f"a file lies where {name!r} needs a folder; take another path") from error
+        raise ValueError(f"a parent of {name!r} is a file, not a folder; use another path") from error
     except FileNotFoundError as error:
         raise StoreError(
-            f"the folder of {name!r} was removed meanwhile; nothing is kept, try again"
+            f"the folder of {name!r} was deleted during the write; nothing was saved, try again"
         ) from error
 
 
 @contextmanager
 def _locked(folder: Folder) -> Iterator[None]:
-    """Hold the lock of the agent's files; what a writer left behind is removed before and after."""
+    """Hold the lock of the agent's files, and remove a temporary file before and after."""
     with closing(Lock(folder, FILES_LOCK)) as lock, lock.hold():
         _remove(folder, FILES_TEMPORARY)
         try:
@@ -274,19 +271,19 @@ def _read(folder: Folder, name: str) -> bytes:
 
 
 def _check(status: os.stat_result, name: str) -> None:
-    """Refuse what is no regular file, and a hard link: its other name may lie outside, with what is there."""
+    """Raise unless a file is regular and has no other hard link, which could be outside the folder."""
     check_file(status, name)
     if status.st_nlink > 1:
         raise PathEscapeError(f"{name!r} is a hard link, and links are not followed; put a copy in its place")
 
 
 def _decoded(data: bytes) -> str:
-    """Text as it is, and what is no text as something that no text is equal to."""
+    """Decode a text; invalid UTF-8 becomes lone surrogates, so that it equals no valid text."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def _status_of(folder: Folder, name: str) -> os.stat_result | None:
-    """What the system knows of a file, None if there is none; refuses what is no file."""
+    """Return the status of a file, None if there is none; raises if it is not a regular file."""
     try:
         status = folder.stat(name)
     except FileNotFoundError:
@@ -299,7 +296,7 @@ def _walk(folder: Folder, begin: str) -> Iterator[str]:
     pending = [begin]
     while pending:
         sub = pending.pop()
-        # A folder that another process removes meanwhile has no files any more.
+        # Another process may remove a folder during the walk.
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in folder.scan(sub):
                 name = f"{sub}/{entry.name}" if sub else entry.name
@@ -310,7 +307,7 @@ def _walk(folder: Folder, begin: str) -> Iterator[str]:
 
 
 def _is_alone(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a file is still there and has no other name."""
+    """Tell whether a file exists and has no other hard link."""
     try:
         return entry.stat(follow_symlinks=False).st_nlink <= 1
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where memory lives. A home holds agents, an agent holds sessions, a session holds entries."""
+"""Homes: a home contains agents, an agent contains sessions, a session contains entries."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from keepstone.store.protocol import Store
 logger = logging.getLogger("keepstone.recall")
 
 _CATCHING_UP_SECONDS = 1.0
-"""How long ``close`` waits for a server that makes vectors."""
+"""Seconds that ``close`` waits for a remote embedder."""
 
 
-def open(  # noqa: A001  The name that the design gives it, called as keepstone.open.
+def open(  # noqa: A001  Called as keepstone.open.
     target: str | os.PathLike[str] | None = None,
     *,
     layout: str | Layout = "default",
@@ -45,38 +45,35 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
     Args:
         target: The home's folder. Default: ``$KEEPSTONE_HOME``, else the user's data folder.
         layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
-        embedder: What recall by meaning asks: ``"auto"`` is the embedder that the home's vectors are of,
-            and in a home without any $KEEPSTONE_EMBEDDER, else the best that is installed (minilm, else
-            static, else none); or ``"none"``, a name such as ``"minilm"``, ``"static"``,
-            ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``,
-            ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from texts
-            to vectors (a lambda, bound method or partial needs an attribute ``id``). Nothing is loaded
-            before the first recall.
-        durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves
-            that to the system, which is faster and loses the last writes when the power fails.
-        reranker: Scores the best hits of each recall anew: a function of the query and the list of their
-            texts that returns one number a text, higher is better.
-        secrets: What becomes of keys and tokens in entries, wherever in an entry they stand: ``"keep"``
-            writes them, and ``doctor`` warns of them; ``"mask"`` writes ``[secret: GitHub token]`` in their
-            place; ``"refuse"`` raises ``SecretError``. Only well-known formats are found. Files of an
-            agent's own are left as they are.
-        clock: Tells the time for new entries; the system's by default.
+        embedder: The embedder of vector search. ``"auto"`` is the embedder of the home's vectors; in a home
+            without vectors $KEEPSTONE_EMBEDDER, else the best installed one (minilm, else static, else
+            none). Otherwise ``"none"``, a name such as ``"minilm"``, ``"static"``, ``"openai:MODEL"`` or
+            ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``, ``embed_documents`` and
+            ``embed_query``, a LangChain ``Embeddings``, or a function from texts to vectors (a lambda,
+            bound method or partial needs an attribute ``id``). Nothing is loaded before the first recall.
+        durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves syncing to
+            the system, which is faster but loses the last writes in a power failure.
+        reranker: Rescores the best hits of each recall: a function of the query and the list of their
+            texts that returns one number per text, higher is better.
+        secrets: How to treat keys and tokens anywhere in entries: ``"keep"`` stores them, and ``doctor``
+            warns; ``"mask"`` stores a placeholder such as ``[secret: GitHub token]``; ``"refuse"`` raises
+            ``SecretError``. Only well-known formats are detected. An agent's own files are not checked.
+        clock: Returns the time of new entries; default: the system clock.
 
     Raises:
-        ValueError: The layout, the durability or ``secrets`` is not one of these, or the target is a file
-            or no path.
-        AccessDeniedError: The system does not let us look at the target.
-        EmbedderUnavailableError: The embedder that is named cannot be used here; the message says what to do.
-        SpaceMismatchError: The home's vectors are of another embedder than the one that is named.
+        ValueError: The layout, durability or ``secrets`` is unknown, or the target is not a folder's path.
+        AccessDeniedError: Permission to access the target is denied.
+        EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
+        SpaceMismatchError: The home's vectors are from an embedder other than the named one.
 
     Example:
         >>> home = keepstone.open(".work-agent")
         >>> home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
     """
     if durability not in ("full", "os"):
-        raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
+        raise ValueError(f"durability must be 'full' or 'os', not {durability!r}")
     if secrets not in ("keep", "mask", "refuse"):
-        raise ValueError(f"secrets is 'keep', 'mask' or 'refuse', not {secrets!r}")
+        raise ValueError(f"secrets must be 'keep', 'mask' or 'refuse', not {secrets!r}")
     if clock is not None and not callable(clock):
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
@@ -97,25 +94,23 @@ def _root(target: str | os.PathLike[str] | None) -> Path:
         target = os.environ.get("KEEPSTONE_HOME") or _user_folder()
     path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
     if not isinstance(path, str):
-        raise TypeError(f"target must be a path of text, not {type(path).__name__}: {path!r:.80}")
+        raise TypeError(f"target must be a path, not {type(path).__name__}: {path!r:.80}")
     if not path or "\0" in path:
-        raise ValueError(f"target is no path: {path!r:.80}")
+        raise ValueError(f"target is not a path: {path!r:.80}")
     try:
         root = Path(path).expanduser().absolute()
         is_folder = _is_folder(root)
     except PermissionError as error:
-        raise AccessDeniedError(
-            f"the system refuses access to {path!r:.80}; check its owner and mode"
-        ) from error
+        raise AccessDeniedError(f"permission denied for {path!r:.80}; check its owner and mode") from error
     except (OSError, RuntimeError, UnicodeEncodeError) as error:
-        raise ValueError(f"target is no path of a folder: {path!r:.80}; {error}") from error
+        raise ValueError(f"target is not the path of a folder: {path!r:.80}; {error}") from error
     if not is_folder:
-        raise ValueError(f"{root} is a file: a home is a folder")
+        raise ValueError(f"target {root} is a file; a home must be a folder")
     return root
 
 
 def _is_folder(root: Path) -> bool:
-    """Tell whether a folder is there, or can be made where nothing is."""
+    """Tell whether a path is a folder or does not exist."""
     try:
         return S_ISDIR(root.stat().st_mode)
     except FileNotFoundError:
@@ -137,7 +132,7 @@ def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
 
 
 class Home:
-    """Where memory lives. Made by ``keepstone.open``; safe to share between threads.
+    """The place where memory lives, opened by ``keepstone.open``. Safe to share between threads.
 
     Also a context manager, which closes it.
     """
@@ -169,14 +164,15 @@ class Home:
         return f"<Home {str(self.root)!r}>"
 
     def agents(self) -> list[str]:
-        """Return the slugs of all agents that have a session or a file, sorted."""
+        """Return the sorted slugs of all agents that have a session or a file."""
         return self._store.agents()
 
     def agent(self, slug: str) -> Agent:
-        """Return an agent, which need not exist yet: its first write makes it.
+        """Return an agent, which need not exist: its first write creates it.
 
         Raises:
-            InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, or begins or ends wrong.
+            InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, starting with a letter or
+                digit and not ending with a dot.
         """
         return Agent(self._shared, self._store.check_agent(slug))
 
@@ -189,38 +185,38 @@ class Home:
         self._store.purge_agent(self._store.check_agent(slug))
 
     def sync(self) -> None:
-        """Take in what other programs wrote to the logs of all agents."""
+        """Index what other programs wrote to the logs of all agents."""
         self._store.sync()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make all indexes anew from the logs; return how many sessions were read.
+        """Rebuild all indexes from the logs; return how many sessions were read.
 
-        ``progress`` is called with the bytes read so far and all bytes.
+        ``progress`` is called with the bytes read and the total bytes.
         """
         return self._store.rebuild(progress)
 
     def embed(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the vectors that entries of any agent still lack; return how many were made.
+        """Embed all entries without a vector; return how many vectors were made.
 
-        ``progress`` is called with how many were made so far and how many there are to make.
+        ``progress`` is called with the number of vectors made and the total.
 
         Raises:
-            EmbedderUnavailableError: There is no embedder, or it failed. What was made is kept.
+            EmbedderUnavailableError: There is no embedder, or it failed. Vectors made before are kept.
         """
         return embed_all(self._store, self._shared.meaning.choice(), progress)
 
     def reembed(self, embedder: Any = "auto", progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the vectors of all agents anew with another embedder, which is the home's from then on.
+        """Re-embed all entries with another embedder, which is the home's from then on.
 
-        When this is stopped half-way, nothing has changed for recall; called again it goes on
-        where it stopped. Vectors that callers gave stay in the logs.
+        If this is interrupted, recall is unchanged, and the next call resumes. Vectors given by callers stay
+        in the logs.
 
         Args:
-            embedder: As for ``keepstone.open``; ``"auto"`` is the best that is installed.
-            progress: Called with how many were made so far and how many there are to make.
+            embedder: As for ``keepstone.open``; ``"auto"`` is the best installed one.
+            progress: Called with the number of vectors made and the total.
 
         Raises:
-            EmbedderUnavailableError: There is no such embedder, or it failed. What was made is kept.
+            EmbedderUnavailableError: The embedder is not usable, or failed. Vectors made before are kept.
         """
         return reembed(self._store, embedder, progress)
 
@@ -231,16 +227,16 @@ class Home:
         fix: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Finding]:
-        """Look at every log and index and at the place where they lie, and return what was found.
+        """Check every log and index and the home's folder, and return the findings.
 
-        No log, archive or file is changed without ``fix``.
+        Without ``fix`` no log, archive or file is changed.
 
         Args:
-            deep: Compare every row and vector of the indexes with the logs, too, and look for secrets in
-                all lines, archives included, not only in the newest of each log.
-            fix: Mend what can be mended, and return first what was done. A log whose unreadable lines are
-                taken out keeps its original beside its archive, until its session is removed.
-            progress: Called with the bytes of logs looked at so far and all bytes.
+            deep: Also compare every row and vector of the indexes with the logs, and scan all lines for
+                secrets, archives included, not only the newest of each log.
+            fix: Repair what can be repaired, and return the repairs first. If unreadable lines are removed
+                from a log, its original is kept beside its archive until its session is removed.
+            progress: Called with the bytes of logs checked and the total bytes.
         """
         findings = self._store.doctor(deep=deep, fix=fix, progress=progress)
         return [*findings, self._shared.meaning.finding()]
@@ -248,21 +244,20 @@ class Home:
     def backup(
         self, folder: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None
     ) -> BackupInfo:
-        """Copy the home into a new folder while others may go on writing; the copy is checked.
+        """Copy the home into a new folder and verify the copy. Writers need not stop.
 
-        The copy is a home: to go back to it, open it, or put it in the home's place. Each session is
-        copied under its lock, as one of its writers left it. What was purged before this returns is not
-        in the copy. Indexes are left out: they are made anew from the logs. The folder appears at the end,
-        whole; until then, and after a failure, nothing of its name is there.
+        The copy is a home: to restore it, open it, or put it in place of the home. Each session is copied
+        under its lock. Entries purged before this returns are not in the copy. Indexes are left out, as they
+        are rebuilt from the logs. The folder is created atomically at the end.
 
         Args:
-            folder: Where the copy is to be. It must be missing or empty, and not in the home.
-            progress: Called with the bytes copied so far and all bytes.
+            folder: The folder for the copy. It must be missing or empty, and outside the home.
+            progress: Called with the bytes copied and the total bytes.
 
         Raises:
-            ValueError: The folder is a file, is not empty, or lies in the home.
-            LockTimeoutError: A writer kept a session locked for five seconds.
-            StoreError: The disk is full or failed, or the copy is not what was read.
+            ValueError: The folder is a file, is not empty, or is inside the home.
+            LockTimeoutError: A writer held a session's lock for five seconds.
+            StoreError: The disk is full or failed, or the verification failed.
 
         Example:
             >>> home.backup("/backups/2026-01-11").entries
@@ -271,10 +266,10 @@ class Home:
         return self._store.backup(Path(folder).expanduser(), progress)
 
     def close(self) -> None:
-        """Give back all open files. Using the home again opens them anew.
+        """Close all files. They are reopened when needed.
 
-        Where a server makes the vectors, it gets up to a second for those that are missing of the agents
-        that were used: a program that adds or recalls and ends would never have them otherwise.
+        A remote embedder gets up to a second to embed pending entries of the agents that were used, as a
+        short program would otherwise never embed them.
         """
         self._catch_up()
         self._background.close()
@@ -287,10 +282,10 @@ class Home:
                 if (left := until - time.monotonic()) > 0:
                     self.agent(agent).vectors().catch_up(left)
         except KeepstoneError as error:
-            logger.warning("vectors are still missing, run keepstone index: %s", type(error).__name__)
+            logger.warning("entries are not embedded yet, run keepstone index: %s", type(error).__name__)
 
     def _improve(self, agent: str) -> bool:
-        """Do one piece of work on an agent's index; False if there is none left."""
+        """Do one unit of background work on an agent's index; False if there is none left."""
         return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.upkeep(agent)
 
     def __enter__(self) -> Self:
@@ -310,5 +305,5 @@ def _close_all() -> None:
         home.close()
 
 
-# A background that is in native code when the interpreter goes away would take the process down with it.
+# A background thread in native code at interpreter exit would crash the process.
 atexit.register(_close_all)

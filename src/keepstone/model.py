@@ -1,4 +1,4 @@
-"""The values that keepstone gives out and takes in: plain, frozen, without behaviour of their own."""
+"""Value types of the public API: plain and frozen."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from keepstone.vector import Vector, decode
 T = TypeVar("T")
 
 Record = dict[str, Any]
-"""One JSON object of a log, folded or not: the keys of a log line and their values."""
+"""A JSON object with the keys of a log line."""
 
 
 STANDING = ("preference", "decision")
-"""Types whose entries stand in every context, whatever is asked."""
+"""Types whose entries are in every context, independent of the query."""
 
 BYTES_PER_TOKEN = 3
-"""What a prompt of notes counts: tokenizers make fewer tokens of prose than a third of its UTF-8 bytes."""
+"""UTF-8 bytes per token in prompts of notes; tokenizers make fewer tokens of prose."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry:
-    """One remembered thing: a line in a session's log, with its later lines folded in.
+    """One entry: a line in a session's log, folded with its later lines.
 
-    The envelope and the reserved keys are attributes; what the caller stored is ``data``.
+    The envelope and the reserved keys are attributes; the payload is ``data``.
 
     Example:
         >>> entry = session.add("decision", {"decision": "Use OAuth"}, tags=["auth"])
@@ -45,9 +45,9 @@ class Entry:
     text: str
     """The text that is indexed and shown."""
     data: Record
-    """The payload as it was stored; a copy, so changing it changes no memory."""
+    """The payload, as a copy."""
     line: Record
-    """The log line that says all of this entry; ``as_dict`` gives a copy."""
+    """The folded log line of the entry; ``as_dict`` returns a copy."""
 
     def __repr__(self) -> str:
         return (
@@ -65,12 +65,12 @@ class Entry:
             yield "data", self.data
 
     def as_dict(self) -> Record:
-        """Return the entry in the shape of its log line, as a dictionary of its own."""
+        """Return the entry in the shape of its log line, as a copy."""
         return dict(self.line)
 
     @property
     def summary(self) -> str | None:
-        """A shorter wording that the caller gave, or None."""
+        """A summary given by the caller, or None."""
         return _of_type(self.line.get("summary"), str)
 
     @property
@@ -81,7 +81,7 @@ class Entry:
             return None
         try:
             return float(value)
-        except OverflowError:  # A whole number of another program's, beyond what a float can say.
+        except OverflowError:  # An integer by another program that exceeds floats.
             return math.inf if value > 0 else -math.inf
 
     @property
@@ -91,7 +91,7 @@ class Entry:
 
     @property
     def pinned(self) -> bool:
-        """Whether the entry is always part of the context and never archived for age."""
+        """Whether the entry is in every context and never archived for age."""
         return self.line.get("pinned") is True
 
     @property
@@ -107,34 +107,34 @@ class Entry:
 
     @property
     def links(self) -> tuple[Any, ...]:
-        """Relations to other entries, as they stand in the log."""
+        """Links to other entries, as in the log."""
         value = self.line.get("links")
         return tuple(value) if isinstance(value, list) else ()
 
     @property
     def valid_from(self) -> str | None:
-        """From when the entry holds (RFC 3339), or None."""
+        """From when the entry is valid (RFC 3339), or None."""
         return _of_type(self.line.get("valid_from"), str)
 
     @property
     def valid_to(self) -> str | None:
-        """Until when the entry holds (RFC 3339), or None."""
+        """Until when the entry is valid (RFC 3339), or None."""
         return _of_type(self.line.get("valid_to"), str)
 
     @property
     def expires(self) -> str | None:
-        """When the entry may be forgotten (RFC 3339), or None."""
+        """When the entry expires (RFC 3339), or None."""
         return _of_type(self.line.get("expires"), str)
 
     @property
     def embedding(self) -> Vector | None:
-        """The vector that a caller gave with the entry: float32 of unit length, a copy; None without one."""
+        """The vector given with the entry: a copy, float32 of unit length; None without one."""
         found = decode(self.line.get("embedding"))
         return None if found is None else found[1]
 
 
 _SHOWN = 80
-"""Characters of a text that a ``repr`` shows."""
+"""Characters of a text in a ``repr``."""
 
 
 def _begin(text: str) -> str:
@@ -151,7 +151,7 @@ def _of_type(value: object, kind: type[T]) -> T | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Version(Entry):
-    """An entry as one line of its log left it, given by ``history``."""
+    """An entry after one line of its log, returned by ``history``."""
 
     written: datetime
     """When the line was written: an aware datetime in UTC."""
@@ -159,7 +159,7 @@ class Version(Entry):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionInfo:
-    """A session as listings show it."""
+    """A session in a list."""
 
     id: str
     modified: datetime
@@ -178,16 +178,16 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which entries a call may touch: always exactly one agent, then what else is named.
+    """Which entries a call may access: always exactly one agent, restricted by filters.
 
-    None means no limit; an empty tuple allows nothing.
+    None means no filter; an empty tuple matches nothing.
     """
 
     agent: str
     sessions: tuple[str, ...] | None = None
     types: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
-    """Entries must carry all of these."""
+    """Entries must have all of these tags."""
     where: Mapping[str, Any] | None = None
     """Top-level payload keys and the values they must equal."""
     since: datetime | None = None
@@ -197,24 +197,24 @@ class Scope:
 
     @property
     def limits_within_a_session(self) -> bool:
-        """Whether it may hold some entries of a session and not others, ``where`` aside."""
+        """Whether it may match only some entries of a session, ``where`` aside."""
         return any(limit is not None for limit in (self.types, self.tags, self.since, self.until))
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why recall returned an entry."""
+    """The explanation of a hit."""
 
     ranks: Mapping[str, int]
-    """The place, from 1, that the entry had in each candidate list that found it."""
+    """The entry's rank, from 1, in each candidate list that found it."""
     words: tuple[str, ...] = ()
-    """The words of the query that the entry holds, in any form."""
+    """The query's words that the entry contains, in any form."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """What the score is the sum of: its words, its vector, its neighbours in the session, boosts."""
+    """The summands of the score: words, vector, neighbours in the session, boosts."""
     cosine: float | None = None
-    """How near its vector is to the query's, from -1 to 1; None if they were not compared."""
+    """The cosine of its vector and the query's, from -1 to 1; None if not compared."""
     boosts: tuple[str, ...] = ()
-    """What in the query spoke for it besides words and meaning, such as ``"speaker: Ada"``."""
+    """Boosts of the score, such as ``"speaker: Ada"``."""
 
     def __str__(self) -> str:
         lists = list(self.ranks) + (["neighbours"] if "neighbours" in self.parts else [])
@@ -227,14 +227,14 @@ class Why:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
-    """One result of a recall."""
+    """One hit of a recall."""
 
     entry: Entry
     score: float
-    """How well the entry fits, higher is better; comparable within one recall only."""
+    """The score, higher is better; comparable within one recall only."""
     why: Why
     neighbours: tuple[Entry, ...] = ()
-    """The entries around it in its session, by their places, as many as the recall asked for."""
+    """The entries around it in its session, in order, as requested."""
 
     def __repr__(self) -> str:
         return f"<Hit {self.score:.2f} {self.entry!r}>"
@@ -246,16 +246,16 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The results of a recall, best first, with how the answer came about.
+    """The hits of a recall, best first, with how they were found.
 
     Attributes:
         lexical_only: True if only words were searched.
-        embedder: The id of the space that was searched by meaning, None if none was.
-        reason: Why that embedder was used, or why none was, for people.
-        pending: Entries in scope that have no vector yet.
-        searched: How vectors were compared, ``"exact"`` or by a graph, ``"hnsw"``; None if none were.
-        stale: True if the index could not take in everything the logs hold.
-        took_ms: How long the recall took, in milliseconds.
+        embedder: The id of the space that was searched; None without vector search.
+        reason: Why this embedder or none was used, for people.
+        pending: Number of entries in scope without a vector.
+        searched: How vectors were searched, ``"exact"`` or ``"hnsw"``; None if not at all.
+        stale: True if the index is behind the logs.
+        took_ms: Duration of the recall in milliseconds.
     """
 
     def __init__(
@@ -295,23 +295,23 @@ class Item:
     source: str
     """The session and id of an entry (``"main/019b…"``), or the path of a file."""
     tokens: int
-    """What it takes of the budget, as the context's counter counts."""
+    """Its tokens, by the context's counter."""
     remark: str = "whole"
-    """``"whole"``, ``"shortened"``, or how much of a file it is."""
+    """``"whole"``, ``"shortened"``, or how much of a file is included."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What did not go into a context, and why."""
+    """What a context leaves out, and why."""
 
     kind: str
-    """The part it would have stood in."""
+    """The part it would be in."""
     source: str
     """As ``Item.source``."""
     reason: str
-    """Why, for people."""
+    """The reason, for people."""
     count: int = 1
-    """How many entries or passages this speaks of."""
+    """How many entries or passages are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,80 +321,80 @@ class Part:
     kind: str
     """``"notes"``, ``"pinned"``, ``"standing"``, ``"notes for the query"``, ``"recalled"`` or ``"newest"``.
 
-    What stands are preferences and decisions.
+    ``"standing"`` are preferences and decisions.
     """
     text: str
     entries: tuple[Entry, ...] = ()
     tokens: int = 0
-    """What the text takes of the budget."""
+    """The tokens of the text."""
     items: tuple[Item, ...] = ()
-    """What it is made of, in the order of the text."""
+    """The items of the text, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The text block that goes into a system prompt."""
+    """A memory block for a system prompt."""
 
     text: str
     tokens: int
-    """What the text takes: by the counter that was given, else as ``estimate_tokens`` says."""
+    """The tokens of the text, by the given counter or ``estimate_tokens``."""
     parts: tuple[Part, ...]
     stable: int = 0
-    """How many characters at the start of the text are the same for every query.
+    """The length in characters of the prefix that is the same for every query.
 
-    They change with notes, with pinned entries, and with preferences and decisions. A provider's prompt
-    cache is to be told to break after them.
+    It changes with notes, pinned entries, preferences and decisions. Put a provider's cache breakpoint after
+    it.
     """
     left_out: tuple[LeftOut, ...] = ()
-    """What did not go in, and why."""
+    """What was left out, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that ``Home.doctor`` looked at."""
+    """One finding of ``Home.doctor``."""
 
     level: str
     """``"ok"``, ``"warning"`` or ``"error"``."""
     subject: str
-    """What was looked at: an agent, a session or a file of the home."""
+    """The agent, session or file of the home that was checked."""
     message: str
     remedy: str = ""
-    """What to do about it, as a command where there is one."""
+    """What to do about it, as a command if there is one."""
     cost: str = ""
-    """What it means to leave it as it is."""
+    """The cost of ignoring it."""
     agent: str | None = None
-    """The agent that it concerns; None for the home as a whole."""
+    """The agent it concerns; None for the whole home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What ``Agent.purge_matching`` removed, or would remove."""
+    """The result of ``Agent.purge_matching``."""
 
     entries: tuple[tuple[str, str], ...]
-    """The session and id of each entry that held the text."""
+    """The session and id of each entry that contained the text."""
     sessions: tuple[str, ...] = ()
-    """The sessions whose names held it, which are gone with all their entries."""
+    """The sessions whose ids contained it, removed with all their entries."""
     files: tuple[str, ...] = ()
-    """The paths of the agent's files that held it, in their names or their contents."""
+    """The agent's files whose path or content contained it."""
 
     def __bool__(self) -> bool:
-        """Tell whether anything held the text."""
+        """Tell whether anything contained the text."""
         return bool(self.entries or self.sessions or self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class BackupInfo:
-    """What ``Home.backup`` copied."""
+    """The result of ``Home.backup``."""
 
     folder: Path
-    """Where the copy lies: a home, to be opened like any other."""
+    """The folder of the copy, which is a home."""
     agents: int
     sessions: int
     entries: int
-    """How many live entries the copy has."""
+    """Number of live entries."""
     files: int
-    """How many files of the agents' own it has."""
+    """Number of agents' own files."""
     size: int
-    """Bytes of all of it."""
+    """Total bytes."""
     findings: tuple[Finding, ...] = ()
-    """What the doctor found wrong with the copy, which is then wrong with the home as well."""
+    """Damage that the doctor found in the copy, which the home then has, too."""

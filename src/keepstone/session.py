@@ -1,4 +1,4 @@
-"""A session: one ordered log of entries."""
+"""Sessions: ordered logs of entries."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ class Session:
         embedding: Any = None,
         **keys: Any,
     ) -> Entry:
-        """Remember one thing. When this returns, the entry is on the disk.
+        """Add an entry. When this returns, the entry is on the disk.
 
         Args:
-            type: What kind of thing, such as ``"message"`` or ``"decision"``.
+            type: The type of the entry, such as ``"message"`` or ``"decision"``.
             data: The payload: a JSON object.
-            id: An id of the caller's own, unique in the session; made if not given. Adding the
-                same content with the same id again changes nothing.
-            text: The text to index, where the payload's own strings are not it.
-            ts: When it happened; now if not given.
-            embedding: The vector of the text: a sequence or array of numbers. It is kept as float32 of unit
-                length. In a home without an embedder the first one decides of which dimension the agent's
-                vectors are.
+            id: An id of the caller's own, unique in the session; default: a new one. Adding the same
+                content with the same id again changes nothing.
+            text: The text to index; default: the payload's strings.
+            ts: When it happened; default: now.
+            embedding: The vector of the text: a sequence or array of numbers, stored as float32 of unit
+                length. In a home without an embedder the first one sets the dimension of the agent's vectors.
             keys: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``summary``, and payload
                 keys to store beside the envelope.
 
@@ -69,14 +68,14 @@ class Session:
             EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
             InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
             TypeError, ValueError: An argument cannot be stored; nothing was written.
-            SecretError: It holds what looks like a secret, and the home refuses these; nothing was written.
-            LockTimeoutError: Another program kept the session locked for five seconds.
+            SecretError: The entry has a suspected secret, which the home refuses; nothing was written.
+            LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed; nothing was written.
 
         Example:
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).id
         """
-        # The vector comes last in the line, where it is least in the way of people who read it.
+        # The vector comes last, where it disturbs readers of the line least.
         given = {"id": id, "ts": ts, "text": text, "data": data, **keys, "embedding": embedding}
         item = {"type": name_of(type, "type")} | {
             key: value for key, value in given.items() if value is not None or key in keys
@@ -84,25 +83,25 @@ class Session:
         return self._store.append(self.agent, self.id, self._records([item]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """Remember many things with one write and one sync: all of them, or none.
+        """Add many entries with one write and one sync, all or none.
 
-        Each item is a mapping with the keys of a log line: ``type``, ``data`` and so on. See ``add``.
+        Each item is a mapping with the keys of a log line, such as ``type`` and ``data``; see ``add``.
         """
         return self._store.append(self.agent, self.id, self._records(_checked(items)))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
-        """Add an entry, or replace type and payload of the one with the item's id.
+        """Add an entry, or replace type and payload of the entry with the item's id.
 
         The item is a mapping with the keys of a log line.
         """
         return self.put_many([item])[0]
 
     def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """Add or replace many entries, each as ``put`` does, with one write: all of them, or none."""
+        """Add or replace many entries with one write, all or none, each like ``put``."""
         return self._store.put(self.agent, self.id, self._records(_checked(items)))
 
     def info(self) -> SessionInfo | None:
-        """Return id, last change and size of the session, None if it is missing."""
+        """Return id, last change and size of the session; None if it is missing."""
         return self._store.session(self.agent, self.id)
 
     def entries(
@@ -117,11 +116,11 @@ class Session:
         """Return the session's entries, oldest first. A missing session has none.
 
         Args:
-            limit: Keep the newest so many.
+            limit: Only the newest N entries.
             types: Only entries of these types.
-            as_of: As they were at this time, from log and archive.
-            archived: Also entries that were archived for their age; deleted ones never.
-            valid_only: Only entries that hold now, or at ``as_of``: from ``valid_from`` on, before
+            as_of: The entries as they were at this time, from log and archive.
+            archived: Include entries that were archived for their age, but never deleted ones.
+            valid_only: Only entries that are valid now, or at ``as_of``: from ``valid_from`` on, before
                 ``valid_to`` and ``expires``.
         """
         moment = None if as_of is None else instant(as_of, "as_of")
@@ -137,26 +136,26 @@ class Session:
         return newest_valid(newest, most, moment or instant(self._clock(), "the clock's time"))
 
     def records(self, *, as_of: datetime | str | None = None, archived: bool = False) -> Sequence[Record]:
-        """Return what ``entries`` does in the shape of log lines, many times faster.
+        """Return the same as ``entries`` in the shape of log lines, many times faster.
 
-        The objects are shared with other callers: read them, do not change them.
+        The objects are shared with other callers and must not be changed.
         """
         moment = None if as_of is None else instant(as_of, "as_of")
         return self._store.records(self.agent, self.id, as_of=moment, archived=archived)
 
     def count(self, increments: Mapping[str, int], *, wait: bool = True) -> bool:
-        """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts.
+        """Add to the access counts of entries by id. Counts are not synced: a power failure may lose them.
 
-        Without ``wait``, False at once if a writer is at work, and nothing is counted.
+        Without ``wait``, return False and count nothing if the session is locked.
         """
         return self._store.count(self.agent, self.id, increments, wait=wait)
 
     def update(self, id: str, **keys: Any) -> Entry:  # noqa: A002
         """Change an entry and return it.
 
-        Reserved keys alone (``priority``, ``tags``, ``pinned`` …) are set, None removes one. A new
-        ``data``, ``text`` or payload key replaces text and payload whole. If that changes the
-        text, a vector given with the old one goes too, unless a new ``embedding`` comes along.
+        Reserved keys (``priority``, ``tags``, ``pinned`` …) are set; None removes one. A new ``data``,
+        ``text`` or payload key replaces text and payload. If the text changes, a vector given with the old
+        text is removed, unless a new ``embedding`` is given.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -168,7 +167,7 @@ class Session:
         keeps_body = "type" in keys and keys.keys() <= {"type", *RESERVED}
 
         def change(entry: Entry) -> Record:
-            # A line with a type is a put, and a put without a payload would leave none.
+            # A line with a type is a put, which would remove the payload if it had none.
             body = _body_of(entry) if keeps_body else {}
             (record,) = self._guarded([self._later(id) | given | body])
             return record
@@ -176,7 +175,7 @@ class Session:
         return self._store.modify(self.agent, self.id, id, change)
 
     def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
-        """Add a link from an entry to another one's id, or make it the last; see ``Agent.link``."""
+        """Add a link from an entry to another one's id, or move it to the end; see ``Agent.link``."""
         (given,) = self._settle([{"links": [{"to": entry_id_of(target), "rel": name_of(rel, "rel")}]}])
 
         def change(entry: Entry) -> Record | None:
@@ -187,7 +186,7 @@ class Session:
         return self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def delete(self, id: str) -> None:  # noqa: A002
-        """Hide an entry: it is no longer returned, and its lines stay in the log until purged.
+        """Hide an entry: it is no longer returned, but its lines stay in the log until purged.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
@@ -203,38 +202,38 @@ class Session:
         """Remove every byte of an entry, deleted or not: from log, archive and index.
 
         Raises:
-            EntryNotFoundError: No line of the session speaks of this id.
-            PurgePendingError: It is gone, but a reader elsewhere keeps old bytes; the next open finishes.
+            EntryNotFoundError: No line of the session has this id.
+            PurgePendingError: A reader keeps old index bytes; the next open completes the purge.
         """
         entry_id_of(id)
         if not self._store.purge(self.agent, self.id, [id]):
             raise EntryNotFoundError(f"session {self.id!r:.80} has no entry {id!r:.80}")
 
     def purge_many(self, ids: Iterable[str]) -> int:
-        """Remove every byte of entries, deleted or not, as ``purge`` does; return how many there were.
+        """Remove every byte of entries, deleted or not; return how many there were.
 
-        Ids that the session does not have are left out, so that a call can be repeated.
+        Ids that the session does not have are ignored, so that a call can be repeated.
         """
         return self._store.purge(self.agent, self.id, [*map(entry_id_of, names_of(ids, "ids") or ())])
 
     def compact(self, archive: Callable[[Record], bool] | None = None, *, wait: bool = True) -> int:
-        """Fold old versions and deleted entries away into the archive; return the bytes saved.
+        """Move old versions and deleted entries to the archive; return the bytes saved.
 
-        A long log does this by itself. Live entries for which ``archive`` is true, unless
-        they are pinned, move to the archive too: ``entries(archived=True)`` has them.
-        Without ``wait``, 0 at once if a writer is at work.
+        Long logs are compacted automatically. Live entries for which ``archive`` is true, unless pinned,
+        move to the archive, too; ``entries(archived=True)`` returns them.
+        Without ``wait``, return 0 if the session is locked.
         """
         return self._store.compact(self.agent, self.id, archive, wait=wait)
 
     def compacted_size(self) -> int:
-        """Return how many bytes the log had after its last compaction; 0 if that is not known."""
+        """Return the bytes of the log after its last compaction; 0 if unknown."""
         return self._store.compacted_size(self.agent, self.id)
 
     def clear(self, *, check: SessionCheck | None = None) -> bool:
-        """Remove all entries, archived ones too, and keep the session; False if it is missing.
+        """Remove all entries, including archived ones, and keep the session; False if it is missing.
 
-        ``check`` is called with the session's ``SessionInfo`` while no other writer can change it;
-        what it raises stops the call, and nothing is removed.
+        ``check`` is called with the ``SessionInfo`` while the lock is held; raising cancels the call, and
+        nothing is removed.
         """
         return self._store.clear(self.agent, self.id, check=check) is not None
 
@@ -243,10 +242,10 @@ class Session:
         return self._store.remove(self.agent, self.id, check=check)
 
     def drop(self, *, check: SessionCheck | None = None) -> int:
-        """Remove the session as ``remove`` does, mark it as dropped, and return how many entries it had.
+        """Remove the session, mark it as dropped, and return how many entries it had.
 
-        A missing session has none, and is not marked. What is added later begins anew. ``check`` is as
-        for ``clear``.
+        A missing session has none, and is not marked. A later session with this id starts empty. ``check`` is
+        as for ``clear``.
         """
         return self._store.drop(self.agent, self.id, now(self._clock), check=check)
 
@@ -258,15 +257,15 @@ class Session:
         return self._settle([record_of(item, self._clock) for item in items])
 
     def guarded(self, item: Record) -> Record:
-        """Return an item as the home lets it be written: with its secrets masked, where it masks them.
+        """Return an item for writing: with its secrets masked, if the home masks secrets.
 
         Raises:
-            SecretError: It holds what looks like a secret, and the home refuses these.
+            SecretError: The item has a suspected secret, which the home refuses.
         """
         return item if self._shared.guard is None else self._shared.guard(self.id, [item])[0]
 
     def _settle(self, records: list[Record]) -> list[Record]:
-        """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
+        """Return the lines for writing: vectors checked, secrets masked or refused."""
         records = self._guarded(records)
         self._shared.meaning.claim()
         self._shared.meaning.owe(self.agent)
@@ -278,12 +277,12 @@ class Session:
         return records if self._shared.guard is None else self._shared.guard(self.id, records)
 
     def _later(self, id: str) -> Record:  # noqa: A002
-        """Return the head of a later line of an entry."""
+        """Return the envelope of a later line of an entry."""
         return {"id": id, "ts": now(self._clock)}
 
 
 def _body_of(entry: Entry) -> Record:
-    """Return what an entry's line says beside envelope and reserved keys."""
+    """Return an entry's line without envelope and reserved keys."""
     return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}
 
 

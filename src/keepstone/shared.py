@@ -1,4 +1,4 @@
-"""What the agents and sessions of one home have in common."""
+"""Dependencies shared by the agents and sessions of one home."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from keepstone.recall.rerank import Reranker
 from keepstone.store.protocol import Store
 
 Guard = Callable[[str, Sequence[Record]], list[Record]]
-"""Takes a session's id and lines that are about to be written to it, and returns these as they may be."""
+"""Takes a session's id and lines to write to it, and returns them masked, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Where a home keeps its entries, and what its calls need besides."""
+    """The dependencies of a home's calls."""
 
     store: Store
     clock: Clock
     meaning: Meaning
     reranker: Reranker | None
     guard: Guard | None = None
-    """What looks at lines for secrets before they are written; None where all is kept."""
+    """Masks or refuses secrets in lines; None if the home keeps them."""
