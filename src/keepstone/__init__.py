@@ -1,11 +1,9 @@
 """Memory for AI agents that people can open in a text editor, trust and take with them.
 
-What ``__all__`` lists is the public API. Below it lie, the lowest first: errors
-and values; a log's lines and how they fold; layouts and confined files; the log;
-the index; the store; recall; notes; the context; session, agent and home. Each
-imports only what comes before it, and the ways in (command, services) call the
-home. Notes and services are loaded when they are first named, so that importing
-the package stays fast.
+``__all__`` lists the public API. The layers below it, lowest first: errors and values; log lines and folding;
+layouts and confined files; the log; the index; the store; recall; notes; the context; session, agent and home.
+Each imports only from lower layers; the command, the server and the services call the home. Notes and services
+are imported lazily, so that importing the package stays fast.
 """
 
 import importlib
@@ -133,11 +131,11 @@ _LATER = {
     "MemoryService": "keepstone.services.memory_service",
     "SessionMemory": "keepstone.services.session_memory",
 }
-"""Names that are loaded when they are first asked for, and the modules that hold them."""
+"""Lazily loaded names, and their modules."""
 
 
 def __getattr__(name: str) -> object:
-    """Load a name of the API that is loaded late (PEP 562), or look up the version."""
+    """Load a lazy name (PEP 562), or return the version."""
     if name == "__version__":
         from importlib.metadata import version
 

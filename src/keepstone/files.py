@@ -96,8 +96,8 @@ class AgentFiles:
         called with the old text, None for no file, while the lock is held; raising cancels the write.
 
         Raises:
-            IsAFolderError: the path names a folder.
-            ValueError: a file lies where the path needs a folder, or ``content`` has a lone surrogate.
+            IsAFolderError: The path names a folder.
+            ValueError: A parent of the path is a file, or ``content`` has a lone surrogate.
         """
         name, data = _name_of(path), _bytes_of(content)
         with self._writing(name) as folder:
@@ -113,8 +113,8 @@ class AgentFiles:
         The append is atomic: the whole file is written again. ``check`` is as for ``write``.
 
         Raises:
-            IsAFolderError: the path names a folder.
-            ValueError: a file lies where the path needs a folder, or ``content`` has a lone surrogate.
+            IsAFolderError: The path names a folder.
+            ValueError: A parent of the path is a file, or ``content`` has a lone surrogate.
         """
         name, data = _name_of(path), _bytes_of(content)
         with self._writing(name) as folder:
@@ -152,8 +152,8 @@ class AgentFiles:
         """Delete a file. Its folders stay. ``check`` is as for ``write``.
 
         Raises:
-            MemoryFileNotFoundError: there is no file at this path.
-            IsAFolderError: the path names a folder.
+            MemoryFileNotFoundError: There is no file at this path.
+            IsAFolderError: The path names a folder.
         """
         name = _name_of(path)
         with _found(name), self._open() as folder:

@@ -126,7 +126,7 @@ def _user_folder() -> str:
 def _guard(secrets: Literal["keep", "mask", "refuse"]) -> Guard | None:
     if secrets == "keep":
         return None
-    from keepstone.secrets.policy import guard_of  # Its patterns take a moment, and nobody else needs them.
+    from keepstone.secrets.policy import guard_of  # Late: compiling its patterns takes time.
 
     return guard_of(secrets)
 

@@ -32,7 +32,7 @@ PATHS = {
     "first": "@start",
     "talk": "Which database?↵ | = | @answered",
     "stop": "slow↵ | ?Postgre | @streaming | escape | = | @stopped",
-    "interrupt": "slow↵ | ?Postgre | ctrl+c | = | @stopped | ctrl+c | ?leaves | @idle",
+    "interrupt": "slow↵ | ?Postgre | ctrl+c | = | @stopped | ctrl+c | ?to leave | @idle",
     "busy": "slow↵ | ?Postgre | another↵ | @waits | escape | = | enter | = | @sent",
     "retry": "broken↵ | = | @failed | /retry↵ | = | @again",
     "tools": "save it↵ | = | @used",

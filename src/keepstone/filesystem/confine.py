@@ -4,9 +4,8 @@ A :class:`Folder` holds a directory descriptor. Names below it are opened part b
 previous descriptor and never through a link (``dir_fd``, ``O_NOFOLLOW``), so a link swapped in during a call
 has no effect.
 
-Windows has no such handles. There :data:`HANDLES` is False and every part of a path is looked at before
-the path is used: links and junctions are refused as well, but one that another program puts there between
-the look and the use would be followed.
+Windows has no such descriptors. There :data:`HANDLES` is False and every part of a path is checked before
+its use: links and junctions are refused as well, but one created between check and use would be followed.
 
 :func:`border` translates OS errors to keepstone's. Three of them are expected results and stay unchanged:
 FileNotFoundError, FileExistsError and NotADirectoryError.

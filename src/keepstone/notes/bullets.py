@@ -31,7 +31,7 @@ MAYBE_BULLET = re.compile(r"(?:\A|\n) {0,3}[-*+](?:[ \t\n]|\Z)")
 PLAIN_BULLET = re.compile(
     r"[-*+] (?![ \t\n]|[-*_ \t]*(?:\n|\Z))"
     r"(?:[^\n]*(?:\n(?:  [^\n]*|[ \t]*(?=\n|\Z)))*"  # lines indented by two, or blank
-    r"|[^\W\d_][^\n]*(?:\n[^\W\d_][^\n]*)*\s*)"  # words, and words not indented that go on with them
+    r"|[^\W\d_][^\n]*(?:\n[^\W\d_][^\n]*)*\s*)"  # text, and its unindented continuation lines
 )
 INDENTS = (2, 5)
 """The columns in which an added note's text may start.

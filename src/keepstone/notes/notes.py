@@ -137,7 +137,7 @@ class Notes:
         """Return the notes of one type, or of the project and then the user, in file order.
 
         Raises:
-            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
+            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is not a string).
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: A file
                 cannot be read.
         """
@@ -149,7 +149,7 @@ class Notes:
         A note that has moved is found by its content.
 
         Raises:
-            TypeError: ``entry`` is no ``MemoryEntry``.
+            TypeError: ``entry`` is not a ``MemoryEntry``.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
                 ``add``.
         """
@@ -169,7 +169,7 @@ class Notes:
         is written, and the result names that note.
 
         Raises:
-            TypeError: ``entry`` is no ``MemoryEntry``, or the text no string.
+            TypeError: ``entry`` is not a ``MemoryEntry``, or the text not a string.
             ValueError: The text is invalid, as for ``add``, or not possible in this place.
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
                 ``add``.
@@ -200,7 +200,7 @@ class Notes:
         Their lines are those before the removal. Notes that both files have are kept in both.
 
         Raises:
-            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
+            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is not a string).
             NotTextError, IsAFolderError, PathEscapeError, AccessDeniedError, LockTimeoutError, StoreError: As
                 ``add``.
         """
@@ -255,7 +255,7 @@ class Notes:
         """Return the size of a notes file in bytes; 0 if there is none.
 
         Raises:
-            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is no string).
+            ValueError: The type is neither ``"Project"`` nor ``"User"`` (TypeError: it is not a string).
             IsAFolderError, PathEscapeError, AccessDeniedError, StoreError: The file cannot be read.
         """
         _check_type(type)

@@ -262,7 +262,7 @@ class MemoryService:
     def delete_collection(self, name: str) -> int:
         """Remove every byte of a collection, mark it as dropped, and return how many memories it had.
 
-        If the process is killed meanwhile, the next open of the home completes the removal. A new
+        If the process is killed during this, the next open of the home completes the removal. A new
         collection of that name starts empty.
 
         Raises:
