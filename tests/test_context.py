@@ -70,7 +70,7 @@ def test_our_instructions_stand_first_and_once(agent: Agent, notes: Notes) -> No
     notes.add("Use pnpm", "Project")
     agent.session("s").add("note", {"content": "walnut"})
     text = agent.context("walnut", notes=notes).text
-    assert (text.index("Your memory."), text.count("Your memory.")) == (0, 1)
+    assert (text.index("This is your memory."), text.count("This is your memory.")) == (0, 1)
 
 
 def test_an_entry_stands_in_the_context_only_once(agent: Agent) -> None:

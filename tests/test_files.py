@@ -269,7 +269,7 @@ def test_content_with_a_lone_surrogate_changes_nothing(files: AgentFiles, root: 
 @pytest.mark.parametrize("content", [None, b"bytes", 7, ["a"]])
 def test_content_that_is_no_string_changes_nothing(files: AgentFiles, root: Path, content: str) -> None:
     for change in (files.write, files.append):
-        with pytest.raises(TypeError, match="is a string"):
+        with pytest.raises(TypeError, match="must be a string"):
             change("a.md", content)
     assert not root.exists()
 

@@ -1,9 +1,9 @@
 """Memory for AI agents that people can open in a text editor, trust and take with them.
 
-``__all__`` lists the public API. The layers below it, lowest first: errors and values; log lines and folding;
-layouts and confined files; the log; the index; the store; recall; notes; the context; session, agent and home.
-Each imports only from lower layers; the command, the server and the services call the home. Notes and services
-are imported lazily, so that importing the package stays fast.
+``__all__`` lists the public API. The layers below it, lowest first: errors and values; log lines and
+folding; layouts and confined files; the log; the index; the store; recall; notes; the context; session, agent
+and home. Each imports only from lower layers; the command, the server and the services call the home. Notes
+and services are imported lazily, so that importing the package stays fast.
 """
 
 import importlib

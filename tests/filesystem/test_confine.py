@@ -122,7 +122,7 @@ def test_a_malformed_path_is_a_value_error(path: str) -> None:
 
 @pytest.mark.parametrize("path", [None, 7, b"a", Path("a"), ["a"]])
 def test_a_path_that_is_no_string_is_a_type_error(path: object) -> None:
-    with pytest.raises(TypeError, match="is a string"):
+    with pytest.raises(TypeError, match="must be a string"):
         check_path(path)
 
 

@@ -75,19 +75,19 @@ def test_a_valid_slug_comes_back_unchanged(slug: str) -> None:
     ],
 )
 def test_any_other_slug_is_an_invalid_agent_id(slug: str) -> None:
-    with pytest.raises(InvalidAgentIdError, match="letter or digit first"):
+    with pytest.raises(InvalidAgentIdError, match="starting with a letter or digit"):
         DEFAULT.check_agent(slug)
 
 
 @pytest.mark.parametrize("slug", [None, 7, b"a", ["a"]])
 def test_a_slug_that_is_no_string_is_a_type_error(slug: object) -> None:
-    with pytest.raises(TypeError, match="is a string"):
+    with pytest.raises(TypeError, match="must be a string"):
         DEFAULT.check_agent(slug)
 
 
 def test_a_layout_for_one_agent_refuses_every_other_slug() -> None:
     assert BMAD.check_agent("default") == "default"
-    with pytest.raises(InvalidAgentIdError, match="one agent"):
+    with pytest.raises(InvalidAgentIdError, match="only the agent"):
         BMAD.check_agent("coder")
 
 
@@ -299,12 +299,12 @@ def test_an_unknown_layout_is_refused_with_the_three_names(value: str) -> None:
     ["", "/a", "a/", "a//b", ".", "../a", "a/..", "a\\b", "C:/a", "a\0", ".index/a", ".INDEX", "{agent}x"],
 )
 def test_a_template_that_is_no_plain_folder_is_refused(template: str) -> None:
-    with pytest.raises(ValueError, match="no template"):
+    with pytest.raises(ValueError, match="not a folder template"):
         Layout(template, "files")
 
 
 def test_a_template_that_is_no_string_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="is a string"):
+    with pytest.raises(TypeError, match="must be a string"):
         Layout(Path("a"), "b")  # type: ignore[arg-type]
 
 
@@ -321,13 +321,13 @@ def test_a_template_that_is_no_string_is_a_type_error() -> None:
     ],
 )
 def test_templates_that_would_mix_memories_are_refused(sessions: str, files: str) -> None:
-    with pytest.raises(ValueError, match=r"give both|most once|keep them apart"):
+    with pytest.raises(ValueError, match=r"in both folders|most once|separate them"):
         Layout(sessions, files)
 
 
 @pytest.mark.parametrize("extension", ["", ".", "log", ".lock", ".tmp", ".a.lock", ".a/b", ".NDJSON"])
 def test_an_extension_that_would_clash_is_refused(extension: str) -> None:
-    with pytest.raises(ValueError, match="no extension"):
+    with pytest.raises(ValueError, match="not a valid log extension"):
         Layout("a", "b", extension)
 
 

@@ -148,7 +148,7 @@ def test_a_read_only_file_is_refused_unchanged(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").mkdir()
-    with pytest.raises(IsAFolderError, match="move it away"):
+    with pytest.raises(IsAFolderError, match="move the folder away"):
         write(tmp_path / "AGENTS.md", b"new")
 
 
@@ -160,7 +160,7 @@ def test_a_pipe_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_project_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="cannot access"):
         write(tmp_path / "gone" / "AGENTS.md", b"new")
 
 

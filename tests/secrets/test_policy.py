@@ -342,7 +342,7 @@ def test_a_change_that_is_refused_leaves_the_entry(session: Opening) -> None:
 
 @pytest.mark.parametrize("policy", ["mask", "refuse"])
 def test_an_id_that_is_a_secret_is_refused_either_way(session: Opening, policy: str) -> None:
-    with pytest.raises(SecretError, match="choose another id|leave it out") as raised:
+    with pytest.raises(SecretError, match="choose another id|remove it") as raised:
         session(secrets=policy).add("note", text="x", id=TOKEN)
     with pytest.raises(SecretError, match="the session's id") as other:
         session(TOKEN, secrets=policy).add("note", text="x")
