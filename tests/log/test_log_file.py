@@ -220,7 +220,7 @@ def test_a_rewrite_that_was_killed_leaves_the_old_log_and_nothing_else(session: 
     session.archive_path.parent.mkdir()
     command = [sys.executable, "-c", _KILLED, str(session.path.parent), which]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run(command, env=environment, timeout=60, check=False, cwd=Path(__file__).parents[1])
+    result = subprocess.run(command, env=environment, timeout=60, check=False, cwd=Path(__file__).parents[2])
     assert result.returncode == -9
     assert len(list(session.path.parent.rglob("*.tmp"))) == 1
     session.append(B)
