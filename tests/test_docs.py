@@ -1,4 +1,4 @@
-"""The programs in the documentation run, page by page, in an empty folder; its commands are commands we have."""
+"""The programs in the documentation run, page by page, in an empty folder. Shown commands exist."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The examples in docstrings run as they are written, each in an empty folder.
 
-An example sees its module's names and those of ``names_for``. ``…`` in an expected output stands for any text, such as
-the id of a new entry.
+An example sees its module's names and those of ``names_for``. ``…`` in an expected output stands for any
+text, such as the id of a new entry.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def examples() -> list[doctest.DocTest]:
 def names_for(example: doctest.DocTest) -> Iterator[dict[str, Any]]:
     """What a reader has by then: the usual imports and, if named, a home with a decision and a finding."""
     names = IMPORTED | SYSTEM | example.globs
-    if not re.search(r"\b(home|agent|session|decision|finding)\b", "".join(e.source for e in example.examples)):
+    if not re.search(
+        r"\b(home|agent|session|decision|finding)\b", "".join(e.source for e in example.examples)
+    ):
         yield names
         return
     with keepstone.open("memory") as home:

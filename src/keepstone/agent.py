@@ -268,9 +268,8 @@ class Agent:
             SpaceMismatchError: The home was opened with another embedder than its own.
 
         Example:
-            >>> hits = agent.recall("how do we sign in?", types=["decision"])
-            >>> hits[0].entry.data["decision"], str(hits[0].why)
-            ('Use OAuth to sign in', 'found by words #1; words: sign')
+            >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
+            'found by words #1; words: sign'
         """
         vectors = self.vectors()
         question = Question(

@@ -139,12 +139,6 @@ class SessionMemory:
 
         Raises:
             TypeError, ValueError: An argument is of the wrong kind.
-
-        Example:
-            >>> memory = SessionMemory("main")
-            >>> id = memory.add("finding", {"issue": "No second factor"})
-            >>> [found["data"] for found in memory.query("finding", topic="factor", min_priority=0.5)]
-            [{'issue': 'No second factor'}]
         """
         wanted = _Wanted(
             _text_of(type, "type"), _text_of(topic, "topic").casefold(), _number_of(min_priority)
