@@ -136,8 +136,8 @@ class Agent:
             PurgePendingError: As for ``Session.purge``.
 
         Example:
-            >>> agent.purge_matching("hunter2", dry_run=True)
-            Purged(entries=(('main', '01980f0e-…'),), sessions=(), files=('notes/server.md',))
+            >>> agent.purge_matching("oauth", dry_run=True)
+            Purged(entries=(('main', '…'),), sessions=(), files=())
         """
         entries = tuple(self._store.matching(self.slug, name_of(text, "text"), self._checked(session)))
         found = Purged(entries) if session is not None else self._named_so(text, entries)
@@ -175,7 +175,8 @@ class Agent:
             EntryNotFoundError: One of them is not there.
 
         Example:
-            >>> agent.link(decision.id, finding.id, "because")
+            >>> agent.link(decision.id, finding.id, "because").links
+            ({'to': '…', 'rel': 'because'},)
         """
         source, target = self.get(a), self.get(b)
         return self.session(source.session).link(source.id, target.id, rel)
@@ -267,8 +268,8 @@ class Agent:
             SpaceMismatchError: The home was opened with another embedder than its own.
 
         Example:
-            >>> hits = agent.recall("what did we decide about sign-in?", types=["decision"])
-            >>> hits[0].entry.data["decision"], str(hits[0].why)
+            >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
+            'found by words #1; words: sign'
         """
         vectors = self.vectors()
         question = Question(

@@ -71,7 +71,8 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
 
     Example:
         >>> home = keepstone.open(".work-agent")
-        >>> home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
+        >>> entry = home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
+        >>> home.close()
     """
     if durability not in ("full", "os"):
         raise ValueError(f"durability is 'full' or 'os', not {durability!r}")
@@ -265,8 +266,8 @@ class Home:
             StoreError: The disk is full or failed, or the copy is not what was read.
 
         Example:
-            >>> home.backup("/backups/2026-01-11").entries
-            1204
+            >>> home.backup("backups/2026-01-11").entries
+            2
         """
         return self._store.backup(Path(folder).expanduser(), progress)
 

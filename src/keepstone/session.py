@@ -74,7 +74,8 @@ class Session:
             StoreError: The disk is full or failed; nothing was written.
 
         Example:
-            >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).id
+            >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
+            'user: Use pnpm'
         """
         # The vector comes last in the line, where it is least in the way of people who read it.
         given = {"id": id, "ts": ts, "text": text, "data": data, **keys, "embedding": embedding}
@@ -162,7 +163,8 @@ class Session:
             EntryNotFoundError: The session has no live entry with this id.
 
         Example:
-            >>> session.update(entry.id, pinned=True)
+            >>> session.update(decision.id, pinned=True).pinned
+            True
         """
         (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
         keeps_body = "type" in keys and keys.keys() <= {"type", *RESERVED}

@@ -93,7 +93,7 @@ class MemoryTools:
             Without it none is.
 
     Example:
-        >>> tools = MemoryTools(agent, Notes("."), agent.session("s1"))
+        >>> tools = MemoryTools(agent, Notes("."), session)
         >>> tools.call("save", '{"text": "We use pnpm", "type": "decision"}')
         '{"ok": true, "id": "…"}'
     """

@@ -67,7 +67,7 @@ def counter_of(model: str) -> Counter:
         model: ``"openai"``, ``"openai:MODEL"``, or any other name, which gives the estimate.
 
     Example:
-        >>> agent.context("sign-in", counter=keepstone.counter_of("openai:gpt-4o"))
+        >>> context = agent.context("sign-in", counter=keepstone.counter_of("openai:gpt-4o"))
     """
     if not isinstance(model, str):
         raise TypeError(f"model must be a string such as 'openai:gpt-4o', not {model!r:.80}")

@@ -27,6 +27,7 @@ class Embedder(Protocol):
     """Makes vectors of texts, which need not be of unit length. Calls may come from several threads.
 
     Example:
+        >>> import numpy
         >>> class Lengths:
         ...     id, dim = "lengths", 2
         ...
@@ -35,6 +36,8 @@ class Embedder(Protocol):
         ...
         ...     def embed_query(self, text):
         ...         return self.embed_documents([text])[0]
+        >>> Lengths().embed_query("pnpm").tolist()
+        [4.0, 1.0]
     """
 
     @property

@@ -72,9 +72,6 @@ class Patient:
 
     Until the call that hangs comes back, each further question fails at once. The vectors that it
     brings after all are not lost: ``late`` gives them.
-
-    Example:
-        >>> Patient(embedder).embed_query("which authentication did we choose?")
     """
 
     def __init__(self, embedder: Embedder, seconds: float = SECONDS) -> None:

@@ -66,7 +66,7 @@ class Notes:
         others: Whether a context holds what other agents' files in the folder say, too; see ``others``.
 
     Example:
-        >>> notes = Notes("my-project")
+        >>> notes = Notes(".")
         >>> notes.add("Use pnpm instead of npm", "Project").saved
         True
         >>> [entry.content for entry in notes.entries("Project")]

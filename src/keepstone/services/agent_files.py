@@ -145,8 +145,9 @@ class AgentMemoryService:
         invalid_argument, unknown_tool, and store_error where the disk or a lock failed.
 
         Example:
-            >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "notes.md"})
-            {'ok': True, 'content': 'Use pnpm.'}
+            >>> service = AgentMemoryService("cache")
+            >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "../x"})
+            {'ok': False, 'error': {'code': 'path_escape', 'message': "path '../x' would leave its folder; …"}}
         """
         # A list compares where a dictionary would hash, which fails for some of what a model may send.
         if tool not in list(_TOOLS):

@@ -25,7 +25,7 @@ class InputManager:
     One for each input line; not to be shared between threads.
 
     Example:
-        >>> manager = InputManager(Notes("my-project"))
+        >>> manager = InputManager(Notes("."))
         >>> manager.submit("# Use pnpm instead of npm")
         'selecting'
         >>> manager.select("project").entry.content

@@ -75,7 +75,7 @@ class MemoryRepository:
 
     Example:
         >>> repository = MemoryRepository(".work-agent")
-        >>> repository.create_memory("s1", "Use pnpm", [0.1, 0.9])
+        >>> memory = repository.create_memory("s1", "Use pnpm", [0.1, 0.9])
         >>> repository.query_similar_by_embedding([0.2, 0.8], "s1")[0].text
         'Use pnpm'
     """
@@ -179,7 +179,7 @@ class MemoryService:
 
     Example:
         >>> service = MemoryService(".work-agent")
-        >>> service.create_memory("s1", "Use pnpm", [0.1, 0.9], summary_text="pnpm")
+        >>> memory = service.create_memory("s1", "Use pnpm", [0.1, 0.9], summary_text="pnpm")
         >>> [(memory.text, memory.score) for memory in service.query_similar_memories([0.1, 0.9], "s1")]
         [('Use pnpm', 1.0)]
     """

@@ -69,7 +69,7 @@ class SessionMemory:
 
     Example:
         >>> memory = SessionMemory("main")
-        >>> memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
+        >>> id = memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
         >>> memory.query(topic="oauth")[0]["priority"]
         0.97
     """
@@ -139,9 +139,6 @@ class SessionMemory:
 
         Raises:
             TypeError, ValueError: An argument is of the wrong kind.
-
-        Example:
-            >>> memory.query("finding", topic="mfa", min_priority=0.5, limit=5)
         """
         wanted = _Wanted(
             _text_of(type, "type"), _text_of(topic, "topic").casefold(), _number_of(min_priority)
@@ -183,8 +180,11 @@ class SessionMemory:
             AmbiguousIdError: One of them is not in this session, but in several others.
 
         Example:
+            >>> memory = SessionMemory("main")
+            >>> finding = memory.add("finding", {"issue": "No second factor"})
+            >>> decision = memory.add("decision", {"decision": "Use passkeys"})
             >>> memory.link(decision, finding, "because")["links"]
-            [{'to': '01980f0e-…', 'rel': 'because'}]
+            [{'to': '…', 'rel': 'because'}]
         """
         here = self._here()
         are_here = a in here and b in here

@@ -4,6 +4,7 @@ Every ``Store`` keeps one contract (``keepstone.store.protocol``), and these che
 say what it means. Ours pass them, and so does a store of somebody else's:
 
 Example:
+    >>> import pytest
     >>> @pytest.mark.parametrize("check", keepstone.testing.CHECKS)
     ... def test_my_store_keeps_the_contract(check, tmp_path):
     ...     check(lambda: closing(MyStore(tmp_path)))

@@ -53,8 +53,8 @@ class ChatApp(App[str]):
     It returns the id of the session that it ended with, None if nothing was said there.
 
     Example:
-        >>> with keepstone.open() as home:
-        ...     ChatApp(home, home.agent("coder"), Notes("."), choose("offline")).run()
+        >>> from keepstone.chat.choose_model import choose
+        >>> app = ChatApp(home, agent, Notes("."), choose("offline"))  # app.run() shows it
     """
 
     ENABLE_COMMAND_PALETTE = False

@@ -38,8 +38,8 @@ def saved(result: SaveResult) -> str:
     """Return where a note went, or which note it says again.
 
     Example:
-        >>> saved(notes.add("Use pnpm", "Project"))
-        'Saved as a Project note: /work/AGENTS.md:4'
+        >>> saved(Notes(".").add("Use pnpm", "Project"))
+        'Saved as a Project note: …/AGENTS.md:3'
     """
     entry, twin = result.entry, result.duplicate_of
     where = _place(entry)

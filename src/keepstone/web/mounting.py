@@ -75,9 +75,7 @@ def mount(
         notes: The notes, where the user's are not in their usual file.
         sign_out: Where a form is sent to end what ``access`` looks at; without it no page offers that.
 
-    Example:
-        >>> app = FastAPI()
-        >>> mount(app, keepstone.open(), project=Path.cwd(), access=lambda _: Open())
+    The page on the browser (docs/web.md) has a program that mounts them.
     """
     notes = notes or Notes(project)
     site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
