@@ -180,8 +180,9 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: p
 
     path = tmp_path / "AGENTS.md"
     path.write_bytes(b"old")
+    monkeypatch.setattr(os, "fdatasync", fail, raising=False)
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(StoreError, match=r"AGENTS\.md: No space left"):
         write(path, b"new")
     assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"old", ["AGENTS.md"])
 
