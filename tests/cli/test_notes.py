@@ -18,8 +18,6 @@ from keepstone import Notes
 if TYPE_CHECKING:
     from .conftest import Command
 
-HAS_TERMINALS = sys.platform != "win32"
-
 
 @dataclass(frozen=True)
 class Project:
@@ -139,7 +137,6 @@ def on_a_terminal(project: Project, keys: bytes, *words: str) -> subprocess.Comp
     return done
 
 
-@pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("key", "kind"), [(b"p", "Project"), (b"U", "User"), (b"xu", "User")])
 @pytest.mark.requirement("notes.us1.hash-opens-the-selector", "notes.fr002.choice-of-project-or-user")
 def test_on_a_terminal_a_key_chooses_whose_note_it_is(project: Project, key: bytes, kind: str) -> None:
@@ -149,7 +146,6 @@ def test_on_a_terminal_a_key_chooses_whose_note_it_is(project: Project, key: byt
     assert [(note.content, note.type) for note in notes] == [("Use pnpm", kind)]
 
 
-@pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("key", [b"\x1b", b"\x1b[Aq", b"\n", b"x\n"])
 def test_escape_and_an_empty_answer_save_no_note(project: Project, key: bytes) -> None:
     done = on_a_terminal(project, key, "add", "# Use pnpm")
@@ -157,7 +153,6 @@ def test_escape_and_an_empty_answer_save_no_note(project: Project, key: bytes) -
     assert Notes(project.folder, project.user_file).entries() == []
 
 
-@pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("answer", "status", "left"), [(b"n\n", 1, 1), (b"y\n", 0, 0)])
 def test_on_a_terminal_removing_a_note_asks_first(
     project: Project, answer: bytes, status: int, left: int

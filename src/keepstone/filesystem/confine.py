@@ -280,7 +280,7 @@ def _translated(error: OSError, *parts: object) -> KeepstoneError:
 
 
 def _escapes(name: str) -> bool:
-    # A home may be moved to Windows, where a drive leaves the folder in any place of a path.
+    # A drive: the files of a home may be copied to Windows, where "a/C:x" leaves the folder.
     return name == ".." or bool(_DRIVE.match(name))
 
 
