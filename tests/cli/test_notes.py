@@ -66,7 +66,7 @@ def test_a_note_goes_into_agents_md_without_its_hashes(project: Project, message
 
 def test_a_note_of_the_user_goes_into_the_users_file(project: Project) -> None:
     shown = project("add", "# My name is Alice", "--user").stdout
-    assert shown == f"saved User note: {project.user_file}:1\n"
+    assert shown == f"Saved as a User note: {project.user_file}:1\n"
     assert project.user_file.read_text("utf-8") == "- My name is Alice\n"
     assert not project.project_file.exists()
 
@@ -82,7 +82,7 @@ def test_a_note_that_is_there_is_not_written_again(project: Project) -> None:
     project.write("Use pnpm")
     result = project("add", "# use  PNPM.", "--project")
     place = f"{project.project_file}:3"
-    assert (result.exit_code, result.stdout) == (0, f"nothing written: {place} already says so\n")
+    assert (result.exit_code, result.stdout) == (0, f"Not saved: {place} already says “Use pnpm”\n")
     assert project.project_file.read_text("utf-8") == "## Memories\n\n- Use pnpm\n"
 
 
@@ -95,7 +95,10 @@ def test_a_duplicate_is_told_as_json_with_the_note_it_repeats(project: Project) 
 def test_a_note_that_the_other_file_has_is_saved_and_says_so(project: Project) -> None:
     project.write("Use pnpm")
     shown = project("add", "# Use pnpm", "--user").stdout
-    assert shown == f"saved User note: {project.user_file}:1; {project.project_file}:3 says the same\n"
+    assert shown == (
+        f"Saved as a User note: {project.user_file}:1. "
+        f"The Project notes say the same: {project.project_file}:3\n"
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--project", "--user"]])
