@@ -73,7 +73,6 @@ def test_a_backup_leaves_out_what_is_derived(home: Home, target: Path) -> None:
     assert not (target / ".index").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
 def test_nobody_else_can_read_a_backup(home: Home, target: Path) -> None:
     home.backup(target)
     assert {path.stat().st_mode & 0o077 for path in (target, *target.rglob("*"))} == {0}

@@ -25,7 +25,6 @@ from keepstone.errors import (
     StoreError,
 )
 from keepstone.files import AgentFiles
-from keepstone.filesystem import confine
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY
 from keepstone.filesystem.lock import Lock
@@ -41,14 +40,6 @@ ALL = pytest.mark.parametrize(
 )
 CHANGES = pytest.mark.parametrize("call", [WRITE, APPEND], ids=["write", "append"])
 LOOKS = pytest.mark.parametrize("call", [READ, DELETE], ids=["read", "delete"])
-
-
-@pytest.fixture(params=["handles", "paths"], autouse=True)
-def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test runs with directory handles, and again with the fallback that checks paths."""
-    if request.param == "handles" and not confine.HANDLES:
-        pytest.skip("this system has no directory handles")
-    monkeypatch.setattr(confine, "HANDLES", request.param == "handles")
 
 
 @pytest.fixture
@@ -377,10 +368,10 @@ def test_a_sync_that_fails_leaves_the_old_content(
 ) -> None:
     files.write("a.md", "old")
 
-    def fail(_: int) -> None:
+    def fail(*_: object) -> None:
         raise StoreError("the disk failed")
 
-    monkeypatch.setattr("keepstone.files.sync_file", fail)
+    monkeypatch.setattr("keepstone.filesystem.atomic.sync_file", fail)
     with pytest.raises(StoreError):
         call(files, "a.md")
     assert tree(root) == {"a.md": b"old"}

@@ -14,12 +14,11 @@ from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNot
 from keepstone.log.arguments import (
     count_of,
     entry_id_of,
-    limit_of,
     name_of,
     names_of,
     new_id,
+    number_of,
     query_of,
-    share_of,
     where_of,
 )
 from keepstone.log.line import instant, links_of
@@ -193,8 +192,7 @@ class Agent:
             EntryNotFoundError: There is no such entry.
             ValueError: ``depth`` is less than 1, or more than 1,000 entries are related.
         """
-        if not limit_of(depth, "depth"):
-            raise ValueError(f"depth must be at least 1, not {depth}")
+        depth = count_of(depth, "depth", least=1)
         found = {id: self.get(id)}
         edge = [found[id]]
         while edge and depth:
@@ -277,7 +275,7 @@ class Agent:
             count_of(limit, "limit"),
             self._shared.clock(),
             None if vector is None else vectors.check(vector),
-            share_of(min_priority, "min_priority"),
+            number_of(min_priority, "min_priority", least=0),
             count_of(neighbours, "neighbours"),
             None if as_of is None else instant(as_of, "as_of"),
             bool(include_superseded),

@@ -18,15 +18,13 @@ from keepstone.errors import (
     PathEscapeError,
     StoreError,
 )
+from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import (
     FILE_MODE,
     Folder,
     border,
     check_file,
     check_path,
-    set_mode,
-    sync_file,
-    write_all,
 )
 from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from keepstone.filesystem.lock import Lock
@@ -167,7 +165,8 @@ class AgentFiles:
                 if check is not None:
                     check(_decoded(_read(folder, name)))
                 folder.unlink(name)
-                self._sync_parent(folder, name)
+                if self._durable:
+                    folder.sync(_parent_of(name))
 
     def _open(self, *, create: bool = False) -> Folder:
         self._refuse()
@@ -190,24 +189,7 @@ class AgentFiles:
 
     def _replace(self, folder: Folder, name: str, data: bytes, mode: int) -> None:
         """Put a whole new file in the place of ``name``."""
-        fd = folder.open(FILES_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            if mode != FILE_MODE:
-                set_mode(fd, mode)
-            self._store(fd, data)
-        finally:
-            os.close(fd)
-        folder.replace(FILES_TEMPORARY, name)
-        self._sync_parent(folder, name)
-
-    def _store(self, fd: int, data: bytes) -> None:
-        write_all(fd, data)
-        if self._durable:
-            sync_file(fd)
-
-    def _sync_parent(self, folder: Folder, name: str) -> None:
-        if self._durable:
-            folder.sync(_parent_of(name))
+        replace_file(folder, name, [data], temporary=FILES_TEMPORARY, mode=mode, durable=self._durable)
 
 
 def _name_of(path: object) -> str:

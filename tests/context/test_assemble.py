@@ -135,7 +135,7 @@ def test_a_counter_by_which_the_whole_is_longer_than_its_parts_is_kept_to() -> N
 def test_a_counter_that_gives_no_number_is_an_error(
     counter: Callable[[str], int], error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match="counter must"):
+    with pytest.raises(error, match="the counter's result must"):
         built(FULL, BUDGET, counter)
 
 

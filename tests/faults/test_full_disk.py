@@ -23,9 +23,6 @@ from keepstone import Home, MemoryService
 from keepstone.index.database import SCHEMA
 from keepstone.index.vectors import cache
 
-if sys.platform == "win32":
-    pytest.skip("limits, modes and forks are not Windows'", allow_module_level=True)
-
 
 def run(*arguments: str, limit: str = "") -> Any:
     """What a process of its own prints as JSON; it must come to its end, without a warning of Python."""

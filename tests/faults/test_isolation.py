@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -22,9 +21,6 @@ from tests.memories import Letters
 
 import keepstone
 from keepstone import Home, KeepstoneError, MemoryAdapter, MemoryService, SessionMemory
-
-if sys.platform == "win32":
-    pytest.skip("links and FIFOs of this kind are not Windows'", allow_module_level=True)
 
 SECRET = "belongs to b"  # noqa: S105  A word to look for.
 

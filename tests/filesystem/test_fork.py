@@ -20,10 +20,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
 from keepstone.index.database import Database
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
 def forked(act: Callable[[], object]) -> int:

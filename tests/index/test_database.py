@@ -250,7 +250,6 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="only POSIX ends a process's locks with any descriptor")
 def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
     with closing(Database(tmp_path / "index.db")), closing(Database(tmp_path / "index.db")):
         command = [sys.executable, "-c", TAKE_ALL, str(tmp_path / "index.db")]

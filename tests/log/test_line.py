@@ -1,7 +1,9 @@
 import json
 import math
+import re
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,6 +167,13 @@ def test_an_id_or_type_that_is_no_word_counts_as_missing(value: object) -> None:
 @pytest.mark.parametrize("later", [{"type": "t"}, {"text": "x"}, {"data": {}}, {"k": None}, {"data": None}])
 def test_a_line_with_a_type_or_payload_is_a_put(later: dict[str, Any]) -> None:
     assert is_put({"id": "a", "ts": TS, "priority": 1.0} | later)
+
+
+def test_the_reserved_keys_are_those_of_the_format() -> None:
+    page = Path(__file__).parents[2] / "docs" / "formats" / "log.md"
+    [row] = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| reserved |")]
+    assert set(re.findall("`([a-z_]+)`", row)) == RESERVED
+    assert {"aliases", "modified"} <= RESERVED
 
 
 def test_a_line_with_reserved_keys_only_is_a_patch() -> None:

@@ -9,7 +9,9 @@ import pytest
 from tests.damage import NAME, Damaged, batch, entry, lines
 
 from keepstone.errors import AccessDeniedError, CorruptLogError, PathEscapeError, StoreError
-from keepstone.filesystem.confine import Folder, sync_file
+from keepstone.filesystem import atomic
+from keepstone.filesystem.atomic import sync_file
+from keepstone.filesystem.confine import Folder
 from keepstone.log import log_file as log_module
 from keepstone.log.line import dump
 from keepstone.log.log_file import Log
@@ -32,19 +34,22 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def note(where: object, name: str) -> None:
         real = getattr(where, name)
 
-        def noted(*arguments: object) -> object:
+        def noted(*arguments: object, **named: object) -> object:
             made.append(name)
-            return real(*arguments)
+            return real(*arguments, **named)
 
         monkeypatch.setattr(where, name, noted)
 
     for name in ("write_all", "sync_file", "truncate"):
         note(log_module, name)
-    note(Folder, "sync")
+    for name in ("write_all", "sync_file"):
+        note(atomic, name)
+    for name in ("sync", "replace"):
+        note(Folder, name)
     return made
 
 
-def write_half(fd: int, data: bytes) -> None:
+def write_half(fd: int, data: bytes, *_: object) -> None:
     """Write as a disk does that runs full."""
     os.write(fd, data[: len(data) // 2])
     raise StoreError("a file: no space left on device")
@@ -232,8 +237,8 @@ def test_a_rewrite_that_fails_leaves_the_log_as_it_was(
     session: Damaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.append(A)
-    monkeypatch.setattr(log_module, "write_all", write_half)
-    with pytest.raises(StoreError, match="it is unchanged"), session.log.locked():
+    monkeypatch.setattr(atomic, "write_all", write_half)
+    with pytest.raises(StoreError, match="the log is unchanged"), session.log.locked():
         session.log.replace([dump(B)])
     assert session.path.read_bytes() == lines(A)
     assert not list(session.path.parent.glob("*.tmp"))
@@ -244,7 +249,7 @@ def test_a_replaced_log_holds_the_new_lines_and_is_synced(session: Damaged, call
     calls.clear()
     with session.log.locked():
         stat = session.log.replace([dump(B), dump(C)])
-    assert calls == ["write_all", "sync_file", "sync"]
+    assert calls == ["write_all", "sync_file", "replace"]
     assert stat == session.log.stat()
     assert session.ids() == ["b", "c"]
 

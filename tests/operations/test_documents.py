@@ -1,5 +1,6 @@
 """The documents that the command prints and the server answers with, as docs/json.md has them."""
 
+import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,31 @@ def test_an_offer_says_where_the_same_is_said_already() -> None:
     assert documents.offer_document(Offer("Be brief", "/c", 2, "AGENTS.md:3")) == {
         "content": "Be brief", "source": "/c", "line": 2, "duplicate_of": "AGENTS.md:3"
     }  # fmt: skip
+
+
+OF_USER, OF_PROJECT = (
+    MemoryEntry("Tabs", "User", "/me.md", 4),
+    MemoryEntry("Tabs", "Project", "/AGENTS.md", 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (SaveResult(OF_USER, saved=True, duplicate_of=None), "Saved as a User note: /me.md:4"),
+        (
+            SaveResult(OF_USER, saved=True, duplicate_of=OF_PROJECT),
+            "Saved as a User note: /me.md:4. The Project notes say the same: /AGENTS.md:2",
+        ),
+        (SaveResult(OF_USER, saved=False, duplicate_of=OF_USER), "Not saved: /me.md:4 already says “Tabs”"),
+    ],
+)
+def test_people_read_where_a_note_was_saved(result: SaveResult, words: str) -> None:
+    assert documents.saved_words(result) == words
+
+
+@given(st.text())
+def test_nothing_in_a_path_moves_the_cursor(path: str) -> None:
+    entry = MemoryEntry("Tabs", "User", path, 4)
+    words = documents.saved_words(SaveResult(entry, saved=True, duplicate_of=entry))
+    assert not any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in words)

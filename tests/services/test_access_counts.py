@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import os
 import subprocess
 import sys
 import threading
@@ -208,7 +207,6 @@ def test_threads_that_read_at_once_lose_no_count(root: Path, memory: SessionMemo
     assert memory.query()[0]["access"] == 201
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_does_not_count_its_parents_accesses_again(root: Path, memory: SessionMemory) -> None:
     copy_by_hand(root, DOCUMENTED[0])
     memory.query()

@@ -190,7 +190,6 @@ def test_what_a_recall_leaves_pending_gets_its_vectors_in_the_background(tmp_pat
             pending = left
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_after_a_fork_has_a_background_of_its_own() -> None:
     begun, go_on = threading.Event(), threading.Event()
 

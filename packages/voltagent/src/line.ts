@@ -8,7 +8,10 @@ export const MAX_LINE = 16 * 1024 * 1024;
 
 const ENVELOPE = new Set(["id", "ts", "type"]);
 const RESERVED = new Set(
-  "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split(" "),
+  (
+    "deleted priority access pinned tags links aliases summary " +
+    "valid_from valid_to expires modified embedding batch"
+  ).split(" "),
 );
 const DEFAULT_TYPE = "event";
 const READ_DEPTH = 208;

@@ -20,8 +20,8 @@ from keepstone.errors import NotTextError
 from keepstone.notes.bullets import sameness
 from keepstone.notes.foreign import OtherFile
 from keepstone.notes.importing import Offer, offers, take
-from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
-from keepstone.operations.documents import note_document, offer_document, saved_document
+from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes
+from keepstone.operations.documents import note_document, offer_document, saved_document, saved_words
 from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.services.input_manager import InputManager
 from keepstone.text.display import clipped, counted, harmless, one_line
@@ -95,7 +95,7 @@ def add(
         raise ValueError(f"a note must have text, not {message[:80]!r}")
     result = manager.select(_choice(project=project, user=user))
     _warn_of_size(notes)
-    return Answer(saved_document(result), Text(harmless(_told(result))))
+    return Answer(saved_document(result), Text(saved_words(result)))
 
 
 @notes_command(app, "keepstone notes remove Project:12 --yes")
@@ -119,7 +119,7 @@ def edit(notes: Notes, note: NoteArgument, text: TextArgument) -> Answer:
     if result is None:
         raise NoteNotFoundError(note)
     _warn_of_size(notes)
-    return Answer(saved_document(result), Text(harmless(_told(result))))
+    return Answer(saved_document(result), Text(saved_words(result)))
 
 
 @notes_command(app, "keepstone notes dedupe --dry-run")
@@ -262,17 +262,6 @@ def _asked() -> Choice:
     if choice is None:
         raise DeclinedError("nothing was saved")
     return choice
-
-
-def _told(result: SaveResult) -> str:
-    if not result.saved:
-        return f"nothing written: {_place(result.entry)} already says so"
-    also = f"; {_place(result.duplicate_of)} says the same" if result.duplicate_of else ""
-    return f"saved {result.entry.type} note: {_place(result.entry)}{also}"
-
-
-def _place(note: MemoryEntry) -> str:
-    return f"{note.source}:{note.line}"
 
 
 def _label(note: MemoryEntry) -> str:

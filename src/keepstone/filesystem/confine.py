@@ -4,10 +4,6 @@ A :class:`Folder` holds a directory handle. Names below it are opened part by pa
 handle before it and never through a link (``dir_fd``, ``O_NOFOLLOW``), so a link that is swapped in during
 a call leads nowhere.
 
-Windows has no such handles. There :data:`HANDLES` is False and every part of a path is looked at before
-the path is used: links and junctions are refused as well, but one that another program puts there between
-the look and the use would be followed.
-
 Errors of the system are translated here, by :func:`border`. Three of them are answers rather than
 failures and stay what they are: FileNotFoundError, FileExistsError and NotADirectoryError.
 """
@@ -26,11 +22,6 @@ from typing import Self
 
 from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
 
-HANDLES = {os.open, os.stat, os.mkdir, os.unlink, os.rename} <= os.supports_dir_fd
-"""Whether folders are held by handles here; otherwise each part of a path is checked before its use."""
-WINDOWS = os.name == "nt"
-"""Whether names have Windows' meanings: drives, streams, devices, and dots or spaces that do not count."""
-
 FILE_MODE = 0o600
 """The mode of a new file: its owner reads and writes."""
 FOLDER_MODE = 0o700
@@ -41,20 +32,12 @@ LONGEST_PATH = 1024
 """Bytes that a path may have; some systems open no longer one."""
 
 # O_NONBLOCK: opening a FIFO must not wait for its other end. On regular files it does nothing.
-_ALWAYS = 0
-for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
-    _ALWAYS |= getattr(os, _flag, 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0)
+_ALWAYS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 
 _LINK_ERRNOS = frozenset({errno.ELOOP, errno.EMLINK})
 _ANSWERS = (KeepstoneError, FileNotFoundError, FileExistsError, NotADirectoryError)
 _DRIVE = re.compile(r"[A-Za-z]:")
-_WINDOWS_TRICK = re.compile(
-    r'.*[<>:"|?*\\\x00-\x1f].*|.*[ .]|(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\..*)?',
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def check_path(path: object) -> tuple[str, ...]:
@@ -62,8 +45,8 @@ def check_path(path: object) -> tuple[str, ...]:
 
     Raises:
         TypeError: ``path`` is not a string.
-        PathEscapeError: it is absolute or has ``..``, a backslash, NUL or a drive, even where that would
-            lead back inside; on Windows also for devices, streams and names that Windows would change.
+        PathEscapeError: it is absolute or has ``..``, a backslash, NUL or a drive such as ``C:``, even where
+            that would lead back inside.
         ValueError: it is empty, has an empty name or ``.``, a lone surrogate, or is too long.
 
     Example:
@@ -101,38 +84,10 @@ def identity_of(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def write_all(fd: int, data: bytes | memoryview) -> None:
-    """Write ``data`` with one call; what a short write left over follows, or the error that stopped it.
-
-    Raises:
-        StoreError: the disk is full or failed. Part of the data may be written.
-    """
-    rest = memoryview(data)
-    with border("a file"):
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-
-
-def sync_file(fd: int) -> None:
-    """Return once the file's bytes and length are on the disk; raises StoreError if they cannot get there."""
-    with border("a file"):
-        if hasattr(os, "fdatasync"):
-            os.fdatasync(fd)
-        else:
-            os.fsync(fd)
-
-
-def truncate(fd: int, length: int) -> None:
-    """Cut the file to ``length`` bytes; raises StoreError if the disk failed."""
-    with border("a file"):
-        os.ftruncate(fd, length)
-
-
-def set_mode(fd: int, mode: int) -> None:
-    """Give the file the permissions in ``mode``, where the system has such; raises AccessDeniedError."""
-    with border("a file"):
-        if hasattr(os, "fchmod"):
-            os.fchmod(fd, stat.S_IMODE(mode))
+def sync_folder(path: Path) -> None:
+    """Return once the names in a folder are on the disk; raises OSError."""
+    with _closing(os.open(path, _FOLDER)) as handle:
+        os.fsync(handle)
 
 
 @contextmanager
@@ -197,8 +152,9 @@ class Folder:
         with border(path):
             if create and not _is_used(path):
                 _make_missing(top, durable=durable)
-            self._handle = _open_top(top, below, create=create, durable=durable)
-            self._identity = identity_of(os.stat(path if self._handle is None else self._handle))
+            with _closing(os.open(top, _FOLDER)) as handle:
+                self._handle = _descend(handle, below, create=create, durable=durable)
+            self._identity = identity_of(os.stat(self._handle))
 
     def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
         """Open a regular file and return its descriptor, which the caller closes. It never waits for a FIFO.
@@ -209,9 +165,6 @@ class Folder:
             IsAFolderError, AccessDeniedError, StoreError: see :func:`border`.
         """
         with self._reach(name) as (target, handle):
-            if handle is None:
-                with suppress(FileNotFoundError):
-                    check_file(os.lstat(target), name)
             fd = os.open(target, flags | _ALWAYS, mode, dir_fd=handle)
         try:
             check_file(os.fstat(fd), name)
@@ -223,7 +176,7 @@ class Folder:
     def stat(self, name: str) -> os.stat_result:
         """Return what the system knows of a file, folder or the link itself; FileNotFoundError if absent."""
         # Every read asks here whether a log has grown, so a plain name costs one call of the system only.
-        if self._handle is None or "/" in name or name in ("", ".", ".."):
+        if "/" in name or name in ("", ".", ".."):
             with self._reach(name) as (target, handle):
                 return os.stat(target, dir_fd=handle, follow_symlinks=False)
         try:
@@ -246,15 +199,14 @@ class Folder:
         """Make a folder and its missing parents with mode 0700, synced; one that exists is fine."""
         parts = _split(name)
         with border(self.path, name):
-            if self._handle is None:
-                _checked(self.path, parts, create=True, durable=self._durable)
-            else:
-                os.close(_descend(self._handle, parts, create=True, durable=self._durable))
+            os.close(_descend(self._handle, parts, create=True, durable=self._durable))
 
-    def replace(self, source: str, target: str) -> None:
-        """Rename ``source`` to ``target``, replacing such a file, in one step. Sync the folder after."""
+    def replace(self, source: str, target: str, *, durable: bool = True) -> None:
+        """Rename ``source`` to ``target``, replacing such a file, in one step; sync the new name."""
         with self._reach(source) as (old, old_folder), self._reach(target) as (new, new_folder):
             os.replace(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+            if durable:
+                os.fsync(new_folder)
 
     def unlink(self, name: str) -> None:
         """Remove a file, or a link itself; FileNotFoundError if there is none. Sync the folder after."""
@@ -264,7 +216,7 @@ class Folder:
     def sync(self, sub: str = "") -> None:
         """Return once the names in the folder ``sub`` below this one are on the disk."""
         with self._enter(sub) as folder:
-            _sync_folder(folder)
+            os.fsync(folder)
 
     def is_moved(self) -> bool:
         """Tell whether the path no longer leads here: the folder was renamed, replaced, linked or removed."""
@@ -283,7 +235,7 @@ class Folder:
 
     def close(self) -> None:
         """Give the handle back; a second call does nothing. The folder is of no use afterwards."""
-        if self._handle is not None and self._handle >= 0:
+        if self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
 
@@ -296,28 +248,22 @@ class Folder:
         self.close()
 
     @contextmanager
-    def _reach(self, name: str) -> Iterator[tuple[str, int | None]]:
+    def _reach(self, name: str) -> Iterator[tuple[str, int]]:
         """Give what ``os`` takes as path and ``dir_fd`` for ``name``; all folders on the way are checked."""
         *folders, last = _split(name)
         with border(self.path, name):
-            if self._handle is None:
-                yield str(_checked(self.path, folders) / last), None
-            elif not folders:
+            if not folders:
                 yield last, self._handle
             else:
                 with _closing(_descend(self._handle, folders)) as handle:
                     yield last, handle
 
     @contextmanager
-    def _enter(self, sub: str) -> Iterator[int | str]:
-        """Give a folder below this one as a handle with a reading position of its own, or as a path."""
+    def _enter(self, sub: str) -> Iterator[int]:
+        """Give a folder below this one as a handle with a reading position of its own."""
         parts = _split(sub) if sub else []
-        with border(self.path, sub):
-            if self._handle is None:
-                yield str(_checked(self.path, parts))
-            else:
-                with _closing(_descend(self._handle, [*parts, "."])) as handle:
-                    yield handle
+        with border(self.path, sub), _closing(_descend(self._handle, [*parts, "."])) as handle:
+            yield handle
 
 
 def _translated(error: OSError, *parts: object) -> KeepstoneError:
@@ -334,12 +280,8 @@ def _translated(error: OSError, *parts: object) -> KeepstoneError:
 
 
 def _escapes(name: str) -> bool:
-    # A drive leaves the folder in any place: joining "a" and "C:x" on Windows gives "C:x".
-    return name == ".." or bool(_DRIVE.match(name)) or (WINDOWS and name != "." and _tricks_windows(name))
-
-
-def _tricks_windows(name: str) -> bool:
-    return bool(_WINDOWS_TRICK.fullmatch(name))
+    # A drive: the files of a home may be copied to Windows, where "a/C:x" leaves the folder.
+    return name == ".." or bool(_DRIVE.match(name))
 
 
 def _check_length(path: str, names: tuple[str, ...]) -> None:
@@ -356,7 +298,7 @@ def _check_length(path: str, names: tuple[str, ...]) -> None:
 def _split(name: str) -> list[str]:
     """The parts of a name that our own code made; a last line of defence, for names are checked before."""
     parts = name.split("/")
-    if not {"", ".", ".."}.isdisjoint(parts) or (WINDOWS and any(map(_tricks_windows, parts))):
+    if not {"", ".", ".."}.isdisjoint(parts):
         raise PathEscapeError(f"{name!r:.80} is no name below a folder; join plain names with '/'")
     return parts
 
@@ -369,28 +311,19 @@ def _closing(handle: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _open_top(top: Path, below: Sequence[str], *, create: bool, durable: bool) -> int | None:
-    """The handle of the folder ``below`` the top, or None where folders have none; it exists afterwards."""
-    if HANDLES:
-        with _closing(os.open(top, _FOLDER)) as handle:
-            return _descend(handle, below, create=create, durable=durable)
-    _check_folder(_checked(top.resolve(strict=True), below, create=create, durable=durable))
-    return None
-
-
 def _make_missing(path: Path, *, durable: bool) -> None:
     missing = list(takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
     there = missing[-1].parent if missing else path
     if durable:
         with suppress(PermissionError):  # We made no folder in a parent that we may not read.
-            _sync_folder(str(there.parent))
+            sync_folder(there.parent)
     for folder in reversed(missing):
         try:
             folder.mkdir(FOLDER_MODE, exist_ok=True)
         except FileExistsError:
-            raise _no_folder(folder) from None
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
         if durable:
-            _sync_folder(str(folder.parent))
+            sync_folder(folder.parent)
 
 
 def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> int:
@@ -427,40 +360,9 @@ def _is_used(folder: int | Path) -> bool:
 
 def _step(handle: int, part: str) -> int:
     try:
-        return os.open(part, _FOLDER | _NOFOLLOW, dir_fd=handle)
+        return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
     except NotADirectoryError:
         # Linux says this of a link too, and only here do we still know which part it was.
         if stat.S_ISLNK(os.stat(part, dir_fd=handle, follow_symlinks=False).st_mode):
             raise PathEscapeError(f"{part!r} is a link, and links are not followed") from None
         raise
-
-
-def _checked(folder: Path, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> Path:
-    """The path ``parts`` below a folder, none of which is a link just now."""
-    for part in parts:
-        folder /= part
-        if create and not os.path.lexists(folder):
-            _make_missing(folder, durable=durable)
-        with suppress(FileNotFoundError):
-            _check_folder(folder)
-    return folder
-
-
-def _check_folder(path: Path) -> None:
-    status = os.lstat(path)
-    if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", None) == _JUNCTION:
-        raise PathEscapeError(f"{str(path)!r} is a link, and links are not followed")
-    if not stat.S_ISDIR(status.st_mode):
-        raise _no_folder(path)
-
-
-def _no_folder(path: Path) -> NotADirectoryError:
-    return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-
-
-def _sync_folder(folder: int | str) -> None:
-    if isinstance(folder, int):
-        os.fsync(folder)
-    elif not WINDOWS:  # Windows opens no folders, and keeps their names safe by itself.
-        with _closing(os.open(folder, _FOLDER)) as handle:
-            os.fsync(handle)

@@ -21,7 +21,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from keepstone.errors import LockTimeoutError
-from keepstone.filesystem.confine import Folder, MovedError, identity_of, truncate
+from keepstone.filesystem.atomic import truncate
+from keepstone.filesystem.confine import Folder, MovedError, identity_of
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 
 TIMEOUT = 5.0

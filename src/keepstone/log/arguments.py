@@ -22,8 +22,8 @@ Clock = Callable[[], datetime]
 """Tells the time, as an aware datetime. Tests give their own."""
 
 _LARGEST = sys.float_info.max
-_HIGHEST_LIMIT = 2**31
-"""No session has as many entries, and a store can count to several times of it."""
+_HIGHEST_COUNT = 2**53
+"""Nothing that is counted reaches it, and a store can count to several times of it."""
 
 MOST_NAMES = 10_000
 """Values that one list of a filter may have."""
@@ -114,24 +114,8 @@ def _of(value: Any, kind: type, name: str) -> Any:
     return value
 
 
-def _priority(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"priority must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not -_LARGEST <= value <= _LARGEST:  # False for NaN, too.
-        raise ValueError(f"priority must be a finite number up to {_LARGEST:.1e}")
-    return value
-
-
-def _access(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"access must be a whole number, not {type(value).__name__}: {value!r:.80}")
-    if value < 0:
-        raise ValueError(f"access counts from 0, not {value}")
-    return value
-
-
-def _tags(value: Any) -> list[str]:
-    return list(names_of(value, "tags") or ())
+def _names(value: Any, name: str) -> list[str]:
+    return list(names_of(value, name) or ())
 
 
 def _links(value: Any) -> list[Any]:
@@ -148,15 +132,17 @@ def _time(value: Any) -> str:
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "data": lambda value: plain(_mapping(value, "data")),
     "text": _text,
-    "priority": _priority,
-    "access": _access,
+    "priority": lambda value: number_of(value, "priority"),
+    "access": lambda value: count_of(value, "access"),
     "pinned": lambda value: _of(value, bool, "pinned"),
-    "tags": _tags,
+    "tags": lambda value: _names(value, "tags"),
+    "aliases": lambda value: _names(value, "aliases"),
     "links": _links,
     "summary": lambda value: _of(value, str, "summary"),
     "valid_from": _time,
     "valid_to": _time,
     "expires": _time,
+    "modified": _time,
     "embedding": embedding_of,
 }
 
@@ -198,30 +184,26 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
 
 def limit_of(value: int | None, name: str = "limit") -> int | None:
     """Return a limit: a whole number from 0, or None for none."""
-    if value is None:
-        return None
+    return None if value is None else count_of(value, name)
+
+
+def count_of(value: int, name: str, least: int = 0) -> int:
+    """Return a number of things: a whole number, at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r:.80}")
-    if value < 0:
-        raise ValueError(f"{name} must not be negative: {value}")
-    return min(value, _HIGHEST_LIMIT)
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return min(value, _HIGHEST_COUNT)
 
 
-def count_of(value: int, name: str) -> int:
-    """Return a number of things: a whole number from 0."""
-    count = limit_of(value, name)
-    if count is None:
-        raise TypeError(f"{name} must be a whole number, not None")
-    return count
-
-
-def share_of(value: float, name: str) -> float:
-    """Return a number that is neither negative nor infinite."""
+def number_of(value: float, name: str, least: float = -_LARGEST) -> float:
+    """Return a finite number, at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not 0 <= value <= _LARGEST:  # False for NaN, too.
-        raise ValueError(f"{name} must be a finite number from 0, not {value}")
-    return float(value)
+    if not least <= value <= _LARGEST:  # False for NaN, too.
+        remedy = "" if least == -_LARGEST else f", at least {least:g}"
+        raise ValueError(f"{name} must be a finite number{remedy}, not {value}")
+    return value
 
 
 def query_of(value: str | None) -> str:

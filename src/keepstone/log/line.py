@@ -20,7 +20,8 @@ MAX_LINE = 16 * 1024 * 1024
 
 ENVELOPE = frozenset({"id", "ts", "type"})
 RESERVED = frozenset(
-    "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split()
+    "deleted priority access pinned tags links aliases summary "
+    "valid_from valid_to expires modified embedding batch".split()
 )
 DEFAULT_TYPE = "event"
 

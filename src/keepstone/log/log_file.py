@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from keepstone.errors import AccessDeniedError, CorruptLogError, IsAFolderError, PathEscapeError, StoreError
-from keepstone.filesystem.confine import Folder, sync_file, truncate, write_all
+from keepstone.filesystem.atomic import replace_file, sync_file, truncate, write_all
+from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE, TEMPORARY
 from keepstone.filesystem.lock import TIMEOUT, Lock
 from keepstone.log.fold import Fold
@@ -141,25 +142,17 @@ class Log:
     def replace(self, lines: Iterable[bytes]) -> Stat:
         """Put other lines in the place of all of them; a killed process leaves the old or the new log."""
         self.lock.mark(on=True)
-        fd = self._folder.open(self._temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
         try:
-            for block in _blocks(lines):
-                write_all(fd, block)
-            sync_file(fd)
-            state = stat_of(os.fstat(fd))
+            state = replace_file(self._folder, self.name, _blocks(lines), temporary=self._temporary)
         except StoreError as error:
-            self._folder.unlink(self._temporary)
-            raise StoreError(f"{self._folder.path / self.name}: {error}; it is unchanged") from error
-        finally:
-            os.close(fd)
-        try:
-            self._folder.replace(self._temporary, self.name)
+            raise StoreError(f"{error}; the log is unchanged") from error
         except FileNotFoundError as error:
-            raise StoreError(f"{self._folder.path} was removed meanwhile; nothing is kept") from error
-        self._folder.sync(self._parent)
+            raise StoreError(
+                f"{self._folder.path} was deleted during the write; nothing was saved"
+            ) from error
         self.lock.mark(on=False)
         self.forget()
-        return state
+        return stat_of(state)
 
     def remove(self) -> None:
         """Remove the log, and its lock file as soon as the lock is given back."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
-from keepstone.filesystem.confine import Folder, set_mode
+from keepstone.filesystem.atomic import set_mode, sync_file, temporary_file, write_all
+from keepstone.filesystem.confine import FILE_MODE, Folder
 from keepstone.filesystem.folder_lock import hold
 
 T = TypeVar("T")
@@ -131,28 +132,16 @@ class NotesFile:
             return self._overwritten(folder, name, old, new)
         _remove_left_over(folder, name)
         temporary = f"{_temporary_prefix(name)}{secrets.token_hex(8)}{_TEMPORARY}"
-        try:
-            self._write_temporary(folder, temporary, new, status)
+        mode = FILE_MODE if self._private or status else 0o666
+        with temporary_file(folder, temporary, mode) as fd:
+            write_all(fd, new, self.path)
+            if status is not None:
+                _keep_owner_and_mode(fd, status)
+            sync_file(fd, self.path)
             if self._bytes(folder, name) != old:
                 return False
             folder.replace(temporary, name)
-        finally:
-            with suppress(FileNotFoundError):
-                folder.unlink(temporary)
-        folder.sync()
         return True
-
-    def _write_temporary(
-        self, folder: Folder, temporary: str, data: bytes, status: os.stat_result | None
-    ) -> None:
-        mode = 0o600 if self._private or status else 0o666
-        fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            if status is not None:
-                _keep_owner_and_mode(fd, status)
-            os.fsync(fd)
 
     def _overwritten(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
         # Who edits the file by a second name locks another folder, so the file is locked as well.
@@ -163,7 +152,7 @@ class NotesFile:
             file.write(new)
             file.truncate()
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno(), self.path)
         return True
 
     @contextmanager
@@ -212,8 +201,8 @@ def _is_replaceable(folder: Path, status: os.stat_result | None) -> bool:
     """Say whether a new file can take the old one's place without changing whose it is."""
     if status is None:
         return True
-    user = getattr(os, "geteuid", lambda: status.st_uid)()
-    return os.access(folder, os.W_OK) and status.st_nlink == 1 and user in (0, status.st_uid)
+    is_own = os.geteuid() in (0, status.st_uid)
+    return os.access(folder, os.W_OK) and status.st_nlink == 1 and is_own
 
 
 def _keep_owner_and_mode(fd: int, status: os.stat_result) -> None:

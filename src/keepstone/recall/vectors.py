@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
+from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.embedder import Meaning
 from keepstone.store.protocol import HNSW_FROM, Store
@@ -56,7 +57,7 @@ class Vectors:
         self._store = store
         self._agent = agent
         self._meaning = meaning
-        self._dim = _dim_of(dim)
+        self._dim = None if dim is None else count_of(dim, "dim", least=1)
         self._space: Space | None = None
         self._settled = float("-inf")
         if self._dim is not None and meaning.is_named:
@@ -376,13 +377,3 @@ def dim_of(embedding: Any) -> int | None:
 
     found = decode(embedding)
     return None if found is None else found[0].dim
-
-
-def _dim_of(value: int | None) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"dim must be a whole number, not {type(value).__name__}: {value!r:.80}")
-    if value < 1:
-        raise ValueError(f"dim must be at least 1, not {value}")
-    return value

@@ -19,7 +19,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.log.arguments import limit_of
+from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.vectors import Vectors
 from keepstone.store.protocol import HNSW_FROM
@@ -127,9 +127,7 @@ class MemoryRepository:
             StoreError: The index cannot be used now.
         """
         vector = self._vectors.check(embedding)
-        session, most = self._agent.session(session_id), limit_of(limit)
-        if most is None:
-            raise TypeError("limit must be a whole number, not None: say how many memories to return")
+        session, most = self._agent.session(session_id), count_of(limit, "limit")
         scope = Scope(self._agent.slug, (session.id,))
         asked = most
         while True:
@@ -194,7 +192,7 @@ class MemoryService:
         hnsw_from: int = HNSW_FROM,
     ) -> None:
         """Open the home; nothing is written before the first memory."""
-        least = _hnsw_from_of(hnsw_from)
+        least = count_of(hnsw_from, "hnsw_from", least=1)
         self._agent = _agent_of(home, agent)
         self._vectors = self._agent.vectors(embedder, dim)
         self._repository = _RepositoryOfService(self._agent, self._vectors, least)
@@ -271,13 +269,6 @@ class MemoryService:
             LockTimeoutError: Another program kept the session locked for five seconds.
         """
         return self._agent.session(name).drop()
-
-
-def _hnsw_from_of(value: int) -> int:
-    count = limit_of(value, "hnsw_from")
-    if not count:
-        raise ValueError(f"hnsw_from must be a whole number of at least 1, not {value!r:.80}")
-    return count
 
 
 def _agent_of(home: Target, agent: str) -> Agent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneErro
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.log.arguments import Clock, limit_of, name_of, names_of, system_clock
+from keepstone.log.arguments import Clock, count_of, limit_of, name_of, names_of, number_of, system_clock
 from keepstone.log.line import instant, payload_of
 from keepstone.model import Record
 from keepstone.recall.decay import Worth, base_of, is_faded, worth_of
@@ -83,7 +82,7 @@ class SessionMemory:
         quota: int = QUOTA,
     ) -> None:
         """Open the home; nothing is written before the first add."""
-        self._quota = _quota_of(quota)
+        self._quota = count_of(quota, "quota")
         self._clock = clock or system_clock
         self._home = open_home(root, layout="bmad", clock=clock)
         self._agent = self._home.agent(DEFAULT_AGENT)
@@ -141,7 +140,9 @@ class SessionMemory:
             TypeError, ValueError: An argument is of the wrong kind.
         """
         wanted = _Wanted(
-            _text_of(type, "type"), _text_of(topic, "topic").casefold(), _number_of(min_priority)
+            _text_of(type, "type"),
+            _text_of(topic, "topic").casefold(),
+            number_of(min_priority, "min_priority"),
         )
         most, names = limit_of(limit), self._sessions(sessions)
         now = self._time() if as_of is None else instant(as_of, "as_of")
@@ -374,25 +375,9 @@ def _linked(here: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
             yield record
 
 
-def _quota_of(value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"quota must be a whole number of bytes, not {type(value).__name__}: {value!r:.80}")
-    if value < 0:
-        raise ValueError(f"quota must not be negative: {value}")
-    return value
-
-
 def _text_of(value: str | None, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string or None, not {type(value).__name__}: {value!r:.80}")
-    return value
-
-
-def _number_of(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"min_priority must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not -math.inf <= value <= math.inf:
-        raise ValueError("min_priority must be a number to compare with, not NaN: 0 lets everything pass")
     return value

@@ -22,6 +22,7 @@ from keepstone.chat import Choice, Conversation, Delta
 from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.notes.notes import PROJECT, Notes, SaveResult
+from keepstone.operations.documents import saved_words
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
 from keepstone.text.display import frames_of, one_line
@@ -182,7 +183,7 @@ class ChatApp(App[str]):
         if result is None:
             self.query_one(Composer).restore(text)
             return
-        self._say("notice", wording.saved(result))
+        self._say("notice", saved_words(result))
         if result.entry.type == PROJECT:
             self._attempt(self._warned_of_length)
 

@@ -7,7 +7,7 @@ from keepstone.chat.messages import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionInfo
-from keepstone.notes.notes import PROJECT, MemoryEntry, SaveResult
+from keepstone.notes.notes import PROJECT, MemoryEntry
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -34,21 +34,6 @@ def model(choice: Choice) -> str:
     return f"Model: {choice.model.name} ({choice.reason})."
 
 
-def saved(result: SaveResult) -> str:
-    """Return where a note went, or which note it says again.
-
-    Example:
-        >>> saved(Notes(".").add("Use pnpm", "Project"))
-        'Saved as a Project note: …/AGENTS.md:3'
-    """
-    entry, twin = result.entry, result.duplicate_of
-    where = _place(entry)
-    if not result.saved:
-        return f"Not saved, it is there already: {where} says “{one_line(clipped(entry.content, _SHORT))}”"
-    also = f". The {twin.type} notes say the same: {_place(twin)}" if twin else ""
-    return f"Saved as a {entry.type} note: {where}{also}"
-
-
 SAVE_IT = ("Yes, save it", "No, do not save it")
 """The answers to ``proposed``."""
 
@@ -61,11 +46,9 @@ def proposed(text: str, kind: str) -> str:
 
 def note(entry: MemoryEntry) -> str:
     """Return a note as a row of a list: what it says, and where it stands."""
-    return f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {_place(entry)}"
-
-
-def _place(entry: MemoryEntry) -> str:
-    return f"{one_line(entry.source)}:{entry.line}"
+    return (
+        f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {one_line(entry.source)}:{entry.line}"
+    )
 
 
 def session(info: SessionInfo, entries: int, last: str, *, current: bool) -> str:
