@@ -36,6 +36,7 @@ from keepstone.errors import (
     StoreError,
 )
 from keepstone.filesystem.layout import Layout
+from keepstone.filesystem.slug import slug, unslug
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
 from keepstone.model import (
     BackupInfo,
@@ -115,6 +116,8 @@ __all__ = [
     "Why",
     "counter_of",
     "open",
+    "slug",
+    "unslug",
 ]
 
 _LATER = {

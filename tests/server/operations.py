@@ -84,6 +84,7 @@ SCRIPT = [
     Step("metrics"),
     Step("backup"),
     Step("list_agents"),
+    Step("slug", query={"text": "ada@example.com"}),
     Step("purge_agent", AGENT),
 ]
 """Each operation at least once, with what it can answer; in this order, on a home with notes."""

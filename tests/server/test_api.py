@@ -364,6 +364,13 @@ def test_no_embedder_elsewhere_can_be_named_from_outside(http: httpx.Client) -> 
     assert code(answer) == (400, "invalid_argument")
 
 
+def test_a_slug_of_a_user_names_an_agent(http: httpx.Client) -> None:
+    made = http.get("/v1/slug", params={"text": "Ada <ada@example.com>"}).json()["slug"]
+    assert made == keepstone.slug("Ada <ada@example.com>")
+    assert http.post(f"/v1/agents/{made}/sessions").status_code == 201
+    assert code(http.get("/v1/slug", params={"text": ""})) == (400, "invalid_argument")
+
+
 def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
     http.post("/v1/agents/passing/sessions/s/entries", json={"type": "note", "text": "x"})
     assert "passing" in http.get("/v1/agents").json()["agents"]

@@ -119,4 +119,5 @@ same((await data("metrics", GET("/v1/metrics", { parseAs: "text" }))).includes("
 const zip = await data("backup", GET("/v1/backup", { parseAs: "arrayBuffer" }));
 same(new TextDecoder().decode(zip as unknown as ArrayBuffer).slice(0, 2), "PK");
 same((await data("list_agents", GET("/v1/agents"))).agents, ["typed"]);
+same((await data("slug", GET("/v1/slug", { params: { query: { text: "a@b" } } }))).slug, "u.a_40b");
 await data("purge_agent", DELETE(AGENT, agent));

@@ -103,8 +103,8 @@ class Layout:
             raise TypeError(f"an agent's slug is a string, not {type(agent).__name__}")
         if not _SLUG.fullmatch(agent):
             raise InvalidAgentIdError(
-                f"{agent!r:.80} is no agent slug; use 1 to 128 of A-Z a-z 0-9 . _ -, "
-                "a letter or digit first and no dot last"
+                f"{agent!r:.80} is not an agent slug: use 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit "
+                "first and no dot last; keepstone.slug(text) makes one of any text"
             )
         if _AGENT not in self.sessions and agent != DEFAULT_AGENT:
             raise InvalidAgentIdError(f"this layout has one agent, {DEFAULT_AGENT!r}, and not {agent!r}")

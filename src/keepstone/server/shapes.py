@@ -67,6 +67,13 @@ class Agents(TypedDict):
     agents: Annotated[list[str], Schema(examples=[["coder", "writer"]])]
 
 
+class Slug(TypedDict):
+    """A text, and the slug of an agent for it."""
+
+    text: str
+    slug: str
+
+
 class PurgedAgent(TypedDict):
     """The agent that is gone for good."""
 

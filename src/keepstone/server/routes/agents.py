@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
+from fastapi import APIRouter, Query, Request, Response
+
+from keepstone.filesystem.slug import slug as slug_of
 from keepstone.server import shapes
 from keepstone.server.parts import AgentName, HomeWriting, Reading, access_of, answer, responds
 
@@ -16,6 +19,16 @@ def list_agents(request: Request) -> Response:
     access = access_of(request)
     slugs = [slug for slug in request.app.state.home.agents() if access.sees(slug)]
     return answer(shapes.Agents(agents=slugs))
+
+
+TextQuery = Annotated[str, Query(min_length=1, description="A name, such as an email address.")]
+
+
+@router.get("/slug", **responds(shapes.Slug))
+def slug(request: Request, text: TextQuery) -> Response:
+    """Return the slug of an agent for any text: the same one for the same text."""
+    access_of(request)
+    return answer(shapes.Slug(text=text, slug=slug_of(text)))
 
 
 @router.delete("/agents/{agent}", **responds(shapes.PurgedAgent))
