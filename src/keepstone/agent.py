@@ -35,6 +35,7 @@ from keepstone.text.tokenizer import containing
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
     from keepstone.notes.notes import Notes
+    from keepstone.operations.toolbox import Toolbox, ToolFormat
 
 _CONTEXT_HITS = 8
 _TOKENS_A_HIT = 250
@@ -374,6 +375,47 @@ class Agent:
             return self._store.entries(self.slug, session, limit, None)
 
         return newest_valid(newest, _CONTEXT_NEWEST, self._now())
+
+    def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
+        """Return the tools with which a model uses this memory; ``call`` runs them.
+
+        They are ``remember``, ``recall``, ``update_memory``, ``forget``, ``read_file``, ``write_file`` and
+        ``list_files``.
+
+        Args:
+            format: ``"json"`` gives ``name``, ``description`` and ``parameters``, a JSON schema;
+                ``"anthropic"``, ``"openai"`` (chat completions) and ``"openai-responses"`` the form that
+                this API takes.
+
+        Raises:
+            ValueError: There is no such format.
+        """
+        return self._toolbox("main").definitions(format)
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str, session: str = "main") -> dict[str, Any]:
+        """Run a tool of ``tools`` and return its JSON result. Nothing that a model sends makes it raise.
+
+        Args:
+            name: The tool.
+            arguments: A mapping, or its JSON text, as the model sent it.
+            session: Where ``remember`` stores entries.
+
+        Returns:
+            ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the message
+            says what the model can do. Codes are path_escape, file_not_found, entry_not_found,
+            permission_denied, not_text, is_a_directory, invalid_argument, unknown_tool and store_error.
+
+        Example:
+            >>> agent.call("remember", {"text": "Ada prefers tea", "type": "preference"})
+            {'ok': True, 'id': '01980f0e-…'}
+        """
+        return self._toolbox(session).call(name, arguments).data
+
+    def _toolbox(self, session: str) -> Toolbox:
+        from keepstone.operations.agent_tools import agent_tools  # Loaded for a model only.
+        from keepstone.operations.toolbox import Toolbox
+
+        return Toolbox(agent_tools(self, session))
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

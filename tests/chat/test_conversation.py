@@ -76,7 +76,7 @@ def test_every_round_of_tools_holds_both_notes_files(
 ) -> None:
     notes.add("My name is Alice", "User")
     talk = Conversation(talk.agent, notes, talk.model, talk.session, ask=lambda *_: True)
-    server.replies = [("save", {"text": "Use pnpm", "where": "project"}), ("list_files", {}), "Done."]
+    server.replies = [("save_note", {"text": "Use pnpm", "where": "project"}), ("list_files", {}), "Done."]
     say(talk, "Save that we use pnpm")
     assert ["Use pnpm" in prompt for prompt in server.prompts] == [False, True, True]
     assert all("My name is Alice" in prompt for prompt in server.prompts)
@@ -256,12 +256,12 @@ def test_retry_without_a_message_says_so(talk: Conversation) -> None:
 def test_a_model_saves_by_a_tool_and_knows_it_at_once(
     talk: Conversation, server: ModelServer, say: Said
 ) -> None:
-    server.replies = [("save", {"text": "Alice prefers tea", "type": "preference"}), "Noted."]
+    server.replies = [("remember", {"text": "Alice prefers tea", "type": "preference"}), "Noted."]
     assert say(talk, "I prefer tea") == "Noted. "
     assert [entry.type for entry in talk.session.entries()] == ["message", "preference", "message"]
     assert "Alice prefers tea" in server.prompts[1]
-    assert '\\"ok\\": true' in json.dumps(server.asked[1]["messages"][-1])
-    assert talk.turns()[-1].data["tools"] == ["save"]
+    assert "remembered, id" in json.dumps(server.asked[1]["messages"][-1])
+    assert talk.turns()[-1].data["tools"] == ["remember"]
 
 
 def test_a_model_that_only_asks_for_tools_is_stopped(
@@ -503,7 +503,7 @@ def test_a_models_secret_is_masked_where_secrets_are_refused(tmp_path: Path, not
 
 
 def test_a_models_note_waits_for_the_persons_yes(agent: Agent, notes: Notes) -> None:
-    call = ToolCall("1", "save", json.dumps({"text": "Use pnpm", "where": "project"}))
+    call = ToolCall("1", "save_note", json.dumps({"text": "Use pnpm", "where": "project"}))
     asked: list[str] = []
 
     def ask(text: str, _: str) -> bool:

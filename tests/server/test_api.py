@@ -413,7 +413,7 @@ PUBLIC = {
 }  # fmt: skip
 WITHIN = {
     "Home": {"agent", "close", "root"},
-    "Agent": {"session", "files", "vectors", "slug", "holds"},
+    "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
     "Session": {"agent", "id", "guarded", "compacted_size"},
     "Notes": {"sources", "warning"},
     "Files": {"matching"},

@@ -39,7 +39,7 @@ _ROUNDS = 8
 _INSTRUCTIONS = (
     "You are {agent}, an assistant at a terminal with a memory of your own. What you remember stands below; "
     "use it in your answers, and say from when it is where that matters. "
-    'Save with the tool "save" what will matter in later sessions; '
+    'Save with the tool "remember" what will matter in later sessions; '
     'look up with "recall" what does not stand below. Answer briefly.\n\n'
 )
 
