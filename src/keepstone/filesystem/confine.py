@@ -108,18 +108,22 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         StoreError: the disk is full or failed. Part of the data may be written.
     """
     rest = memoryview(data)
-    with border("a file"):
+    try:
         while rest:
             rest = rest[os.write(fd, rest) :]
+    except OSError as error:
+        raise _translated(error, "a file") from error
 
 
 def sync_file(fd: int) -> None:
     """Return once the file's bytes and length are on the disk; raises StoreError if they cannot get there."""
-    with border("a file"):
+    try:
         if hasattr(os, "fdatasync"):
             os.fdatasync(fd)
         else:
             os.fsync(fd)
+    except OSError as error:
+        raise _translated(error, "a file") from error
 
 
 def truncate(fd: int, length: int) -> None:

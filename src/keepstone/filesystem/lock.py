@@ -120,25 +120,29 @@ class Lock:
     def _give_back(self) -> None:
         if self._fd < 0:
             return  # In a child that was forked while the lock was held: the parent holds it.
+        from filelock import unlock_descriptor
+
         try:
             self._given_back = time.monotonic()
             if self._unwanted:
                 with suppress(FileNotFoundError):
                     self._folder.unlink(self._name)
         finally:
-            _unlock(self._fd)
+            unlock_descriptor(self._fd)
             if self._unwanted:
                 self._unwanted = False
                 self.close()
 
     def _take(self, deadline: float, timeout: float) -> bool:
+        from filelock import lock_descriptor  # A third of what opening a home imports; reading needs no lock.
+
         if self._wanted:
             self._let_others_go_first()
         began = time.monotonic()
         while True:
             if self._fd < 0:
                 self._open()
-            if _try_lock(self._fd):
+            if lock_descriptor(self._fd, blocking=False):
                 status = self._confirmed()
                 if status is not None:
                     self._wanted = status.st_mtime_ns != self._touched
@@ -209,15 +213,3 @@ def _touch(fd: int) -> None:
     """Show the holder that somebody waits."""
     if os.utime in os.supports_fd:
         os.utime(fd, ns=(time.time_ns(),) * 2)
-
-
-def _try_lock(fd: int) -> bool:
-    from filelock import lock_descriptor  # A third of what opening a home imports, and reading needs no lock.
-
-    return lock_descriptor(fd, blocking=False)
-
-
-def _unlock(fd: int) -> None:
-    from filelock import unlock_descriptor
-
-    unlock_descriptor(fd)

@@ -201,10 +201,8 @@ def present(database: Database, session: str, ids: Sequence[str]) -> tuple[Known
 def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) -> None:
     """Add rows for new entries of one session, in the order of their places."""
     sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
-    values = (
-        (room.eid + more, sid, room.number + more, *_columns(folded)) for more, folded in enumerate(entries)
-    )
-    database.connection.executemany(sql, values)
+    rows = [(room.eid + at, sid, room.number + at, *_columns(folded)) for at, folded in enumerate(entries)]
+    database.connection.executemany(sql, rows)
 
 
 def change(database: Database, eid: int, folded: Folded | None) -> None:
@@ -240,6 +238,9 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
     moment = read_time(record["ts"])
     priority, links = record.get("priority"), record.get("links")
+    if isinstance(links, list):
+        links = [link for link in links if isinstance(link, dict)]
+    tags = record.get("tags")
     head = None if folded.pristine else dump_read(head_of(record)).decode()
     said = (record["id"], folded.place, folded.at, folded.length)
     return (
@@ -248,19 +249,13 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         _storable(record["type"]),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
-        _listed(record.get("tags")),
-        _listed(
-            [link for link in links if isinstance(link, dict)] or None if isinstance(links, list) else None
-        ),
+        json.dumps(tags) if isinstance(tags, list) else None,
+        json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
         indexed(text_of(record)),
         row_sum(*said, head, None),
     )
-
-
-def _listed(value: object) -> str | None:
-    return json.dumps(value) if isinstance(value, list) else None
 
 
 def indexed(text: str) -> str:

@@ -65,8 +65,9 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
         "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }
-    rest = {key: value for key, value in _body(given).items() if value is not None or key not in _CHECKS}
-    return head | rest
+    return head | {
+        key: value for key, value in _body(given).items() if value is not None or key not in _CHECKS
+    }
 
 
 def change_of(keys: Mapping[str, Any]) -> Record:
@@ -88,20 +89,22 @@ def _body(given: Mapping[str, Any]) -> Record:
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"{key!r} is a key of the log's own: {remedy}")
-    return {_of(key, str, "a key"): _value(key, value) for key, value in given.items()}
-
-
-def _value(key: str, value: Any) -> Any:
-    check = _CHECKS.get(key)
-    if check is None:
-        return plain(value)
-    return None if value is None else check(value)
+    body = {}
+    for key, value in given.items():
+        if not isinstance(key, str):
+            raise TypeError(f"a key must be str, not {type(key).__name__}: {key!r:.80}")
+        body[key] = None if value is None else _CHECKS.get(key, plain)(value)
+    return body
 
 
 def _mapping(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping, not {type(value).__name__}: {value!r:.80}")
     return value
+
+
+def _data(value: Any) -> Any:
+    return plain(_mapping(value, "data"))
 
 
 def _text(value: Any) -> str:
@@ -146,7 +149,7 @@ def _time(value: Any) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "data": lambda value: plain(_mapping(value, "data")),
+    "data": _data,
     "text": _text,
     "priority": _priority,
     "access": _access,

@@ -61,10 +61,14 @@ class Log:
             with self.lock.hold(timeout) as marked:
                 if marked or self._fresh:
                     self.clear_away()
+                self.begin()
                 yield
         finally:
             if self._closing:
                 self.close_if_idle()
+
+    def begin(self) -> None:
+        """Do what has to come before anything else once the lock is held; a plain log has nothing."""
 
     def clear_away(self) -> None:
         """Remove what a killed rewrite left; only the holder of the lock may call this."""
@@ -86,11 +90,11 @@ class Log:
             return None
         if not stat.S_ISREG(status.st_mode):
             raise self._not_regular()
-        return stat_of(status)
+        return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
 
     def create(self) -> Stat:
         """Make an empty log if there is none, and return its state."""
-        return stat_of(os.fstat(self._current()[0]))
+        return self._current()[1]
 
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return where they begin and the log's new state.
@@ -100,8 +104,8 @@ class Log:
         Raises:
             StoreError: The disk is full or failed; the log is as long as before.
         """
-        fd, size = self._current()
-        begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
+        fd, now = self._current()
+        begin, prefix = (now.size, b"") if now.size == self._mended else self._mend(fd, now.size)
         data = prefix + b"".join(lines)
         try:
             write_all(fd, data)
@@ -199,29 +203,31 @@ class Log:
     def _not_regular(self) -> CorruptLogError:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
 
-    def _open(self) -> int:
-        """Return the descriptor to write with; only the holder of the lock may call this."""
-        if self._fd < 0:
-            try:
-                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
-            except FileNotFoundError:
-                if self._parent:
-                    self._folder.make_folder(self._parent)
-                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            self._fd = fd
-            status = os.fstat(fd)
-            if status.st_size == 0:
-                # Also if another process made it: that may have been killed before it synced the folder.
-                self._folder.sync(self._parent)
-            self._inode = status.st_ino
-        return self._fd
+    def _current(self) -> tuple[int, Stat]:
+        """Return a descriptor to write to the log that its name stands for, which is made, and its state.
 
-    def _current(self) -> tuple[int, int]:
-        """Return a descriptor of the log that its name now stands for, and its size."""
+        Only the holder of the lock may call this.
+        """
         now = self.stat()
-        if now is None or now.inode != self._inode:
-            self.forget()
-        return self._open(), now.size if now else 0
+        if now is None or self._fd < 0 or now.inode != self._inode:
+            now = self._open()
+        return self._fd, now
+
+    def _open(self) -> Stat:
+        self.forget()
+        try:
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError:
+            if self._parent:
+                self._folder.make_folder(self._parent)
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._fd = fd
+        now = stat_of(os.fstat(fd))
+        if now.size == 0:
+            # Also if another process made it: that may have been killed before it synced the folder.
+            self._folder.sync(self._parent)
+        self._inode = now.inode
+        return now
 
     def _cut(self, fd: int, size: int) -> None:
         truncate(fd, size)

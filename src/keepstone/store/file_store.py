@@ -30,7 +30,7 @@ from keepstone.log import rewrite
 from keepstone.log.line import apply, check_size, dump, links_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
-from keepstone.store.agent_logs import AgentLogs, entry_of, info_of
+from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import Past
 from keepstone.store.history import state, versions
@@ -47,6 +47,7 @@ from keepstone.store.put import (
     resolve,
     without_old_vector,
 )
+from keepstone.store.session_files import info_of
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
