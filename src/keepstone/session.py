@@ -271,10 +271,11 @@ class Session:
         """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
         if self._shared.guard is not None:
             records = self._shared.guard(self.id, records)
-        self._shared.meaning.claim()
-        self._shared.meaning.owe(self.agent)
-        if [record for record in records if record.get("embedding")]:
-            Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+        self._shared.meaning.claim(self.agent)
+        for record in records:
+            if record.get("embedding"):
+                Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+                break
         return records
 
     def _later(self, id: str) -> Record:  # noqa: A002

@@ -96,11 +96,6 @@ def check_file(status: os.stat_result, name: str) -> None:
         raise PathEscapeError(f"{name!r} is a link, FIFO, socket or device; only regular files are opened")
 
 
-def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """Return what tells one open file or folder from all others: its device and inode."""
-    return status.st_dev, status.st_ino
-
-
 def write_all(fd: int, data: bytes | memoryview) -> None:
     """Write ``data`` with one call; what a short write left over follows, or the error that stopped it.
 
@@ -185,7 +180,7 @@ class Folder:
         ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
     """
 
-    __slots__ = ("_durable", "_handle", "_identity", "_levels", "path")
+    __slots__ = ("_durable", "_handle", "_levels", "_opened", "path")
 
     path: Path
     """Where the folder was when it was opened, for messages."""
@@ -202,7 +197,7 @@ class Folder:
             if create and not _is_used(path):
                 _make_missing(top, durable=durable)
             self._handle = _open_top(top, below, create=create, durable=durable)
-            self._identity = identity_of(os.stat(path if self._handle is None else self._handle))
+            self._opened = os.stat(path if self._handle is None else self._handle)
 
     def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
         """Open a regular file and return its descriptor, which the caller closes. It never waits for a FIFO.
@@ -279,7 +274,7 @@ class Folder:
                 status = os.lstat(level)
                 if stat.S_ISLNK(status.st_mode):
                     return True
-            return identity_of(status or os.stat(self.path)) != self._identity
+            return not os.path.samestat(status or os.stat(self.path), self._opened)
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:

@@ -52,6 +52,8 @@ LONGEST_SESSION = 200
 
 _AGENT = "{agent}"
 _SLUG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+_PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}")
+"""Session ids that are file names as they are."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9_-]")
 _EXTENSION = re.compile(r"\.(?!(?:lock|tmp)$)[a-z0-9]+")
 _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -166,6 +168,8 @@ class Layout:
             raise TypeError(f"a session id is a string, not {type(session).__name__}")
         if not session:
             raise InvalidSessionIdError("'' is no session id; give it at least one character")
+        if _PLAIN.fullmatch(session):
+            return session + self.extension
         # No character takes less than a byte, so what is far too long is not even encoded.
         stem = _encode(session[: LONGEST_SESSION + 1])
         if len(stem) > LONGEST_SESSION:

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from keepstone.errors import LockTimeoutError
-from keepstone.filesystem.confine import Folder, MovedError, identity_of, truncate
+from keepstone.filesystem.confine import Folder, MovedError, truncate
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 
 TIMEOUT = 5.0
@@ -53,7 +53,7 @@ class Lock:
         self._name = name
         self._queue = threading.Lock()
         self._fd = -1
-        self._identity = (0, 0)
+        self._opened: os.stat_result | None = None
         self._unwanted = False
         self._wanted = False
         self._touched = 0
@@ -163,8 +163,8 @@ class Lock:
                 reset_in_child(self)
         except FileNotFoundError as error:
             raise self._moved() from error
-        status = os.fstat(self._fd)
-        self._identity, self._touched = identity_of(status), status.st_mtime_ns
+        self._opened = status = os.fstat(self._fd)
+        self._touched = status.st_mtime_ns
 
     def _confirmed(self) -> os.stat_result | None:
         """Return the state of the file just locked; None, unlocked, if its name is another file's by now.
@@ -177,7 +177,8 @@ class Lock:
                 raise self._moved()
             with suppress(FileNotFoundError):
                 status = self._folder.stat(self._name)
-                found = status if identity_of(status) == self._identity else None
+                if self._opened is not None and os.path.samestat(status, self._opened):
+                    found = status
             return found
         finally:
             if found is None:

@@ -138,15 +138,13 @@ def room_for(database: Database, session: str) -> tuple[Known | None, Room]:
     row = database.row(sql, (session,))
     if row is None:
         return None, room_in(database, 0)
-    return _known(row[3:]), _room(*row[:3])
+    number, highest, flushed, *known = row
+    return _known(known), Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
 def room_in(database: Database, sid: int) -> Room:
     """Return where the next rows of a session go."""
-    return _room(*(database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)))
-
-
-def _room(number: int, highest: int, flushed: int) -> Room:
+    number, highest, flushed = database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)
     return Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
@@ -178,10 +176,12 @@ def save_known(database: Database, session: str, known: Known) -> int:
     )
     if known.sid:
         columns = "file=?, size=?, mtime=?, inode=?, offset=?, ts=?, tail=?, crc=?, compacted=?"
-        database.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
+        database.connection.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
         return known.sid
     columns = "name, file, size, mtime, inode, offset, ts, tail, crc, compacted"
-    database.execute(f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values))
+    database.connection.execute(
+        f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values)
+    )
     return database.connection.last_insert_rowid()
 
 
@@ -260,7 +260,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
 
 def indexed(text: str) -> str:
     """Return an entry's text as its row keeps it."""
-    return _storable(spread(text))
+    return text if text.isascii() else _storable(spread(text))
 
 
 def _storable(text: str) -> str:

@@ -65,9 +65,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
         "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }
-    return head | {
-        key: value for key, value in _body(given).items() if value is not None or key not in _CHECKS
-    }
+    return head | _body(given, keep_none=False)
 
 
 def change_of(keys: Mapping[str, Any]) -> Record:
@@ -82,10 +80,11 @@ def change_of(keys: Mapping[str, Any]) -> Record:
             raise TypeError(f"{key} must not be None: it would take the place of the whole payload")
     given = dict(keys)
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
-    return kind | _body(given)
+    return kind | _body(given, keep_none=True)
 
 
-def _body(given: Mapping[str, Any]) -> Record:
+def _body(given: Mapping[str, Any], *, keep_none: bool) -> Record:
+    """Return checked keys; without ``keep_none`` reserved ones of None are left out."""
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"{key!r} is a key of the log's own: {remedy}")
@@ -93,7 +92,10 @@ def _body(given: Mapping[str, Any]) -> Record:
     for key, value in given.items():
         if not isinstance(key, str):
             raise TypeError(f"a key must be str, not {type(key).__name__}: {key!r:.80}")
-        body[key] = None if value is None else _CHECKS.get(key, plain)(value)
+        if value is not None:
+            body[key] = _CHECKS.get(key, plain)(value)
+        elif keep_none or key not in _CHECKS:
+            body[key] = None
     return body
 
 

@@ -93,8 +93,11 @@ class Log:
         return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
 
     def create(self) -> Stat:
-        """Make an empty log if there is none, and return its state."""
-        return self._current()[1]
+        """Make an empty log if there is none, open it to write, and return its state."""
+        now = self.stat()
+        if now is None or self._fd < 0 or now.inode != self._inode:
+            now = self._open()
+        return now
 
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return where they begin and the log's new state.
@@ -104,8 +107,8 @@ class Log:
         Raises:
             StoreError: The disk is full or failed; the log is as long as before.
         """
-        fd, now = self._current()
-        begin, prefix = (now.size, b"") if now.size == self._mended else self._mend(fd, now.size)
+        size, fd = self.create().size, self._fd
+        begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
         data = prefix + b"".join(lines)
         try:
             write_all(fd, data)
@@ -140,7 +143,8 @@ class Log:
     def truncate(self, size: int = 0) -> None:
         """Cut the log to its first ``size`` bytes, if there is one."""
         if self.stat():
-            self._cut(self._current()[0], size)
+            self.create()
+            self._cut(self._fd, size)
 
     def replace(self, lines: Iterable[bytes]) -> Stat:
         """Put other lines in the place of all of them; a killed process leaves the old or the new log."""
@@ -202,16 +206,6 @@ class Log:
 
     def _not_regular(self) -> CorruptLogError:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
-
-    def _current(self) -> tuple[int, Stat]:
-        """Return a descriptor to write to the log that its name stands for, which is made, and its state.
-
-        Only the holder of the lock may call this.
-        """
-        now = self.stat()
-        if now is None or self._fd < 0 or now.inode != self._inode:
-            now = self._open()
-        return self._fd, now
 
     def _open(self) -> Stat:
         self.forget()

@@ -104,7 +104,7 @@ class AgentLogs:
         """Return the log of a session, which need not exist."""
         with self._guard:
             log = self._logs.get(session)
-            if log is not None and log.is_renamed():
+            if log is not None and not log.is_plain and log.is_renamed():
                 self.forget_log(session)
                 log = None
             if log is None:
