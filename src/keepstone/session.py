@@ -77,12 +77,15 @@ class Session:
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
             'user: Use pnpm'
         """
-        # The vector comes last in the line, where it is least in the way of people who read it.
-        given = {"id": id, "ts": ts, "text": text, "data": data, **keys, "embedding": embedding}
-        item = {"type": name_of(type, "type")} | {
-            key: value for key, value in given.items() if value is not None or key in keys
-        }
-        return self._store.append(self.agent, self.id, self._records([item]))[0]
+        item: Record = {"id": id, "ts": ts, "type": name_of(type, "type")}
+        if text is not None:
+            item["text"] = text
+        if data is not None:
+            item["data"] = data
+        item |= keys
+        if embedding is not None:
+            item["embedding"] = embedding  # Last in the line, where it is least in the way of readers.
+        return self._store.append(self.agent, self.id, self._settle([record_of(item, self._clock)]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Remember many things with one write and one sync: all of them, or none.
@@ -172,8 +175,7 @@ class Session:
         def change(entry: Entry) -> Record:
             # A line with a type is a put, and a put without a payload would leave none.
             body = _body_of(entry) if keeps_body else {}
-            (record,) = self._guarded([self._later(id) | given | body])
-            return record
+            return self.guarded(self._later(id) | given | body)
 
         return self._store.modify(self.agent, self.id, id, change)
 
@@ -269,15 +271,14 @@ class Session:
 
     def _settle(self, records: list[Record]) -> list[Record]:
         """Return the lines as they may be written: vectors of the right space, secrets masked or refused."""
-        records = self._guarded(records)
-        self._shared.meaning.claim()
-        self._shared.meaning.owe(self.agent)
-        if any(record.get("embedding") for record in records):
-            Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+        if self._shared.guard is not None:
+            records = self._shared.guard(self.id, records)
+        self._shared.meaning.claim(self.agent)
+        for record in records:
+            if record.get("embedding"):
+                Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+                break
         return records
-
-    def _guarded(self, records: list[Record]) -> list[Record]:
-        return records if self._shared.guard is None else self._shared.guard(self.id, records)
 
     def _later(self, id: str) -> Record:  # noqa: A002
         """Return the head of a later line of an entry."""

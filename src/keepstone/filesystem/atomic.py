@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from keepstone.filesystem.confine import FILE_MODE, Folder, border
+from keepstone.filesystem.confine import FILE_MODE, Folder, border, translated
 
 
 def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> None:
@@ -19,18 +19,22 @@ def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> Non
         StoreError: the disk is full or failed. Part of the data may be written.
     """
     rest = memoryview(data)
-    with border(path):
+    try:
         while rest:
             rest = rest[os.write(fd, rest) :]
+    except OSError as error:
+        raise translated(error, path) from error
 
 
 def sync_file(fd: int, path: object = "a file") -> None:
     """Return once the file's bytes and length are on the disk; raises StoreError if they cannot get there."""
-    with border(path):
+    try:
         if hasattr(os, "fdatasync"):
             os.fdatasync(fd)
         else:  # macOS
             os.fsync(fd)
+    except OSError as error:
+        raise translated(error, path) from error
 
 
 def truncate(fd: int, length: int) -> None:

@@ -79,11 +79,6 @@ def check_file(status: os.stat_result, name: str) -> None:
         raise PathEscapeError(f"{name!r} is a link, FIFO, socket or device; only regular files are opened")
 
 
-def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """Return what tells one open file or folder from all others: its device and inode."""
-    return status.st_dev, status.st_ino
-
-
 def sync_folder(path: Path) -> None:
     """Return once the names in a folder are on the disk; raises OSError."""
     with _closing(os.open(path, _FOLDER)) as handle:
@@ -109,7 +104,7 @@ def border(*where: object) -> Iterator[None]:
     except _ANSWERS:
         raise
     except OSError as error:
-        raise _translated(error, *where) from error
+        raise translated(error, *where) from error
 
 
 class MovedError(StoreError):
@@ -136,7 +131,7 @@ class Folder:
         ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
     """
 
-    __slots__ = ("_durable", "_handle", "_identity", "_levels", "path")
+    __slots__ = ("_durable", "_handle", "_levels", "_opened", "path")
 
     path: Path
     """Where the folder was when it was opened, for messages."""
@@ -154,7 +149,7 @@ class Folder:
                 _make_missing(top, durable=durable)
             with _closing(os.open(top, _FOLDER)) as handle:
                 self._handle = _descend(handle, below, create=create, durable=durable)
-            self._identity = identity_of(os.stat(self._handle))
+            self._opened = os.stat(self._handle)
 
     def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
         """Open a regular file and return its descriptor, which the caller closes. It never waits for a FIFO.
@@ -184,7 +179,7 @@ class Folder:
         except _ANSWERS:
             raise
         except OSError as error:
-            raise _translated(error, self.path, name) from error
+            raise translated(error, self.path, name) from error
 
     def scan(self, sub: str = "") -> Iterator[os.DirEntry[str]]:
         """Yield what the folder ``sub`` below this one holds, in no order; FileNotFoundError if absent.
@@ -227,11 +222,11 @@ class Folder:
                 status = os.lstat(level)
                 if stat.S_ISLNK(status.st_mode):
                     return True
-            return identity_of(status or os.stat(self.path)) != self._identity
+            return not os.path.samestat(status or os.stat(self.path), self._opened)
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:
-            raise _translated(error, self.path) from error
+            raise translated(error, self.path) from error
 
     def close(self) -> None:
         """Give the handle back; a second call does nothing. The folder is of no use afterwards."""
@@ -266,7 +261,7 @@ class Folder:
             yield handle
 
 
-def _translated(error: OSError, *parts: object) -> KeepstoneError:
+def translated(error: OSError, *parts: object) -> KeepstoneError:
     where = "/".join(str(part) for part in parts if part != "")
     if error.errno in _LINK_ERRNOS:
         return PathEscapeError(f"{where} passes through a link, and links are not followed")

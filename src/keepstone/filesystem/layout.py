@@ -52,6 +52,8 @@ LONGEST_SESSION = 200
 
 _AGENT = "{agent}"
 _SLUG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+_PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}")
+"""Session ids that are file names as they are."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9_-]")
 _EXTENSION = re.compile(r"\.(?!(?:lock|tmp)$)[a-z0-9]+")
 _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -162,14 +164,17 @@ class Layout:
             >>> LAYOUTS["default"].session_file("../x")
             '%2E.%2Fx.ndjson'
         """
-        text = _text(session)
-        if not text:
+        if not isinstance(session, str):
+            raise TypeError(f"a session id is a string, not {type(session).__name__}")
+        if not session:
             raise InvalidSessionIdError("'' is no session id; give it at least one character")
+        if _PLAIN.fullmatch(session):
+            return session + self.extension
         # No character takes less than a byte, so what is far too long is not even encoded.
-        stem = _encode(text[: LONGEST_SESSION + 1])
+        stem = _encode(session[: LONGEST_SESSION + 1])
         if len(stem) > LONGEST_SESSION:
             raise InvalidSessionIdError(
-                f"session id {text!r:.80} has more than {LONGEST_SESSION} bytes as a file name; "
+                f"session id {session!r:.80} has more than {LONGEST_SESSION} bytes as a file name; "
                 "shorten it or use session_name()"
             )
         return stem + self.extension

@@ -138,15 +138,13 @@ def room_for(database: Database, session: str) -> tuple[Known | None, Room]:
     row = database.row(sql, (session,))
     if row is None:
         return None, room_in(database, 0)
-    return _known(row[3:]), _room(*row[:3])
+    number, highest, flushed, *known = row
+    return _known(known), Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
 def room_in(database: Database, sid: int) -> Room:
     """Return where the next rows of a session go."""
-    return _room(*(database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)))
-
-
-def _room(number: int, highest: int, flushed: int) -> Room:
+    number, highest, flushed = database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)
     return Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
@@ -178,10 +176,12 @@ def save_known(database: Database, session: str, known: Known) -> int:
     )
     if known.sid:
         columns = "file=?, size=?, mtime=?, inode=?, offset=?, ts=?, tail=?, crc=?, compacted=?"
-        database.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
+        database.connection.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
         return known.sid
     columns = "name, file, size, mtime, inode, offset, ts, tail, crc, compacted"
-    database.execute(f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values))
+    database.connection.execute(
+        f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values)
+    )
     return database.connection.last_insert_rowid()
 
 
@@ -201,10 +201,8 @@ def present(database: Database, session: str, ids: Sequence[str]) -> tuple[Known
 def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) -> None:
     """Add rows for new entries of one session, in the order of their places."""
     sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
-    values = (
-        (room.eid + more, sid, room.number + more, *_columns(folded)) for more, folded in enumerate(entries)
-    )
-    database.connection.executemany(sql, values)
+    rows = [(room.eid + at, sid, room.number + at, *_columns(folded)) for at, folded in enumerate(entries)]
+    database.connection.executemany(sql, rows)
 
 
 def change(database: Database, eid: int, folded: Folded | None) -> None:
@@ -240,6 +238,9 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
     moment = read_time(record["ts"])
     priority, links = record.get("priority"), record.get("links")
+    if isinstance(links, list):
+        links = [link for link in links if isinstance(link, dict)]
+    tags = record.get("tags")
     head = None if folded.pristine else dump_read(head_of(record)).decode()
     said = (record["id"], folded.place, folded.at, folded.length)
     return (
@@ -248,10 +249,8 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         _storable(record["type"]),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
-        _listed(record.get("tags")),
-        _listed(
-            [link for link in links if isinstance(link, dict)] or None if isinstance(links, list) else None
-        ),
+        json.dumps(tags) if isinstance(tags, list) else None,
+        json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
         indexed(text_of(record)),
@@ -259,13 +258,9 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
     )
 
 
-def _listed(value: object) -> str | None:
-    return json.dumps(value) if isinstance(value, list) else None
-
-
 def indexed(text: str) -> str:
     """Return an entry's text as its row keeps it."""
-    return _storable(spread(text))
+    return text if text.isascii() else _storable(spread(text))
 
 
 def _storable(text: str) -> str:

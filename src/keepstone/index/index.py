@@ -93,7 +93,7 @@ class Index:
 
         ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
         """
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             known, room = entries.room_for(database, session)
             if known is None and before.size == 0:
                 known = Known(0, file, before, 0, None, 0, 0, 0)
@@ -178,7 +178,7 @@ class Index:
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index does not hold all of this log."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             known, there = entries.present(database, session, ids)
             if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None

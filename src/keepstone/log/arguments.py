@@ -65,8 +65,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
         "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }
-    rest = {key: value for key, value in _body(given).items() if value is not None or key not in _CHECKS}
-    return head | rest
+    return head | _body(given, keep_none=False)
 
 
 def change_of(keys: Mapping[str, Any]) -> Record:
@@ -81,27 +80,33 @@ def change_of(keys: Mapping[str, Any]) -> Record:
             raise TypeError(f"{key} must not be None: it would take the place of the whole payload")
     given = dict(keys)
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
-    return kind | _body(given)
+    return kind | _body(given, keep_none=True)
 
 
-def _body(given: Mapping[str, Any]) -> Record:
+def _body(given: Mapping[str, Any], *, keep_none: bool) -> Record:
+    """Return checked keys; without ``keep_none`` reserved ones of None are left out."""
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"{key!r} is a key of the log's own: {remedy}")
-    return {_of(key, str, "a key"): _value(key, value) for key, value in given.items()}
-
-
-def _value(key: str, value: Any) -> Any:
-    check = _CHECKS.get(key)
-    if check is None:
-        return plain(value)
-    return None if value is None else check(value)
+    body = {}
+    for key, value in given.items():
+        if not isinstance(key, str):
+            raise TypeError(f"a key must be str, not {type(key).__name__}: {key!r:.80}")
+        if value is not None:
+            body[key] = _CHECKS.get(key, plain)(value)
+        elif keep_none or key not in _CHECKS:
+            body[key] = None
+    return body
 
 
 def _mapping(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping, not {type(value).__name__}: {value!r:.80}")
     return value
+
+
+def _data(value: Any) -> Any:
+    return plain(_mapping(value, "data"))
 
 
 def _text(value: Any) -> str:
@@ -130,7 +135,7 @@ def _time(value: Any) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "data": lambda value: plain(_mapping(value, "data")),
+    "data": _data,
     "text": _text,
     "priority": lambda value: number_of(value, "priority"),
     "access": lambda value: count_of(value, "access"),

@@ -145,27 +145,29 @@ def plain(value: Any, depth: int = 0) -> Any:
     """
     if value is None or isinstance(value, str | bool):
         return value
-    if isinstance(value, int):
-        if not -_BEYOND_DOUBLES < value < _BEYOND_DOUBLES:
-            raise ValueError("an integer is beyond 1.8e308, which not every reader can hold: store a string")
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} has no JSON form: store None or a string instead")
-        return value
+    if isinstance(value, int | float):
+        return _number(value)
     if depth > _MAX_DEPTH:
         raise ValueError(f"values nest deeper than {_MAX_DEPTH} levels: flatten them")
     if isinstance(value, Mapping):
-        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+        copied = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"keys must be strings, not {type(key).__name__}: {key!r:.80}")
+            copied[key] = item if isinstance(item, str) else plain(item, depth + 1)
+        return copied
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
     raise TypeError(f"{type(value).__name__} has no JSON form: {value!r:.80}")
 
 
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"keys must be strings, not {type(key).__name__}: {key!r:.80}")
-    return key
+def _number(value: float) -> float:
+    if isinstance(value, int):
+        if not -_BEYOND_DOUBLES < value < _BEYOND_DOUBLES:
+            raise ValueError("an integer is beyond 1.8e308, which not every reader can hold: store a string")
+    elif not math.isfinite(value):
+        raise ValueError(f"{value} has no JSON form: store None or a string instead")
+    return value
 
 
 def payload_of(record: Record) -> Record:
@@ -240,22 +242,18 @@ def head_of(entry: Record) -> Record:
 def text_of(record: Record) -> str:
     """Return the text of an entry that is indexed and shown, its speaker before it."""
     payload = payload_of(record)
-    speaker = next((key for key in ("speaker", "name", "role") if _is_text(payload.get(key))), None)
-    text = record.get("text")
-    if not isinstance(text, str):
-        text = _content(payload, speaker)
+    speaker = None
+    for key in ("speaker", "name", "role"):
+        name = payload.get(key)
+        if isinstance(name, str) and name.strip():
+            speaker = key
+            break
+    for text in (record.get("text"), payload.get("content"), payload.get("text")):
+        if isinstance(text, str):
+            break
+    else:
+        text = "\n".join(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
     return f"{payload[speaker]}: {text}" if speaker else text
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _content(payload: Record, speaker: str | None) -> str:
-    for key in ("content", "text"):
-        if isinstance(payload.get(key), str):
-            return str(payload[key])
-    return "\n".join(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
 
 
 def _strings(value: Any, label: str) -> Iterator[str]:
@@ -291,15 +289,15 @@ def read_time(value: object) -> datetime | None:
     A time without a zone, which many programs write, is read as UTC.
     """
     try:
-        return _parsed(value) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return None
+        return datetime.fromisoformat(value) if _WRITTEN.fullmatch(value) else _parsed(value)
     except (ValueError, OverflowError):
         return None
 
 
 def _parsed(text: str) -> datetime:
     """Return the instant that a text says; ValueError or OverflowError if it says none."""
-    if _WRITTEN.fullmatch(text):
-        return datetime.fromisoformat(text)
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(f"{text:.80} is no time")
@@ -333,7 +331,12 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
         raise TypeError(
             f"{name} must be a datetime or an RFC 3339 string, not {type(value).__name__}: {value!r:.80}"
         )
-    return _aware(value, value, name)
+    if value.tzinfo is None:
+        raise ValueError(f"{name} has no time zone: {value!s:.80}; add one, such as Z for UTC")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} is out of range: {value!s:.80}") from None
 
 
 def _from_text(value: str, name: str) -> datetime:
@@ -344,15 +347,6 @@ def _from_text(value: str, name: str) -> datetime:
     if not _has_zone(value) and len(value) != _DATE_LENGTH:
         raise ValueError(f"{name} has no time zone: {value:.80}; add one, such as Z for UTC")
     return moment
-
-
-def _aware(moment: datetime, value: object, name: str) -> datetime:
-    if moment.tzinfo is None:
-        raise ValueError(f"{name} has no time zone: {value!s:.80}; add one, such as Z for UTC")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{name} is out of range: {value!s:.80}") from None
 
 
 def format_time(moment: datetime) -> str:

@@ -62,10 +62,14 @@ class Log:
             with self.lock.hold(timeout) as marked:
                 if marked or self._fresh:
                     self.clear_away()
+                self.begin()
                 yield
         finally:
             if self._closing:
                 self.close_if_idle()
+
+    def begin(self) -> None:
+        """Do what has to come before anything else once the lock is held; a plain log has nothing."""
 
     def clear_away(self) -> None:
         """Remove what a killed rewrite left; only the holder of the lock may call this."""
@@ -87,11 +91,14 @@ class Log:
             return None
         if not stat.S_ISREG(status.st_mode):
             raise self._not_regular()
-        return stat_of(status)
+        return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
 
     def create(self) -> Stat:
-        """Make an empty log if there is none, and return its state."""
-        return stat_of(os.fstat(self._current()[0]))
+        """Make an empty log if there is none, open it to write, and return its state."""
+        now = self.stat()
+        if now is None or self._fd < 0 or now.inode != self._inode:
+            now = self._open()
+        return now
 
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return where they begin and the log's new state.
@@ -101,7 +108,7 @@ class Log:
         Raises:
             StoreError: The disk is full or failed; the log is as long as before.
         """
-        fd, size = self._current()
+        size, fd = self.create().size, self._fd
         begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
         data = prefix + b"".join(lines)
         try:
@@ -137,7 +144,8 @@ class Log:
     def truncate(self, size: int = 0) -> None:
         """Cut the log to its first ``size`` bytes, if there is one."""
         if self.stat():
-            self._cut(self._current()[0], size)
+            self.create()
+            self._cut(self._fd, size)
 
     def replace(self, lines: Iterable[bytes]) -> Stat:
         """Put other lines in the place of all of them; a killed process leaves the old or the new log."""
@@ -192,29 +200,21 @@ class Log:
     def _not_regular(self) -> CorruptLogError:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
 
-    def _open(self) -> int:
-        """Return the descriptor to write with; only the holder of the lock may call this."""
-        if self._fd < 0:
-            try:
-                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
-            except FileNotFoundError:
-                if self._parent:
-                    self._folder.make_folder(self._parent)
-                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            self._fd = fd
-            status = os.fstat(fd)
-            if status.st_size == 0:
-                # Also if another process made it: that may have been killed before it synced the folder.
-                self._folder.sync(self._parent)
-            self._inode = status.st_ino
-        return self._fd
-
-    def _current(self) -> tuple[int, int]:
-        """Return a descriptor of the log that its name now stands for, and its size."""
-        now = self.stat()
-        if now is None or now.inode != self._inode:
-            self.forget()
-        return self._open(), now.size if now else 0
+    def _open(self) -> Stat:
+        self.forget()
+        try:
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError:
+            if self._parent:
+                self._folder.make_folder(self._parent)
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._fd = fd
+        now = stat_of(os.fstat(fd))
+        if now.size == 0:
+            # Also if another process made it: that may have been killed before it synced the folder.
+            self._folder.sync(self._parent)
+        self._inode = now.inode
+        return now
 
     def _cut(self, fd: int, size: int) -> None:
         truncate(fd, size)

@@ -117,7 +117,7 @@ class AgentMemoryService:
         Example:
             >>> service = AgentMemoryService("cache")
             >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "../x"})
-            {'ok': False, 'error': {'code': 'path_escape', 'message': "path '../x' would leave its folder; …"}}
+            {'ok': False, 'error': {'code': 'path_escape', 'message': "path '../x' would…"}}
         """
         return self._toolbox.call(tool, arguments).data
 

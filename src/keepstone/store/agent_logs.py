@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from functools import partial
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
-from keepstone.filesystem.confine import Folder, MovedError
-from keepstone.filesystem.layout import Layout, lock_file, refuse_case_twin
-from keepstone.filesystem.lock import TIMEOUT, Lock
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
 from keepstone.log.fold import Folded
@@ -27,7 +23,7 @@ from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.log.rewrite import Rewritten
 from keepstone.model import Entry, Record, SessionInfo
-from keepstone.store.purge_marks import resume
+from keepstone.store.session_files import SessionFiles, SessionLog, info_of
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, logs_named, named_sessions, other_spellings, parts
 
@@ -36,11 +32,8 @@ T = TypeVar("T")
 SNAPSHOTS = 4
 """Sessions of one agent that are kept in memory whole, once they were read whole."""
 
-_NEVER_TOO_MANY = 1
-"""So many logs of an agent may always be open; whether more may be is looked at whenever one is used."""
-
-_LONGEST_NAME = 255
-"""Characters of the longest file name of the usual file systems."""
+MIN_OPEN_LOGS = 1
+"""Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
 
 _TRIES = 5
 """How often a question is asked again when the log changed while it was answered."""
@@ -83,8 +76,8 @@ class AgentLogs:
         self._is_made = create
         self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
-        self._logs: OrderedDict[str, _Log] = OrderedDict()
-        self._names: dict[str, str] = {}
+        self._files = SessionFiles(self.folder, layout)
+        self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._looking = threading.RLock()
         self._looked = float("-inf")
         self._lags = 0
@@ -110,19 +103,15 @@ class AgentLogs:
     def log(self, session: str) -> Log:
         """Return the log of a session, which need not exist."""
         with self._guard:
-            self._forget_renamed(session)
             log = self._logs.get(session)
+            if log is not None and not log.is_plain and log.is_renamed():
+                self.forget_log(session)
+                log = None
             if log is None:
-                name = self._name(session)
-                lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                canonical = self._canonical(session)
-                is_plain = name == canonical == session + self._layout.extension
-                check = None if is_plain else partial(self._is_renamed, session, name, canonical)
-                log = self._logs[session] = _Log(
-                    self.folder, name, lock, session, self._layout, check, durable=self._durable
-                )
+                name = self._files.name(session)
+                log = self._logs[session] = SessionLog(self._files, session, name, durable=self._durable)
             self._logs.move_to_end(session)
-            if len(self._logs) > _NEVER_TOO_MANY:
+            if len(self._logs) > MIN_OPEN_LOGS:
                 self.close_some()  # Also those that were in use when it became too many.
             return log
 
@@ -139,75 +128,9 @@ class AgentLogs:
         with self._guard:
             log = self._logs.pop(session, None)
             self._snapshots.pop(session, None)
-            self._names.pop(session, None)
+            self._files.forget(session)
             if log:
                 log.close()
-
-    def _forget_renamed(self, session: str) -> None:
-        log = self._logs.get(session)
-        if log is not None and log.is_renamed():
-            self.forget_log(session)
-
-    def _name(self, session: str) -> str:
-        """Return the file name of a session: the canonical one unless only a hand-made one exists."""
-        canonical = self._canonical(session)
-        if canonical is None:
-            return self._name_by_hand(session) or self._layout.session_file(session)
-        refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
-        if self._exists(canonical):
-            return canonical
-        return self._name_by_hand(session) or canonical
-
-    def _name_by_hand(self, session: str) -> str | None:
-        """Return the name of an existing file that another program, or a person, named for a session."""
-        if not self._names:
-            self._names = {session: name for session, name, _ in self.files()}
-        by_hand = self._names.get(session, session + self._layout.extension)
-        with suppress(KeepstoneError, ValueError):
-            is_its_own = "/" not in by_hand and self._layout.session_of(by_hand) == session
-            if is_its_own and self._exists(by_hand):
-                return by_hand
-        return self._spelled(session)
-
-    def _spelled(self, session: str) -> str | None:
-        """Return the first file name of a session that is in its folder now.
-
-        Not asked for an id of plain characters only: a name that encodes those is rare, and looking
-        through the folder for each new session takes time in proportion to all of them.
-        """
-        if len(session) > _LONGEST_NAME or self._canonical(session) == session + self._layout.extension:
-            return None
-        is_spelled = _spelling(session + self._layout.extension).fullmatch
-        return min(
-            (
-                entry.name
-                for entry in self.folder.scan()
-                if is_spelled(entry.name)
-                and self._layout.session_of(entry.name) == session
-                and entry.is_file(follow_symlinks=False)
-            ),
-            default=None,
-        )
-
-    def _canonical(self, session: str) -> str | None:
-        """Return the name that we give a session's file; None if its id is too long for one."""
-        try:
-            return self._layout.session_file(session)
-        except InvalidSessionIdError:
-            return None
-
-    def _is_renamed(self, session: str, name: str, canonical: str | None) -> bool:
-        """Tell whether a session whose file could have another name has another file now."""
-        if name == canonical:
-            return not self._exists(name) and self._spelled(session) is not None
-        return not self._exists(name) or (canonical is not None and self._exists(canonical))
-
-    def _exists(self, name: str) -> bool:
-        try:
-            self.folder.stat(name)
-        except FileNotFoundError:
-            return False
-        return True
 
     def close_some(self) -> None:
         """Close the logs used longest ago that are more than may be open, unless a thread is at work here."""
@@ -229,16 +152,7 @@ class AgentLogs:
 
         Where none of them is canonical it is the first in the order of their characters.
         """
-        found: dict[str, tuple[str, os.stat_result]] = {}
-        for entry in self.folder.scan():
-            session = self._layout.session_of(entry.name)
-            if session is None or not entry.is_file(follow_symlinks=False):
-                continue
-            if session not in found or self._is_better(entry.name, found[session][0], session):
-                with suppress(FileNotFoundError):
-                    found[session] = (entry.name, entry.stat(follow_symlinks=False))
-        for session, (name, status) in found.items():
-            yield session, name, status
+        yield from self._files
 
     def all_files(self, session: str | None) -> dict[str, list[Log]]:
         """Return logs, archives and originals of one session, or of all, under whatever names they have."""
@@ -260,14 +174,6 @@ class AgentLogs:
     def session_of(self, file_name: str) -> str | None:
         """Return the session that a file name stands for, None if it stands for none."""
         return self._layout.session_of(file_name)
-
-    def _is_better(self, name: str, other: str, session: str) -> bool:
-        """Tell which of two names for a session is used."""
-        try:
-            canonical = self._layout.session_file(session)
-        except InvalidSessionIdError:
-            return name < other
-        return canonical == name or (canonical != other and name < other)
 
     def sessions(self) -> list[SessionInfo]:
         """Return all sessions, the one changed last first."""
@@ -362,7 +268,7 @@ class AgentLogs:
             names[session] = name
             if known.pop(session, None) != (name, stat_of(status)):
                 with self._guard:
-                    self._names[session] = name
+                    self._files.keep_one(session, name)
                 self.index.catch_up(session, self.log(session))
         for session in known:
             try:
@@ -372,7 +278,7 @@ class AgentLogs:
             else:
                 self.index.drop(session, log)
         with self._guard:
-            self._names = names
+            self._files.keep(names)
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
@@ -449,10 +355,10 @@ class AgentLogs:
     def records(self, session: str) -> Sequence[Record]:
         """Return all live entries of a session by (time, place); shared objects, not to be changed."""
         with self._guard:
-            self._forget_renamed(session)
+            log = self.log(session)  # A renamed one takes its snapshot along.
             snapshot = self._snapshots.get(session)
             if snapshot is None:
-                snapshot = self._snapshots[session] = Snapshot(self.log(session))
+                snapshot = self._snapshots[session] = Snapshot(log)
             self._snapshots.move_to_end(session)
             if len(self._snapshots) > SNAPSHOTS:
                 self._snapshots.popitem(last=False)
@@ -526,23 +432,6 @@ class AgentLogs:
             self.folder.close()
 
 
-def _spelling(name: str) -> re.Pattern[str]:
-    """Return a pattern of a file name with any of its characters percent-encoded, in any case.
-
-    Matching it takes less time than decoding each name of a large folder.
-    """
-    encoded = ("".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass")) for char in name)
-    pairs = zip(name, encoded, strict=True)
-    return re.compile("".join(f"(?:{re.escape(char)}|(?i:{code}))" for char, code in pairs))
-
-
-def info_of(session: str, stat: Stat) -> SessionInfo:
-    """Return a session as listings show it."""
-    seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
-    modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
-    return SessionInfo(session, modified, stat.size)
-
-
 def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
     try:
@@ -550,50 +439,6 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     except NotADirectoryError as error:
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
-
-
-class _Log(Log):
-    """A session's log, on which a killed purge is finished before anything else is done.
-
-    It gives its files back when it is forgotten: a thread may still use one just closed.
-    """
-
-    def __init__(
-        self,
-        folder: Folder,
-        name: str,
-        lock: Lock,
-        session: str,
-        layout: Layout,
-        check: Callable[[], bool] | None,
-        *,
-        durable: bool,
-    ) -> None:
-        super().__init__(folder, name, lock, durable=durable)
-        self._sessions = folder
-        self._session = session
-        self._layout = layout
-        self._check = check
-
-    def is_renamed(self) -> bool:
-        """Tell whether the session's file has another name now; not asked of ids of plain characters."""
-        return self._check is not None and self._check()
-
-    @contextmanager
-    def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
-        with super().locked(timeout):
-            if self.is_renamed():
-                raise MovedError(
-                    f"{self._sessions.path / self.name} was renamed; nothing was written: try again"
-                )
-            resume(self._sessions, self._session, self, self._spellings)
-            yield
-
-    def _spellings(self) -> list[Log]:
-        return other_spellings(self._sessions, self._layout, self._session, self.name)
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:

@@ -16,37 +16,26 @@ from typing import ParamSpec, TypeVar
 
 from keepstone.errors import (
     AgentNotFoundError,
-    EntryNotFoundError,
     KeepstoneError,
-    LockTimeoutError,
     StoreError,
 )
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
-from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, dump, links_of
-from keepstone.log.log_file import Log, Stat
+from keepstone.log.line import apply, dump, links_of
 from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
-from keepstone.store.agent_logs import AgentLogs, entry_of, info_of
+from keepstone.store import writing
+from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import Past
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.protocol import HNSW_FROM, Candidate, Change, SessionCheck, Similar
 from keepstone.store.purge import Eraser
-from keepstone.store.put import (
-    Known,
-    Written,
-    counted,
-    folded_of,
-    in_batch,
-    refuse_other,
-    resolve,
-    without_old_vector,
-)
+from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
+from keepstone.store.session_files import info_of
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
@@ -56,9 +45,6 @@ logger = logging.getLogger("keepstone.store")
 
 FRESH = 0.5
 """Seconds within which a search sees what a foreign program appended: half of what is promised."""
-
-_LONG = 1 << 20
-"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
 
 _TRIES = 5
 """How often a change is tried while the agent's folder is exchanged under it."""
@@ -113,9 +99,6 @@ class FileStore:
     def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
         return self._agents.using(agent, create=False)
 
-    def _making(self, agent: str) -> AbstractContextManager[AgentLogs]:
-        return self._agents.using(agent, create=True)  # type: ignore[return-value]
-
     def check_agent(self, agent: object) -> str:
         return self._layout.check_agent(agent)
 
@@ -147,7 +130,7 @@ class FileStore:
 
     @again_if_moved
     def create(self, agent: str, session: str) -> None:
-        with self._making(agent) as logs:
+        with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
             with log.locked():
                 log.create()
@@ -160,138 +143,37 @@ class FileStore:
 
     @again_if_moved
     def _write(
-        self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
+        self, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
     ) -> list[Entry]:
-        """Write records; ``meet`` says what comes of an entry that is there and a record with its id."""
-        written = [Written(record, dump(record)) for record in records]
+        written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
-        with self._making(agent) as logs:
-            log = logs.log(session)
-            _catch_up_unlocked(logs, session, log)
-            with log.locked():
-                before = log.create()
-                known = Known(logs, log, session)
-                known.expect(before, [record["id"] for record in records])
-                results, needed = resolve(written, known, meet)
-                if needed:
-                    self._append(logs, session, log, before, needed, new=not known.met)
-        return [entry_of(agent, session, record) for record in results]
-
-    def _append(
-        self, logs: AgentLogs, session: str, log: Log, before: Stat, written: Sequence[Written], *, new: bool
-    ) -> None:
-        """Append records, let the index know, and compact when it is time. The lock is held."""
-        raw = in_batch([one.raw for one in written])
-        begin, after = log.append(raw)
-        try:
-            # A program that takes no lock may have written in between: only reading tells what stands where.
-            alone = after.size == begin + sum(map(len, raw))
-            told = (new and alone) and logs.asking(
-                lambda index: index.added(
-                    session, log.name, before, after, folded_of(written, raw, begin), log.tail(after.size)
-                )
-            )
-            if not told:
-                logs.asking(lambda index: index.catch_up(session, log))
-        except UnavailableError as error:
-            logs.lag(error)
-        else:
-            self._compact_if_due(logs, session, log, after)
-
-    def _compact_if_due(self, logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
-        """Compact a log after a write when it is time. The write has succeeded, whatever comes of this."""
-        if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat):
-            return
-        try:
-            if self._is_worth_it(logs, session, stat.size):
-                self._compact(logs, session, log)
-        except UnavailableError as error:
-            logs.lag(error)
-        except KeepstoneError as error:
-            logger.warning("session %r of agent %s could not be compacted: %s", session, logs.agent, error)
-
-    def _is_worth_it(self, logs: AgentLogs, session: str, size: int) -> bool:
-        """Tell whether a log is due for compaction and has something to fold away.
-
-        A log of live entries only would be rewritten for nothing, while other writers wait.
-        """
-        if not rewrite.is_due(size, abs(logs.asking(lambda index: index.compacted(session)))):
-            return False
-        if logs.asking(lambda index: index.live_bytes(session)) <= size * rewrite.WORTH_FOLDING:
-            return True
-        logs.asking(lambda index: index.looked_through(session, size))
-        return False
+        with self._agents.using(agent, create=True) as logs:
+            return writing.write(logs, session, written, on_conflict)
 
     @again_if_moved
     def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
         with self._using(agent) as logs:
-            if logs is None or logs.log(session).stat() is None:
-                raise _no_entry(entry_id, session)
-            log = logs.log(session)
-            _catch_up_unlocked(logs, session, log)
-            with log.locked():
-                found = Known(logs, log, session).get(entry_id)
-                if found is None:
-                    raise _no_entry(entry_id, session)
-                record = change(entry_of(agent, session, found))
-                if record is None:
-                    return entry_of(agent, session, found)
-                written = without_old_vector(found, Written(record, dump(record)))
-                changed = apply(found, written.record)
-                check_size(changed)  # A compaction will have to write all of it as one line.
-                self._append(logs, session, log, log.create(), [written], new=False)
-        return entry_of(agent, session, changed)
+            if logs is None:
+                raise writing.no_entry(entry_id, session)
+            return writing.modify(logs, session, entry_id, change)
 
     @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         with self._using(agent) as logs:
-            if logs is None or logs.log(session).stat() is None:
-                return True
-            log = logs.log(session)
-            try:
-                with log.locked(TIMEOUT if wait else 0):
-                    lines = counted(logs.records(session), increments)
-                    if lines:
-                        _, after = log.append(lines, sync=False)
-                        self._compact_if_due(logs, session, log, after)
-            except LockTimeoutError:
-                if wait:
-                    raise
-                return False
-        return True
+            return logs is None or writing.count(logs, session, increments, wait=wait)
 
     @again_if_moved
     def compact(
         self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
     ) -> int:
         with self._using(agent) as logs:
-            if logs is None or logs.log(session).stat() is None:
-                return 0
-            log = logs.log(session)
-            _catch_up_unlocked(logs, session, log)
-            try:
-                with log.locked(TIMEOUT if wait else 0):
-                    logs.follow(session, log, log.stat())
-                    return self._compact(logs, session, log, aged)
-            except LockTimeoutError:
-                if wait:
-                    raise
-                return 0
+            return writing.compact(logs, session, aged, wait=wait) if logs else 0
 
     def compacted_size(self, agent: str, session: str) -> int:
         with self._using(agent) as logs, suppress(UnavailableError):
             return max(0, logs.asking(lambda index: index.compacted(session))) if logs else 0
         return 0
-
-    def _compact(
-        self, logs: AgentLogs, session: str, log: Log, aged: Callable[[Record], bool] | None = None
-    ) -> int:
-        rewritten = rewrite.compact(log, logs.archive(session), aged)
-        if rewritten is None:
-            return 0
-        logs.relocate(session, log, rewritten, folded=True)
-        return rewritten.saved
 
     # Erasing
 
@@ -300,7 +182,7 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return 0
-            _catch_up_unlocked(logs, session, logs.log(session))
+            writing.catch_up_unlocked(logs, session, logs.log(session))
             return self._eraser.purge(logs, session, ids)
 
     @again_if_moved
@@ -334,7 +216,7 @@ class FileStore:
             if logs is None:
                 return []
             if session is not None:
-                record = Known(logs, logs.log(session), session).get(entry_id)
+                record = LiveEntries(logs, logs.log(session), session).get(entry_id)
                 return [] if record is None else [entry_of(agent, session, record)]
             return self._find_anywhere(logs, entry_id)
 
@@ -682,19 +564,8 @@ def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] |
     ]
 
 
-def _catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
-    """Let the index take in a long log before it is locked, where it would keep other writers waiting."""
-    stat = log.stat()
-    if stat is not None and stat.size > _LONG:
-        logs.follow(session, log, stat)
-
-
 def _unusable(agent: str, error: Exception) -> StoreError:
     return StoreError(
         f"the index of agent {agent!r} cannot be used now ({error}): "
         "end what keeps it busy, or free disk space, and try again"
     )
-
-
-def _no_entry(entry_id: str, session: str) -> EntryNotFoundError:
-    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")

@@ -22,9 +22,10 @@ from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
-from keepstone.store.agent_logs import AgentLogs, info_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.protocol import SessionCheck
 from keepstone.store.purge_marks import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.session_files import info_of
 from keepstone.store.spellings import parts
 
 TIMEOUT = 5.0
