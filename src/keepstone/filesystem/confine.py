@@ -262,6 +262,7 @@ class Folder:
 
 
 def translated(error: OSError, *parts: object) -> KeepstoneError:
+    """Return the error of ours that says what the system refused, and where."""
     where = "/".join(str(part) for part in parts if part != "")
     if error.errno in _LINK_ERRNOS:
         return PathEscapeError(f"{where} passes through a link, and links are not followed")
