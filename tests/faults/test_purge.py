@@ -265,7 +265,8 @@ def test_a_graph_whose_maker_is_killed_after_the_purge_leaves_no_file(
 
     monkeypatch.setattr(Growing, "save", purge_save_and_stop)
     # The store itself wakes nobody, so it is this thread that makes the graph.
-    home._store.similar(unit(VECTOR), f"given:{DIM}", Scope("a", ("s",)), 5, 20)  # noqa: SLF001
+    with home._store.reader("a") as reader:  # noqa: SLF001
+        reader.similar(unit(VECTOR), f"given:{DIM}", Scope("a", ("s",)), 5, 20)
     with pytest.raises(KilledError):
         home.sync()
     assert traces(home) == set()

@@ -189,7 +189,7 @@ def test_rows_whose_times_or_texts_are_damaged_are_recalled_as_their_lines_say(
 
 def test_rows_whose_numbers_are_damaged_are_no_neighbours(home: Home) -> None:
     write(home, "DROP INDEX entry_number", "UPDATE entry SET number=7")
-    store = home._store  # noqa: SLF001  What neighbours are is the store's to say.
-    keys = [found.key for found in store.search(["walnut"], Scope("a"), 5)]
-    assert store.neighbours(keys, 2, Scope("a")) == []
+    with home._store.reader("a") as reader:  # noqa: SLF001  What neighbours are is the store's to say.
+        keys = [found.key for found in reader.search(["walnut"], Scope("a"), 5)]
+        assert reader.neighbours(keys, 2, Scope("a")) == []
     assert len(home.agent("a").recall("walnut", limit=5)) == 5

@@ -44,10 +44,10 @@ class Index:
         self._similar = Similar(self._database)
         self._pending = Pending()
 
-    def identity(self) -> str:
-        """Return what no other index has, nor this one once it was begun anew: its rows are then others."""
-        with self._mending() as database:
-            return str(building.value(database, "identity"))
+    @property
+    def epoch(self) -> int:
+        """Number that changes when the index is emptied: its rows stand for other entries then."""
+        return self._database.epoch
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
 from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.embedder import Meaning
-from keepstone.store.protocol import HNSW_FROM, Store
+from keepstone.store.protocol import HNSW_FROM, Reader, Store, ask
 from keepstone.vector import Space, Vector, check_dim, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
     from keepstone.embed.maker import Maker
+
+T = TypeVar("T")
 
 AT_ONCE = 64
 """Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
@@ -231,12 +233,20 @@ class Vectors:
         if space is None or not limit:
             return SimilarEntries()
         self.fill(scope)
-        found = self._store.similar(vector, space.id, scope, limit, hnsw_from)
-        if found.is_due:
-            self.wake()
-        loaded = self._store.load(self._agent, [candidate.key for candidate in found])
-        pairs = ((loaded[near.key], near.score) for near in found if near.key in loaded)
-        return SimilarEntries(pairs, found.searched)
+
+        def nearest(reader: Reader, _: bool) -> SimilarEntries:  # noqa: FBT001  Called by place.
+            found = reader.similar(vector, space.id, scope, limit, hnsw_from)
+            if found.is_due:
+                self.wake()
+            loaded = reader.load([candidate.key for candidate in found])
+            pairs = ((loaded[near.key], near.score) for near in found if near.key in loaded)
+            return SimilarEntries(pairs, found.searched)
+
+        return self.ask(nearest)
+
+    def ask(self, question: Callable[[Reader, bool], T]) -> T:
+        """Answer a question with a reader of the agent as it is now; see ``keepstone.store.protocol.ask``."""
+        return ask(self._store, self._agent, question)
 
     def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, by id, as far as they were given or made."""
@@ -253,10 +263,14 @@ class Vectors:
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed``.
         """
         embedder = self.embedder()
-        if embedder is not None and self.pending(scope):
+        if embedder is not None:
+            self.ask(lambda reader, _: self._fill(embedder, reader, scope))
+
+    def _fill(self, embedder: Embedder, reader: Reader, scope: Scope) -> None:
+        if reader.pending(embedder.id, scope):
             with self._meaning.turns.soon():
-                for keys in _slices(self._refused_last(self.pending(scope)), AT_ONCE):
-                    if not self._make(embedder, keys, must=True).any:
+                for keys in _slices(self._refused_last(reader.pending(embedder.id, scope)), AT_ONCE):
+                    if not self._make(embedder, reader, keys, must=True).any:
                         break  # Nothing could be stored, or these texts are refused.
 
     def wake(self) -> None:
@@ -274,40 +288,50 @@ class Vectors:
 
         until = time.monotonic() + seconds
         server = self._meaning.choice().embedder
-        keys = [] if server is None else self._store.pending(server.id, Scope(self._agent))[-AT_ONCE:]
-        if server is None or not keys:
+        if server is None:
             return
-        ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
-        with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
-            if not mine or self.embedder() is not server:
-                return
-            maker = self._meaning.maker(server)
-            entries = self._store.load(self._agent, keys).values()
-            texts = [entry.text for entry in entries]
-            made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
-            self._keep(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
 
-    def pending(self, scope: Scope) -> list[int]:
+        def make(reader: Reader, _: bool) -> None:  # noqa: FBT001  Called by place.
+            keys = reader.pending(server.id, Scope(self._agent))[-AT_ONCE:]
+            if not keys:
+                return
+            ask_within(
+                max(0.0, until - time.monotonic()), server.id, lambda: server.dim
+            )  # It may have to ask.
+            with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+                if not mine or self.embedder() is not server:
+                    return
+                maker = self._meaning.maker(server)
+                entries = reader.load(keys).values()
+                texts = [entry.text for entry in entries]
+                made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
+                self._keep(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
+
+        self.ask(make)
+
+    def pending(self, reader: Reader, scope: Scope) -> list[int]:
         """Return the keys of the entries in scope whose vectors are still to be made, the oldest first."""
         embedder = self.embedder()
-        return [] if embedder is None else self._store.pending(embedder.id, scope)
+        return [] if embedder is None else reader.pending(embedder.id, scope)
 
-    def fill_quickly(self, scope: Scope, first: Iterable[int], seconds: float) -> tuple[int, str]:
+    def fill_quickly(
+        self, reader: Reader, scope: Scope, first: Iterable[int], seconds: float
+    ) -> tuple[int, str]:
         """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
 
         ``first`` are the keys of those that matter most; then come the newest. Returns how many entries
         are left without, and why the embedder refuses some of these. Errors are those of ``fill``.
         """
         embedder = self.embedder()
-        if embedder is None or not self._store.pending(embedder.id, scope):
+        if embedder is None or not reader.pending(embedder.id, scope):
             return 0, ""
         refused = ""
         with self._meaning.turns.soon(_PATIENCE) as mine:
-            pending = self._store.pending(embedder.id, scope)
+            pending = reader.pending(embedder.id, scope)
             began, left = time.monotonic(), len(pending)
             chosen = self._refused_last(_urgent_first(pending, first))[:AT_ONCE]
             for keys in _slices(chosen, FEW) if mine else ():
-                made = self._make(embedder, keys)
+                made = self._make(embedder, reader, keys)
                 left -= made.kept
                 refused = made.reason or refused
                 if not made.any or time.monotonic() - began >= seconds:
@@ -322,20 +346,22 @@ class Vectors:
         embedder = self.embedder()
         if embedder is None:
             return False
-        with self._meaning.turns.later() as mine:
-            if not mine:
-                return True
-            pending = self._refused_last(self._store.pending(embedder.id, scope))
-            made = self._make(embedder, pending[:FEW])
+
+        def make(reader: Reader, _: bool) -> bool:  # noqa: FBT001  Called by place.
+            pending = self._refused_last(reader.pending(embedder.id, scope))
+            made = self._make(embedder, reader, pending[:FEW])
             return made.any and made.kept < len(pending)
+
+        with self._meaning.turns.later() as mine:
+            return self.ask(make) if mine else True
 
     def _refused_last(self, keys: Sequence[int]) -> list[int]:
         refused = self._meaning.refused
         return sorted(keys, key=lambda key: (self._agent, key) in refused) if refused else list(keys)
 
-    def _make(self, embedder: Embedder, keys: Sequence[int], *, must: bool = False) -> _Made:
+    def _make(self, embedder: Embedder, reader: Reader, keys: Sequence[int], *, must: bool = False) -> _Made:
         maker = self._meaning.maker(embedder)
-        entries = self._store.load(self._agent, keys) if keys else {}
+        entries = reader.load(keys) if keys else {}
         known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
         vectors = maker.make([entry.text for entry in entries.values()], must=must)
         made = [(entry, vectors[entry.text]) for entry in entries.values() if entry.text in vectors]

@@ -22,7 +22,7 @@ from keepstone.log.arguments import Clock, count_of, limit_of, name_of, names_of
 from keepstone.log.line import instant, payload_of
 from keepstone.model import Record
 from keepstone.recall.decay import Worth, base_of, is_faded, worth_of
-from keepstone.recall.validity import is_bounded, is_valid
+from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.services.access_counts import AccessCounts
 
 logger = logging.getLogger("keepstone.session_memory")
@@ -269,7 +269,7 @@ class SessionMemory:
         known, held = self._held.get(session, (None, []))
         if known is records:
             return held
-        held = [(record["id"], record, worth_of(record), is_bounded(record)) for record in records]
+        held = [(record["id"], record, worth_of(record), not BOUNDS.isdisjoint(record)) for record in records]
         if as_of is None:
             if len(self._held) >= _SESSIONS_HELD:
                 self._held.clear()

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.log.fold import Folded
 from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.log.rewrite import Rewritten
@@ -27,7 +26,11 @@ from keepstone.store.session_files import SessionFiles, SessionLog, info_of
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, logs_named, named_sessions, other_spellings, parts
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+FRESH = 0.5
+"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
 
 SNAPSHOTS = 4
 """Sessions of one agent that are kept in memory whole, once they were read whole."""
@@ -210,17 +213,34 @@ class AgentLogs:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
             return Index(None)
 
-    def asking(self, question: Callable[[Index], T]) -> T:
+    def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the index, once more if it had to be begun anew; UnavailableError if it cannot answer."""
         try:
-            return question(self.index)
+            return question(self.index, *args, **kwargs)
         except DamagedError:
-            self._warn_of_damage()
-            self.look(0)
+            self.heal()
         try:
-            return question(self.index)
+            return question(self.index, *args, **kwargs)
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
+
+    def asking_all(
+        self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """Ask the index about all logs; None where it is behind them or cannot answer."""
+        self.look(FRESH)
+        if self.stale:
+            return None
+        try:
+            return self.asking(question, *args, **kwargs)
+        except UnavailableError as error:
+            self.lag(error)
+            return None
+
+    def heal(self) -> None:
+        """Fill an index that turned out to be damaged, and is empty now, from the logs."""
+        self._warn_of_damage()
+        self.look(0)
 
     def look(self, age: float) -> None:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
@@ -283,15 +303,15 @@ class AgentLogs:
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
         try:
-            if stat is None or not self.asking(lambda index: index.is_current(session, stat)):
-                self.asking(lambda index: index.catch_up(session, log))
+            if stat is None or not self.asking(Index.is_current, session, stat):
+                self.asking(Index.catch_up, session, log)
         except UnavailableError as error:
             self.lag(error)
             return False
         return True
 
-    def reach(self, sessions: Sequence[str] | None, age: float) -> None:
-        """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
+    def reach(self, sessions: Sequence[str] | None) -> None:
+        """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``."""
         try:
             is_replaced = self.index.replaced()
         except UnavailableError as error:
@@ -300,7 +320,7 @@ class AgentLogs:
         if is_replaced:
             self.look(0)
         elif sessions is None or self.stale:
-            self.look(age)
+            self.look(FRESH)
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
                 log = self.log(session)
@@ -316,7 +336,7 @@ class AgentLogs:
     def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
         """Let the index follow a rewrite of a log that it followed before."""
         try:
-            self.asking(lambda index: index.relocate(session, rewritten, log, folded=folded))
+            self.asking(Index.relocate, session, rewritten, log, folded=folded)
         except UnavailableError as error:
             self.lag(error)
 
@@ -334,9 +354,9 @@ class AgentLogs:
 
     # Entries
 
-    def load(self, rows: Sequence[Row]) -> dict[int, Folded]:
+    def load(self, rows: Sequence[Row]) -> dict[int, Record]:
         """Return what rows stand for, read from the logs, without those that stand for nothing any more."""
-        loaded: dict[int, Folded] = {}
+        loaded: dict[int, Record] = {}
         by_session: dict[str, list[Row]] = {}
         for row in rows:
             by_session.setdefault(row.session, []).append(row)
@@ -344,12 +364,11 @@ class AgentLogs:
             with self.log(session).reading() as fd:
                 for row in others if fd is not None else ():
                     # A damaged row may name a place or a length that no file has.
-                    is_there = fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE
-                    folded = (
-                        row.folded(os.pread(fd, row.length, row.at)) if fd is not None and is_there else None
-                    )
-                    if folded is not None:
-                        loaded[row.eid] = folded
+                    if fd is None or row.at < 0 or not 0 <= row.length <= 2 * MAX_LINE:
+                        continue
+                    record = row.record(os.pread(fd, row.length, row.at))
+                    if record is not None:
+                        loaded[row.eid] = record
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:
@@ -364,26 +383,26 @@ class AgentLogs:
                 self._snapshots.popitem(last=False)
         return snapshot.records()
 
-    def entry_counts(self, session: str | None, age: float) -> dict[str, int]:
+    def entry_counts(self, session: str | None) -> dict[str, int]:
         """Return how many live entries each session has, or one; without those that have none."""
         names = [name for name, _, _ in self.files()] if session is None else [session]
-        known = self._counted(session, age)
+        known = self._counted(session)
         counts = {name: known.get(name) for name in names}
         exact = {name: len(self.records(name)) if count is None else count for name, count in counts.items()}
         return {name: count for name, count in exact.items() if count}
 
-    def _counted(self, session: str | None, age: float) -> dict[str, int | None]:
+    def _counted(self, session: str | None) -> dict[str, int | None]:
         """Return the counts that the index has; none where it is behind the logs."""
-        self.reach(None if session is None else (session,), age)
+        self.reach(None if session is None else (session,))
         if self.stale:
             return {}
         try:
-            return self.asking(lambda index: index.counts(session))
+            return self.asking(Index.counts, session)
         except UnavailableError as error:
             self.lag(error)
             return {}
 
-    def find(self, entry_id: str, session: str) -> Folded | None:
+    def find(self, entry_id: str, session: str) -> Record | None:
         """Return a live entry of a session as its log is now.
 
         Raises:
@@ -395,18 +414,18 @@ class AgentLogs:
             stat = log.stat()
             if stat is None:
                 return None
-            rows = self.asking(lambda index, stat=stat: index.lookup(session, stat, entry_id))  # type: ignore[misc]
+            rows = self.asking(Index.lookup, session, stat, entry_id)
             if rows is None and stat == caught_up:
                 raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
             if rows is None:
-                self.asking(lambda index: index.catch_up(session, log))
+                self.asking(Index.catch_up, session, log)
                 caught_up = stat
             elif not rows:
                 return None
             elif loaded := self.load(rows):
                 return next(iter(loaded.values()))
             else:
-                self.asking(lambda index: index.reread(session, log))
+                self.asking(Index.reread, session, log)
         raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
     def is_moved(self) -> bool:

@@ -6,18 +6,17 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import deepcopy
 from datetime import datetime
 from functools import partial, wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.errors import (
     AgentNotFoundError,
     KeepstoneError,
-    StoreError,
 )
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
@@ -25,16 +24,17 @@ from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import apply, dump, links_of
-from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, SessionInfo, Version
 from keepstone.store import writing
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.agent_pool import OpenAgents
-from keepstone.store.as_of import Past
+from keepstone.store.as_of import PastReader
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
-from keepstone.store.protocol import HNSW_FROM, Candidate, Change, SessionCheck, Similar
+from keepstone.store.protocol import Change, Reader, SessionCheck
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
+from keepstone.store.reader import LogReader, unusable
 from keepstone.store.session_files import info_of
 from keepstone.vector import Space, Vector
 
@@ -43,8 +43,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger("keepstone.store")
 
-FRESH = 0.5
-"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
 
 _TRIES = 5
 """How often a change is tried while the agent's folder is exchanged under it."""
@@ -221,7 +219,7 @@ class FileStore:
             return self._find_anywhere(logs, entry_id)
 
     def _find_anywhere(self, logs: AgentLogs, entry_id: str) -> list[Entry]:
-        sessions = self._by_index(logs, lambda index: index.holders(entry_id))
+        sessions = logs.asking_all(Index.holders, entry_id)
         if sessions is None:
             sessions = [session for session, _, _ in logs.files()]
         return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
@@ -272,13 +270,13 @@ class FileStore:
             if not logs.follow(session, log, stat):
                 return None
             try:
-                rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit, types))  # type: ignore[misc]
+                rows = logs.asking(Index.newest, session, stat, limit, types)
                 if rows is None:
                     continue
                 loaded = logs.load(rows)
                 if len(loaded) == len(rows):
-                    return [loaded[row.eid].record for row in rows]
-                logs.asking(lambda index: index.reread(session, log))
+                    return [loaded[row.eid] for row in rows]
+                logs.asking(Index.reread, session, log)
             except UnavailableError as error:
                 logs.lag(error)
                 return None
@@ -302,46 +300,39 @@ class FileStore:
         def links(record: Record) -> bool:
             return any(link["to"] in wanted and rel in (None, link.get("rel")) for link in links_of(record))
 
-        return self._where(agent, lambda index: index.linked(ids, rel, limit), links)[:limit]
+        return self._where(agent, links, Index.linked, ids, rel, limit)[:limit]
 
     def pinned(self, agent: str) -> list[Entry]:
-        found = self._where(agent, lambda index: index.pinned(), lambda record: record.get("pinned") is True)
+        found = self._where(agent, lambda record: record.get("pinned") is True, Index.pinned)
         return sorted(found, key=lambda entry: entry.ts)
 
     def standing(self, agent: str, limit: int) -> list[Entry]:
         def stands(record: Record) -> bool:
             return record["type"] in STANDING
 
-        found = self._where(agent, lambda index: index.standing(limit), stands)
+        found = self._where(agent, stands, Index.standing, limit)
         found.sort(key=lambda entry: (entry.ts, entry.session))
         return found[max(0, len(found) - limit) :]
 
     def _where(
-        self, agent: str, question: Callable[[Index], list[Row]], holds: Callable[[Record], bool]
+        self,
+        agent: str,
+        holds: Callable[[Record], bool],
+        question: Callable[Concatenate[Index, P], list[Row]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> list[Entry]:
         """Return the entries that the index answers a question with, or, where it cannot, which ``holds``."""
         with self._using(agent) as logs:
             if logs is None:
                 return []
-            rows = self._by_index(logs, question)
+            rows = logs.asking_all(question, *args, **kwargs)
             if rows is None:
                 names = [name for name, _, _ in logs.files()]
                 found = ((name, record) for name in names for record in logs.records(name) if holds(record))
                 return [entry_of(agent, name, deepcopy(record)) for name, record in found]
             loaded = logs.load(rows)
-            return [entry_of(agent, row.session, loaded[row.eid].record) for row in rows if row.eid in loaded]
-
-    @staticmethod
-    def _by_index(logs: AgentLogs, question: Callable[[Index], T]) -> T | None:
-        """Return what the index says of all logs, None where it is behind them or cannot be asked."""
-        logs.look(FRESH)
-        if logs.stale:
-            return None
-        try:
-            return logs.asking(question)
-        except UnavailableError as error:
-            logs.lag(error)
-            return None
+            return [entry_of(agent, row.session, loaded[row.eid]) for row in rows if row.eid in loaded]
 
     def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
         with self._using(agent) as logs:
@@ -351,67 +342,25 @@ class FileStore:
             found = (versions(logs, name, entry_id) for name in sessions)
             return [version for some in found for version in some]
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
-        with self._using(scope.agent) as logs:
-            if logs is None or not terms:
-                return []
-            logs.reach(scope.sessions, FRESH)
-            for flush in (True, False):
-                try:
-                    found = logs.asking(
-                        lambda index, flush=flush: index.ranked(terms, scope, limit, flush=flush)  # type: ignore[misc]
-                    )
-                    return [Candidate(*row) for row in found]
-                except UnavailableError as error:
-                    logs.lag(error)
-            return []
-
-    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        found = self._about(scope.agent, keys, lambda index: index.neighbours(keys, reach, scope))
-        return found or []
-
-    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
-        return self._about(agent, keys, lambda index: index.cosines(vector, space, keys)) or {}
-
-    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-        return self._about(agent, keys, lambda index: index.heads(keys)) or {}
-
-    def _about(self, agent: str, keys: Sequence[int], question: Callable[[Index], T]) -> T | None:
-        """Ask the index about entries that a search found; None if it cannot answer now."""
-        with self._using(agent) as logs, suppress(UnavailableError):
-            return logs.asking(question) if logs is not None and keys else None
-        return None
-
-    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
-        with self._using(agent) as logs:
-            if logs is None:
-                return {}
-            try:
-                rows = logs.asking(lambda index: index.rows(keys))
-                loaded = logs.load(list(rows.values()))
-                for eid in rows.keys() - loaded.keys():
-                    logs.asking(lambda index, row=rows[eid]: index.reread(row.session, logs.log(row.session)))  # type: ignore[misc]
-            except UnavailableError as error:
-                logs.lag(error)
-                return {}
-            return {eid: entry_of(agent, rows[eid].session, folded.record) for eid, folded in loaded.items()}
-
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
-            return logs.entry_counts(session, FRESH) if logs else {}
+            return logs.entry_counts(session) if logs else {}
 
-    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Past:
+    @contextmanager
+    def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         with self._using(agent) as logs:
-            names = [name for name, _, _ in logs.files()] if logs else []
-            chosen = [name for name in names if sessions is None or name in sessions]
-            states = {name: state(logs, name, moment) for name in chosen} if logs else {}
+            if logs is not None and as_of is None:
+                yield LogReader(logs)
+            else:
+                yield PastReader(agent, partial(_states, logs, as_of), partial(self._same_today, agent))
 
-        def same_today(session: str, space: str, entries: Sequence[Entry]) -> dict[str, Vector]:
-            today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
-            ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
-            return self.vectors(agent, session, space, ids)
-
-        return Past(agent, states, same_today)
+    def _same_today(
+        self, agent: str, session: str, space: str, entries: Sequence[Entry]
+    ) -> dict[str, Vector]:
+        """Return the vectors of entries that have the same text today."""
+        today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
+        ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
+        return self.vectors(agent, session, space, ids)
 
     # Vectors
 
@@ -422,19 +371,7 @@ class FileStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
-        return self._ask(agent, (), Index.spaces) or self._ask(agent, None, Index.spaces) or []
-
-    def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
-    ) -> Similar:
-        if not limit:
-            return Similar()
-        found = self._ask(
-            scope.agent, scope.sessions, lambda index: index.nearest(vector, space, scope, limit, hnsw_from)
-        )
-        if found is None:
-            return Similar()
-        return Similar((Candidate(*pair) for pair in found), found.searched, is_due=found.is_due)
+        return self._asked(agent, (), Index.spaces) or self._asked(agent, None, Index.spaces) or []
 
     def upkeep(self, agent: str) -> bool:
         with self._using(agent) as logs:
@@ -445,21 +382,18 @@ class FileStore:
             except UnavailableError:
                 return False  # The next query asks for it again.
 
-    def pending(self, space: str, scope: Scope) -> list[int]:
-        return self._ask(scope.agent, scope.sessions, lambda index: index.pending(space, scope)) or []
-
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-        return self._ask(agent, (session,), lambda index: index.vectors(session, space, ids)) or {}
+        return self._asked(agent, (session,), Index.vectors, session, space, ids) or {}
 
     def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
         with self._using(agent) as logs:
             if logs is None:
                 return 0
             try:
-                kept = logs.asking(lambda index: index.keep(space, made))
+                kept = logs.asking(Index.keep, space, made)
                 if kept < len(made):
                     same = self._unchanged(agent, [entry for entry, _ in made])
-                    logs.asking(lambda index: index.check_texts(same))
+                    logs.asking(Index.check_texts, same)
             except UnavailableError as error:
                 logs.lag(error)
                 return 0
@@ -474,28 +408,26 @@ class FileStore:
         return [entry for entry in entries if text_now(entry) == [entry.text]]
 
     def forget_vectors(self, agent: str, space: str) -> int:
-        return self._ask(agent, (), lambda index: index.forget_space(space)) or 0
+        return self._asked(agent, (), Index.forget_space, space) or 0
 
-    def _ask(self, agent: str, sessions: Sequence[str] | None, question: Callable[[Index], T]) -> T | None:
+    def _asked(
+        self,
+        agent: str,
+        sessions: Sequence[str] | None,
+        question: Callable[Concatenate[Index, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
         """Ask the index once it holds what some sessions' logs do, or all; None if there is no such agent."""
         with self._using(agent) as logs:
             if logs is None:
                 return None
-            logs.reach(sessions, FRESH)
+            logs.reach(sessions)
             try:
-                return logs.asking(question)
+                return logs.asking(question, *args, **kwargs)
             except UnavailableError as error:
                 logs.lag(error)
-                raise _unusable(agent, error) from error
-
-    def numbering(self, agent: str) -> object:
-        with self._using(agent) as logs, suppress(UnavailableError):
-            return logs.asking(Index.identity) if logs is not None else None
-        return None
-
-    def stale(self, agent: str) -> bool:
-        with self._using(agent) as logs:
-            return logs is not None and logs.stale
+                raise unusable(agent, error) from error
 
     # The whole
 
@@ -528,7 +460,7 @@ class FileStore:
                 try:
                     count += logs.rebuild(tell)
                 except (UnavailableError, DamagedError) as error:
-                    raise _unusable(agent, error) from error
+                    raise unusable(agent, error) from error
         if progress:
             progress(sizes, sizes)
         return count
@@ -564,8 +496,11 @@ def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] |
     ]
 
 
-def _unusable(agent: str, error: Exception) -> StoreError:
-    return StoreError(
-        f"the index of agent {agent!r} cannot be used now ({error}): "
-        "end what keeps it busy, or free disk space, and try again"
-    )
+def _states(
+    logs: AgentLogs | None, moment: datetime | None, sessions: Sequence[str] | None
+) -> dict[str, Sequence[Record]]:
+    """Return what some sessions held at a time, or all of them (None)."""
+    if logs is None:
+        return {}
+    names = [name for name, _, _ in logs.files()]
+    return {name: state(logs, name, moment) for name in names if sessions is None or name in sessions}

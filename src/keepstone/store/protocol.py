@@ -9,14 +9,18 @@ Agent slugs, session ids and records are checked before they come here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from keepstone.errors import StoreError
 from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.vector import Space, Vector
+
+T = TypeVar("T")
 
 SessionCheck = Callable[[SessionInfo], None]
 """Called with the state of a session while no other writer can change it; what it raises stops the change."""
@@ -27,7 +31,7 @@ class Candidate:
     """An entry that one list of a search found."""
 
     key: int
-    """Names the entry in this store until it changes; ``Store.load`` takes it."""
+    """Names the entry in its epoch of the index; ``Reader.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
 
@@ -77,14 +81,27 @@ class Files(Protocol):
         """Remove a file; MemoryFileNotFoundError if there is none."""
 
 
-class Searchable(Protocol):
-    """The part of a store that a search asks: as the entries are now, or as they were at a time."""
+class ExpiredError(Exception):
+    """A key is of another epoch, or an entry has moved since it was found: ask again with a new reader."""
+
+
+class Reader(Protocol):
+    """One agent's index in one state, and the entries that it leads to; now or at a past moment.
+
+    A key names an entry and the epoch of the index that it came from: the time from one moment at which
+    keys come to stand for other entries, such as a rebuild, to the next. Keys are opaque, and good for
+    every reader of the agent in this process until the epoch ends; from then on each method that takes or
+    gives keys raises ``ExpiredError``. ``ask`` answers a question with a reader and repeats it then.
+
+    Scopes are of the reader's agent. ``Scope.where`` is not looked at: the caller compares what it loads.
+    """
+
+    @property
+    def stale(self) -> bool:
+        """Whether an answer of this reader may lack entries because the index is behind what is stored."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Sequence[Candidate]:
-        """Return entries in scope that hold any of the words, best first.
-
-        ``Scope.where`` is not looked at here: the caller compares what it loads.
-        """
+        """Return entries in scope that hold any of the words, best first; none, and stale, if that fails."""
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -92,11 +109,10 @@ class Searchable(Protocol):
         """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
 
         The vector has unit length. Scope comes before the comparison, so it never costs recall.
-        ``Scope.where`` is not looked at. The vector of an entry that was purged, deleted, or has
-        another text now is never compared.
+        The vector of an entry that was purged, deleted, or has another text now is never compared.
 
         A scope that is a whole session or agent with ``hnsw_from`` vectors is searched by a graph.
-        The first such query is answered exactly, and lets ``upkeep`` make the graph.
+        The first such query is answered exactly, and lets ``Store.upkeep`` make the graph.
 
         Raises:
             StoreError: Vectors cannot be compared now.
@@ -108,17 +124,24 @@ class Searchable(Protocol):
         Each item is a key that was asked about, the key of the other, and the distance from 1.
         """
 
-    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
+    def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of entries are to one; those without a vector are left out."""
 
-    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+    def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of entries begin, with at least 64 characters, and when they were made."""
 
-    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
-        """Return the entries that candidates name; those that changed meanwhile are left out."""
+    def load(self, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that keys name; those that changed since they were found are left out."""
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space, the oldest first.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
 
 
-class Store(Searchable, Protocol):
+class Store(Protocol):
     """Keeps the entries of many agents."""
 
     def check_agent(self, agent: object) -> str:
@@ -257,8 +280,11 @@ class Store(Searchable, Protocol):
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 
-    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Searchable:
-        """Return what some sessions of an agent, or all, held at a time. Making it reads their logs."""
+    def reader(self, agent: str, as_of: datetime | None = None) -> AbstractContextManager[Reader]:
+        """Pin one state of an agent's index inside a ``with``; with ``as_of`` what was stored at that time.
+
+        An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
+        """
 
     def home_space(self) -> Space | None:
         """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
@@ -268,13 +294,6 @@ class Store(Searchable, Protocol):
 
     def spaces(self, agent: str) -> list[Space]:
         """Return the spaces that the agent has vectors of, given or made."""
-
-    def pending(self, space: str, scope: Scope) -> list[int]:
-        """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
-
-        Raises:
-            StoreError: Vectors cannot be looked up now.
-        """
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that a session's entries have in a space, by id; those without one are left out.
@@ -295,12 +314,6 @@ class Store(Searchable, Protocol):
 
     def upkeep(self, agent: str) -> bool:
         """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
-
-    def numbering(self, agent: str) -> object:
-        """Return a value that is another one once keys that a search gave stand for other entries."""
-
-    def stale(self, agent: str) -> bool:
-        """Tell whether searches may miss entries because the store could not take them in."""
 
     def sync(self) -> None:
         """Take in what others wrote, for every agent."""
@@ -330,3 +343,23 @@ class Store(Searchable, Protocol):
 
     def close(self) -> None:
         """Give back all handles. The store can be used again, which opens them anew."""
+
+
+TRIES = 3
+"""How often a question is asked where the index is replaced under it."""
+
+
+def ask(store: Store, agent: str, question: Callable[[Reader, bool], T], as_of: datetime | None = None) -> T:
+    """Answer a question with a reader of an agent, with a new one again where ``ExpiredError`` ends it.
+
+    ``question`` is also told whether it is asked again: then it leaves out entries that have moved.
+
+    Raises:
+        StoreError: The index was replaced during each try.
+    """
+    again = False
+    for _ in range(TRIES):
+        with suppress(ExpiredError), store.reader(agent, as_of) as reader:
+            return question(reader, again)
+        again = True
+    raise StoreError(f"the index of agent {agent!r} was replaced {TRIES} times during one call; try again")

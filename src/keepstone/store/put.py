@@ -51,9 +51,9 @@ class LiveEntries:
             return None
         found = self._find(entry_id)
         self.met = self.met or found is not None
-        return None if found is None else found.record
+        return found
 
-    def _find(self, entry_id: str) -> Folded | None:
+    def _find(self, entry_id: str) -> Record | None:
         if self._fold is None:
             try:
                 return self._logs.find(entry_id, self._session)
@@ -61,7 +61,8 @@ class LiveEntries:
                 if not isinstance(error, UnfinishedError):
                     self._logs.lag(error)
                 self._fold = self._log.fold()
-        return self._fold.entries.get(entry_id)
+        folded = self._fold.entries.get(entry_id)
+        return None if folded is None else folded.record
 
 
 def resolve(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from keepstone.testing.clock import START, ManualClock
 from keepstone.testing.finding import (
+    check_ask,
     check_backup,
     check_counts_and_links,
     check_history,
@@ -73,6 +74,7 @@ __all__ = [
     "check_append_and_entries",
     "check_append_is_all_or_nothing",
     "check_append_of_a_known_id",
+    "check_ask",
     "check_backup",
     "check_clear_and_remove",
     "check_counts_and_links",
@@ -142,6 +144,7 @@ CHECKS: tuple[Check, ...] = (
     check_search_in_the_past,
     check_matching_and_pinned,
     check_keys,
+    check_ask,
     check_spaces,
     check_backup,
 )

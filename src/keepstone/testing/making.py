@@ -9,7 +9,7 @@ from typing import Any
 
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.protocol import Store
+from keepstone.store.protocol import Reader, Store
 from keepstone.testing.clock import START
 
 Factory = Callable[[], AbstractContextManager[Store]]
@@ -59,12 +59,13 @@ def search(
     store: Store, terms: Sequence[str], agent: str = AGENT, limit: int = 50, **scope: Any
 ) -> list[str]:
     """Return the ids of what a search finds, best first."""
-    return load(store, agent, [found.key for found in store.search(terms, Scope(agent, **scope), limit)])
+    with store.reader(agent) as reader:
+        return load(reader, [found.key for found in reader.search(terms, Scope(agent, **scope), limit)])
 
 
-def load(store: Store, agent: str, keys: Sequence[int]) -> list[str]:
-    """Return the ids of the entries that candidates name, without those that are gone."""
-    loaded = store.load(agent, keys)
+def load(reader: Reader, keys: Sequence[int]) -> list[str]:
+    """Return the ids of the entries that keys name, without those that are gone."""
+    loaded = reader.load(keys)
     return [loaded[key].id for key in keys if key in loaded]
 
 

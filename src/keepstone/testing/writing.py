@@ -176,7 +176,9 @@ def check_missing_things(factory: Factory) -> None:
         same((store.clear(AGENT, "none"), store.remove(AGENT, "none")), (None, False), "nothing to remove")
         same((store.compact(AGENT, "none"), store.purge(AGENT, "none", ["a"])), (0, 0), "nothing to rewrite")
         raises(AgentNotFoundError, lambda: store.purge_agent(AGENT))
-        same((store.agents(), store.stale(AGENT)), ([], False), "asking made nothing")
+        same(search(store, ["walnut"]), [], "nothing to be found")
+        with store.reader(AGENT) as reader:
+            same((store.agents(), reader.stale), ([], False), "asking made nothing")
 
 
 def check_sessions(factory: Factory) -> None:

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.recall.explain import matched
-from keepstone.text.tokenizer import is_cjk, stem, words_of
+from keepstone.text.tokenizer import Matcher, is_cjk, stem, words_of
 
 
 @pytest.mark.parametrize(
@@ -21,11 +20,11 @@ from keepstone.text.tokenizer import is_cjk, stem, words_of
 def test_the_words_that_an_entry_holds_in_any_form_are_named(
     text: str, terms: list[str], expected: tuple[str, ...]
 ) -> None:
-    assert matched(text, terms) == expected
+    assert Matcher(terms).matched(text) == expected
 
 
 def test_only_the_beginning_of_a_long_text_is_looked_through() -> None:
-    assert matched("x " * 1_000_000 + "walnut", ["walnut"]) == ()
+    assert Matcher(["walnut"]).matched("x " * 1_000_000 + "walnut") == ()
 
 
 FEW_LETTERS = st.text("aàdegéinsy", min_size=1, max_size=6)
@@ -38,4 +37,4 @@ WORDS = FEW_LETTERS | st.text(
 def test_two_words_match_when_they_are_forms_of_one(one: str, other: str) -> None:
     for term in words_of(one):
         stems = {stem(word) for word in words_of(other)}
-        assert is_cjk(term) or matched(other, [term]) == ((term,) if stem(term) in stems else ())
+        assert is_cjk(term) or Matcher([term]).matched(other) == ((term,) if stem(term) in stems else ())
