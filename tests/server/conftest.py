@@ -56,7 +56,7 @@ main()
 CROWDED = """
 import sys
 from keepstone.server import running
-running._CONNECTIONS, running._STRANGERS = 20, 10
+running._CONNECTIONS, running._UNAUTHENTICATED = 20, 10
 from keepstone.cli import main
 sys.argv[0] = "keepstone"
 main()

@@ -37,7 +37,7 @@ def test_a_link_is_of_no_use_after_its_time(tmp_path: Path) -> None:
     gate = Gate(Tokens(tmp_path), clock=watch)
     link = gate.link()
     watch.now = LINK_SECONDS
-    with pytest.raises(ProblemError, match="too old"):
+    with pytest.raises(ProblemError, match="was used or has expired"):
         gate.follow(link, "here")
 
 

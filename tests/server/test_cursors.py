@@ -14,12 +14,12 @@ def test_a_cursor_comes_back_as_the_place_it_was_made_of(one: str, other: str) -
 
 @given(st.text())
 def test_no_text_is_taken_for_a_cursor_that_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match="no cursor of this list"):
+    with pytest.raises(ValueError, match="not a cursor of this list"):
         decode("list", text, (str,))
 
 
 def test_a_cursor_serves_its_own_list_alone() -> None:
-    with pytest.raises(ValueError, match="no cursor of this list"):
+    with pytest.raises(ValueError, match="not a cursor of this list"):
         decode("other", encode("list", "x"), (str,))
 
 

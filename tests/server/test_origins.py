@@ -96,5 +96,5 @@ def test_a_link_elsewhere_may_open_a_page_and_do_nothing_else(site: str) -> None
 @pytest.mark.parametrize("headers", [{}, {"sec-fetch-site": "none"}, {"sec-fetch-site": "same-site"}])
 def test_a_change_by_a_browser_says_that_it_comes_from_our_page(headers: dict[str, str]) -> None:
     Origins.check_own_page({"host": "localhost", "sec-fetch-site": "same-origin"})
-    with pytest.raises(ProblemError, match="other sites"):
+    with pytest.raises(ProblemError, match="other origins are not allowed"):
         Origins.check_own_page({"host": "localhost"} | headers)

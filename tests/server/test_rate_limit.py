@@ -1,4 +1,4 @@
-"""How often somebody may be wrong."""
+"""Rate limit of failed authentications per client address."""
 
 from keepstone.server.rate_limit import MOST, WINDOW, Failures
 

@@ -47,7 +47,7 @@ def test_what_was_not_given_is_no_key_and_null_is_one() -> None:
 
 @pytest.mark.parametrize("key", ["id", "session", "self"])
 def test_a_change_cannot_name_the_entry_anew(key: str) -> None:
-    with pytest.raises(ValueError, match=f"'{key}' cannot be changed.*inside data"):
+    with pytest.raises(ValueError, match=f"'{key}' cannot be changed.*put it in data"):
         Change.model_validate({key: "x", "text": "y"}).keys()
     assert Change.model_validate({"data": {key: "x"}}).keys() == {"data": {key: "x"}}
 

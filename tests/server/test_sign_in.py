@@ -100,7 +100,7 @@ def test_a_link_that_was_used_shows_the_form_and_why(app: FastAPI) -> None:
     opened(app, f"?once={link}")
     again = opened(app, f"?once={link}")
     assert again.status == 401
-    assert "This link has been used or is too old" in again.text
+    assert "This sign-in link was used or has expired" in again.text
     assert "<form" in again.text
 
 

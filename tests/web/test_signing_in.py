@@ -69,7 +69,7 @@ def test_a_token_in_the_form_opens_the_pages(served: Server, tab: Open) -> None:
 def test_a_wrong_token_is_told_so_and_may_be_tried_again(served: Server, tab: Open) -> None:
     page = tab(served.url)
     sign_in(page, "kst_wrong")
-    expect(page.get_by_role("alert")).to_contain_text("wrong, expired or revoked")
+    expect(page.get_by_role("alert")).to_contain_text("nvalid, expired or revoked token")
     sign_in(page, served.token)
     page.wait_for_url("**/sessions")
 

@@ -1,8 +1,8 @@
-"""One server for many agents: the HTTP API below ``/v1``, and who may use it.
+"""The HTTP server: the API below ``/v1``, authentication and authorization.
 
-Needs the extra ``server``. ``app`` puts everything together, ``running`` runs it, ``tokens`` keeps
-what opens it, ``guard`` stands before it, and ``routes`` has a module for each resource.
-Routes call Home, Agent, Session, Notes and Files only.
+Needs the extra ``server``. ``app`` assembles the application, ``running`` runs it in uvicorn, ``tokens``
+stores access tokens, ``middleware`` checks every request, and ``routes`` has one module per resource.
+Routes call only Home, Agent, Session, Notes and Files.
 """
 
 from __future__ import annotations

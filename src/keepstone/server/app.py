@@ -1,4 +1,4 @@
-"""The app put together: the routes, and the guard around them."""
+"""The application: its routes and the middleware around them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from keepstone.server.tokens import Tokens
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
-_ABOUT = """Memory for AI agents, over HTTP. The same words, documents and codes as the command's `--json`.
+_ABOUT = """Memory for AI agents over HTTP, with the terms, documents and codes of the command's `--json`.
 
-Errors are problem documents (RFC 9457). A part of a path may be any text: encode it, a slash as `%2F`.
+Errors are problem documents (RFC 9457). Path segments may hold any text, percent-encoded; a slash is `%2F`.
 """
 
 
@@ -48,23 +48,23 @@ def create_app(
 ) -> FastAPI:
     """Return the app that serves a home. It does not close the home.
 
-    What a server that was killed has left of a backup is removed.
+    Temporary files of backups that a killed server left behind are removed.
 
     Args:
-        home: What is served.
-        tokens: Who may come in.
+        home: The home to serve.
+        tokens: The access tokens to accept.
         notes: The notes of a project and its user; without them there are no routes for notes.
-        web: Adds pages to the app. All of it is behind the guard; a page asks ``signed_in`` what its
-            reader may touch.
-        hosts: The names under which the server is reached.
-        any_address: Whether any IP address is such a name, too.
-        limits: What a request may cost.
+        web: Adds web pages to the app. They are behind the same middleware; a page calls ``signed_in``
+            for its reader's access.
+        hosts: The host names that requests may use.
+        any_address: Whether requests may use any IP address, too.
+        limits: Size and time limits of a request.
     """
     app = FastAPI(
         title="keepstone",
         version=keepstone.__version__,
         description=_ABOUT,
-        docs_url=None,  # Its page would be loaded from elsewhere.
+        docs_url=None,  # FastAPI's page loads scripts from a CDN.
         redoc_url=None,
         openapi_url="/v1/openapi.json",
         generate_unique_id_function=lambda route: route.name,
@@ -76,7 +76,7 @@ def create_app(
     problems.install(app)
     _add_routes(app, notes, web)
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
-    # The last one added is the first one asked.
+    # The middleware added last runs first.
     app.add_middleware(Heads)
     app.add_middleware(Retries)
     app.add_middleware(Concurrency)
@@ -88,12 +88,12 @@ def create_app(
 
 
 def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None] | None) -> None:
-    # A route is found by asking one after the other: those that are used most come first.
+    # Routes are matched in order, so the most frequent ones come first.
     found_last = (files, file_contents, upkeep, *((notes_routes,) if notes else ()))
     for module in (entries, recall, agents, sessions, *found_last):
         app.include_router(module.router, prefix="/v1", dependencies=[Depends(refuse_unknown)])
     app.include_router(sign_in.router)
-    # Pages take whatever is left, and an unknown address of the API is not theirs.
+    # Pages match every remaining path; unknown paths of the API must not reach them.
     app.add_api_route("/v1/{path:path}", _unknown, methods=METHODS, include_in_schema=False)
     if web is None:
         app.get("/", include_in_schema=False)(_front)
@@ -102,14 +102,14 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
 
 
 async def _unknown(request: Request) -> Response:
-    """Refuse an address that no route has, or that has one for other methods only."""
-    # Pages come behind this route, and take every address.
+    """Raise 404 for an unknown path, or 405 for a method that its routes do not have."""
+    # Routes after this one belong to pages, which match every path.
     routes = list(
         takewhile(lambda route: getattr(route, "endpoint", None) is not _unknown, request.app.routes)
     )
-    asked = [dict(request.scope) | {"method": method} for method in METHODS]
+    scopes = [dict(request.scope) | {"method": method} for method in METHODS]
     allowed = [
-        scope["method"] for scope in asked if any(route.matches(scope)[0] is Match.FULL for route in routes)
+        scope["method"] for scope in scopes if any(route.matches(scope)[0] is Match.FULL for route in routes)
     ]
     if not allowed:
         raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""The gate: turns a token or a browser's cookie into what its holder may touch."""
+"""Authentication: bearer tokens, browser sessions and sign-in links, each resolved to an ``Access``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from keepstone.server.rate_limit import Failures
 from keepstone.server.tokens import Token, Tokens
 
 SESSION_SECONDS = 12 * 60 * 60
-"""How long a browser stays signed in."""
+"""Lifetime of a browser session."""
 LINK_SECONDS = 15 * 60
-"""How long a link that signs in once is of use."""
+"""Lifetime of a one-time sign-in link."""
 _MOST_SESSIONS = 50
-"""Browsers that may be signed in with one token; the next one signs out the first."""
+"""Browser sessions per token; a further one ends the oldest."""
 _log = logging.getLogger("keepstone.server")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
 
@@ -30,23 +30,23 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
 class _Session:
     until: float
     token: str | None
-    """The digest of the token it began with; None for a link of the console."""
+    """The digest of the token that started it; None for a sign-in link."""
 
 
 class TokensUnusableError(ProblemError):
-    """The tokens file cannot be used, so nobody can be let in. What is wrong with it is in the log."""
+    """The tokens file is unusable, so no request can be authenticated. The log has the reason."""
 
     def __init__(self) -> None:
         super().__init__(
             500,
             "store",
-            "the tokens file of this server cannot be used, so nobody is let in; "
-            "on its computer, keepstone token list says what is wrong and what to do",
+            "the tokens file of this server is unusable, so no token is accepted; "
+            "run keepstone token list on the server for the reason and the remedy",
         )
 
 
 class Gate:
-    """Who may come in. For one thread, that of the event loop."""
+    """Authenticates requests. Not thread-safe: for the event loop's thread only."""
 
     def __init__(self, tokens: Tokens, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.failures = Failures(clock)
@@ -57,21 +57,21 @@ class Gate:
         self._reported = ""
 
     def bearer(self, header: str, address: str) -> Access:
-        """Return what the holder of a token may touch, from a header ``Authorization``.
+        """Return the access that an ``Authorization`` header grants.
 
         Raises:
-            ProblemError: The token is none, or has expired, or the address was wrong too often, or the
-                tokens file cannot be used.
+            ProblemError: The token is invalid or has expired, the address has failed too often, or the
+                tokens file is unusable.
         """
         scheme, _, secret = header.partition(" ")
         token = self._holder(secret.strip() if scheme.lower() == "bearer" else "", address)
         return _access_of(token, token.digest)
 
     def cookie(self, value: str) -> Access | None:
-        """Return what a browser with this cookie may touch, None if it is not signed in any more.
+        """Return the access of a browser session; None if it has ended.
 
         Raises:
-            TokensUnusableError: The tokens file cannot be used.
+            TokensUnusableError: The tokens file is unusable.
         """
         key = _key(value)
         session = self._sessions.get(key)
@@ -83,7 +83,7 @@ class Gate:
         return access
 
     def sign_in(self, secret: str, address: str) -> str:
-        """Begin a browser's session with a token, and return the value of its cookie.
+        """Start a browser session with a token and return its cookie's value.
 
         Raises:
             ProblemError: As for ``bearer``.
@@ -91,23 +91,23 @@ class Gate:
         return self._begin(self._holder(secret, address).digest)
 
     def link(self) -> str:
-        """Return a secret that signs in once, to all of the home, within a quarter of an hour."""
+        """Return the secret of a one-time sign-in link, which grants access to the whole home."""
         secret = secrets.token_urlsafe(32)
         self._links[_key(secret)] = self._clock() + LINK_SECONDS
         return secret
 
     def follow(self, secret: str, address: str) -> str:
-        """Begin a browser's session with the secret of a link, which is of no use afterwards.
+        """Start a browser session with the secret of a link, which cannot be used again.
 
         Raises:
-            ProblemError: It is none, or was used, or is too old.
+            ProblemError: The secret is unknown, used or expired.
         """
         until = self._links.pop(_key(secret), 0.0)
         if until <= self._clock():
             self._refuse_if_often(address)
             self.failures.record(address)
             raise ProblemError(
-                401, "unauthorized", "this link has been used or is too old: sign in with a token"
+                401, "unauthorized", "this sign-in link was used or has expired: sign in with a token"
             )
         return self._begin(None)
 
@@ -119,19 +119,17 @@ class Gate:
         with self._reading_tokens():
             token = self._tokens.holder(secret)
         if token is None:
-            # A right token always passes, so that one forgotten client cannot lock out its whole machine:
-            # nobody guesses 256 random bits, however often they try.
+            # A valid token always passes, so that one misconfigured client cannot lock out its whole
+            # machine: 256 random bits cannot be guessed.
             self._refuse_if_often(address)
             self.failures.record(address)
-            raise ProblemError(
-                401, "unauthorized", "this token opens nothing: it is wrong, expired or revoked", _CHALLENGE
-            )
+            raise ProblemError(401, "unauthorized", "invalid, expired or revoked token", _CHALLENGE)
         return token
 
     def _begin(self, token: str | None) -> str:
         now = self._clock()
         self._sessions = {key: session for key, session in self._sessions.items() if now < session.until}
-        # Each token has its own share: who holds one cannot sign out the holders of others.
+        # The limit is per token, so that one token's holder cannot end the sessions of another's.
         own = [key for key, session in self._sessions.items() if session.token == token]
         for key in own[: max(0, len(own) + 1 - _MOST_SESSIONS)]:
             del self._sessions[key]
@@ -140,7 +138,7 @@ class Gate:
         return value
 
     def _access(self, session: _Session, key: str) -> Access | None:
-        """Return what the token of a session opens by now, None if it opens nothing any more."""
+        """Return the current access of a session's token; None if it was revoked or has expired."""
         if session.token is None:
             return Access(holder=key)
         with self._reading_tokens():
@@ -149,13 +147,13 @@ class Gate:
 
     @contextmanager
     def _reading_tokens(self) -> Iterator[None]:
-        """Turn what is wrong with the tokens file into a problem, and log it once, not at every request."""
+        """Turn errors of the tokens file into a problem, and log each only once."""
         try:
             yield
         except (KeepstoneError, OSError) as error:
             if self._reported != str(error):
                 self._reported = str(error)
-                _log.error("nobody is let in: %s", error)
+                _log.error("no token is accepted: %s", error)
             raise TokensUnusableError from error
         self._reported = ""
 
@@ -164,12 +162,12 @@ class Gate:
         if wait:
             headers = {"Retry-After": str(int(wait) + 1)}
             raise ProblemError(
-                429, "too_many_failures", "too many wrong tokens from here: wait a minute", headers
+                429, "too_many_failures", "too many invalid tokens from this address: wait a minute", headers
             )
 
 
 def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the cookies of a request, by name; of one that comes twice the first counts."""
+    """Return the cookies of a request by name; of duplicates the first one counts."""
     found: dict[str, str] = {}
     for pair in headers.get("cookie", "").split(";"):
         name, sign, value = pair.strip().partition("=")
@@ -183,5 +181,5 @@ def _access_of(token: Token, holder: str) -> Access:
 
 
 def _key(value: str) -> str:
-    # Looked up by its hash, so that the time of a look-up tells nothing of the value.
+    # The lookup uses a hash, so that its timing reveals nothing about the value.
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Who asks, and what they may touch: decided once, at the top, and closed where nothing says otherwise."""
+"""Authorization: which agents a request may access. Denies by default."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ AGAIN_KEY = "keepstone.access.again"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the holder of a token, or of a browser's session, may touch."""
+    """What the holder of a token or browser session may access."""
 
     agents: frozenset[str] | None = None
-    """The agents; None for all, and for what belongs to the whole home."""
+    """The agents; None for all, and for the home itself."""
     read_only: bool = False
     holder: str = field(default="", compare=False)
-    """Names the browser's session or the token; a page's socket must come from the holder of the page."""
+    """Identifies the browser session or token; a page accepts only its own holder's sockets."""
 
     def sees(self, agent: str) -> bool:
-        """Tell whether an agent is in reach."""
+        """Tell whether an agent may be accessed."""
         return self.agents is None or agent in self.agents
 
     def check_agent(self, agent: str) -> None:
-        """Refuse an agent that is out of reach, in the words for one that does not exist.
+        """Raise for an agent that may not be accessed, as for one that does not exist.
 
         Raises:
-            AgentNotFoundError: It is.
+            AgentNotFoundError: The agent may not be accessed.
         """
         if not self.sees(agent):
-            raise AgentNotFoundError(f"there is no agent {agent!r:.80} that this token is for")
+            raise AgentNotFoundError(f"this token has access to no agent {agent!r:.80}")
 
     def check_home(self) -> None:
-        """Refuse what belongs to the whole home to those who have some agents only.
+        """Raise unless all agents, and thereby the home itself, may be accessed.
 
         Raises:
-            ProblemError: The token is for some agents.
+            ProblemError: The token is limited to some agents.
         """
         if self.agents is not None:
-            raise ProblemError(403, "forbidden", "this needs a token that is for all agents")
+            raise ProblemError(403, "forbidden", "this needs a token for all agents")
 
     def check_write(self) -> None:
-        """Refuse a change to those who may only read.
+        """Raise unless changes are allowed.
 
         Raises:
             ProblemError: The token is read-only.
         """
         if self.read_only:
-            raise ProblemError(403, "read_only", "this token may only read")
+            raise ProblemError(403, "read_only", "this token is read-only")
 
 
 def signed_in(connection: HTTPConnection) -> Access | None:
-    """Return what the sender of a request, or of a WebSocket, may touch; None if they are not signed in.
+    """Return the access of a request or WebSocket; None if it is not authenticated.
 
-    Pages ask this; the routes below ``/v1`` get their agent and home only through it.
+    Pages call this; the routes below ``/v1`` get their agent and home only through it.
     """
     found = connection.scope.get(SCOPE_KEY)
     return found if isinstance(found, Access) else None
 
 
 def still_signed_in(connection: HTTPConnection) -> Access | None:
-    """Return what the sender may touch by now: pages that stay open ask this again and again.
+    """Return the current access of a request; pages that stay open call this repeatedly.
 
-    None once their token has been revoked or has expired, or they have signed out.
+    None once the token was revoked or has expired, or the browser session has ended.
     """
     again = connection.scope.get(AGAIN_KEY)
     found = again() if callable(again) else None

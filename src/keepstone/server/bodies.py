@@ -1,4 +1,4 @@
-"""Bodies of requests: read whole before anything else, bounded in size and in time."""
+"""Request bodies: read completely before they are handled, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from keepstone.log.line import MAX_LINE
 from keepstone.server.authorization import SCOPE_KEY
 from keepstone.server.problems import ProblemError
 
-_STRANGERS = 16 * 1024
-"""Bytes of a body from somebody who has not said who they are: a token in the form of the sign-in page."""
+_UNAUTHENTICATED = 16 * 1024
+"""Maximum bytes of an unauthenticated body, such as the form of the sign-in page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may cost before it is looked at."""
+    """Size and time limits of a request."""
 
     body: int = 2 * MAX_LINE
-    """Bytes of a body: the longest line that a log may have, and as much for what JSON adds to it."""
+    """Maximum bytes of a body: twice the longest line of a log, as JSON escapes take room."""
     pause: float = 10.0
-    """Seconds between two pieces of a body."""
+    """Maximum seconds between two chunks of a body."""
     whole: float = 60.0
-    """Seconds for a whole body."""
+    """Maximum seconds for a whole body."""
     head: float = 10.0
-    """Seconds from the connection to the end of the first request's headers."""
+    """Maximum seconds from the connection to the end of the first request's headers."""
     together: int = 256 * 1024 * 1024
-    """Bytes that the bodies of all requests under way may have together."""
+    """Maximum bytes of the bodies of all concurrent requests together."""
 
 
 @dataclass(slots=True)
 class _Share:
-    """What one request takes of the bytes that all requests share."""
+    """The bytes that one request's body takes of the shared limit."""
 
     size: int = 0
 
 
 class Bodies:
-    """ASGI middleware that reads the body and hands it on in one piece."""
+    """ASGI middleware that reads each body and passes it on as one message."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
@@ -48,7 +48,7 @@ class Bodies:
         self._size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, or answer that it is too large or too slow."""
+        """Read the body, or respond that it is too large or too slow."""
         if scope["type"] != "http" or not _may_have_body(scope):
             await self._app(scope, receive, send)
             return
@@ -59,7 +59,7 @@ class Bodies:
             self._size -= share.size
 
     async def _pass_on(self, share: _Share, scope: Scope, receive: Receive, send: Send) -> None:
-        most = _STRANGERS if scope.get(SCOPE_KEY) is None else self._limits.body
+        most = _UNAUTHENTICATED if scope.get(SCOPE_KEY) is None else self._limits.body
         try:
             body = await self._read(Headers(scope=scope), receive, most, share)
         except ProblemError as error:
@@ -69,7 +69,7 @@ class Bodies:
             await self._app(scope, _replay(body, receive), send)
 
     async def _read(self, headers: Headers, receive: Receive, most: int, share: _Share) -> bytes | None:
-        """Return the body, None if the client has gone."""
+        """Return the body; None if the client has disconnected."""
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(most)
@@ -98,12 +98,12 @@ class Bodies:
 
 
 def _too_large(most: int) -> ProblemError:
-    text = f"a body may have {most:,} bytes: send less at a time"
+    text = f"the body is larger than {most:,} bytes: split it into several requests"
     return ProblemError(413, "too_large", text, _CLOSE)
 
 
 def _busy() -> ProblemError:
-    text = "the bodies of all requests under way take too much memory; nothing was written: try again"
+    text = "the bodies of concurrent requests take too much memory; nothing was written: try again"
     return ProblemError(503, "busy", text, {"Retry-After": "1", **_CLOSE})
 
 
@@ -112,7 +112,7 @@ _CLOSE = {"Connection": "close"}
 
 def _may_have_body(scope: Scope) -> bool:
     headers = Headers(scope=scope)
-    # From HTTP/2 on, which another server than ours may speak, a body needs no header that says so.
+    # From HTTP/2 on, which a server other than uvicorn may speak, no header announces a body.
     announced = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
     return announced or not scope["http_version"].startswith("1")
 

@@ -1,4 +1,4 @@
-"""Concurrency limits: what one agent's requests can take of the threads that all agents share."""
+"""Concurrency limits: how many of the shared threads one agent's requests may use."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from keepstone.server.origins import SAFE
 from keepstone.server.problems import ProblemError
 
 LOCK_SECONDS = 2.0
-"""Seconds that a request waits for a lock: it holds one of the threads for that long."""
+"""Maximum seconds that a request waits for a lock, and thereby occupies a thread."""
 QUEUE_SECONDS = 3.0
-"""Seconds that a request waits for its turn; with the lock that is what a writer waits elsewhere."""
+"""Maximum seconds in the queue; with ``LOCK_SECONDS`` as long as the library waits for a lock."""
 AT_ONCE = 8
-"""Requests of one kind that an agent may have under way at once, of 40 threads."""
+"""Concurrent requests per agent and kind (reads, writes), of 40 threads."""
 QUEUED = 256
-"""Requests of one kind that may wait for their turn for one agent."""
+"""Queued requests per agent and kind."""
 _AGENTS = "/v1/agents/"
 _READING_POSTS = frozenset({"recall", "context"})
-"""What follows an agent in the path of a POST that changes nothing."""
+"""POST requests that change nothing, by the part of their path after the agent."""
 _Key = tuple[str, bool]
 
 
-class _Turns:
+class _Queue:
     def __init__(self) -> None:
         self.free = asyncio.Semaphore(AT_ONCE)
-        self.users = 0
+        self.size = 0
 
 
 class Concurrency:
-    """ASGI middleware that lets each agent have a bounded number of requests under way.
+    """ASGI middleware that limits each agent's concurrent requests.
 
     Reads and writes have separate limits: reads need no lock, so writers that wait for one must not delay
-    them. Behind it, waits for locks are shorter.
+    them. Requests behind this middleware wait at most ``LOCK_SECONDS`` for a lock.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._turns: dict[_Key, _Turns] = {}
+        self._queues: dict[_Key, _Queue] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on when it is its turn, or answer that too many others are under way."""
+        """Pass a request on once its agent has a free slot, or respond that the server is busy."""
         if scope["type"] in ("http", "websocket"):
             WAIT_LIMIT.set(LOCK_SECONDS)
         key = _key(scope)
@@ -54,32 +54,32 @@ class Concurrency:
             await self._app(scope, receive, send)
             return
         try:
-            async with self._turn(key):
+            async with self._slot(key):
                 await self._app(scope, receive, send)
         except _BusyError as error:
             await error.response()(scope, receive, send)
 
     @asynccontextmanager
-    async def _turn(self, key: _Key) -> AsyncIterator[None]:
-        turns = self._turns.setdefault(key, _Turns())
-        if turns.users >= AT_ONCE + QUEUED:
+    async def _slot(self, key: _Key) -> AsyncIterator[None]:
+        queue = self._queues.setdefault(key, _Queue())
+        if queue.size >= AT_ONCE + QUEUED:
             raise _BusyError
-        turns.users += 1
+        queue.size += 1
         try:
-            await _acquire(turns.free)
+            await _acquire(queue.free)
             try:
                 yield
             finally:
-                turns.free.release()
+                queue.free.release()
         finally:
-            turns.users -= 1
-            if not turns.users:
-                del self._turns[key]
+            queue.size -= 1
+            if not queue.size:
+                del self._queues[key]
 
 
 class _BusyError(ProblemError):
     def __init__(self) -> None:
-        words = "too many requests for this agent are under way; nothing was written: try again"
+        words = "too many concurrent requests for this agent; nothing was written: try again"
         super().__init__(503, "busy", words, {"Retry-After": "1"})
 
 
@@ -92,9 +92,9 @@ async def _acquire(free: asyncio.Semaphore) -> None:
 
 
 def _key(scope: Scope) -> _Key | None:
-    """Return what is limited together: an agent, and whether it is read; None for what is not limited.
+    """Return the key of a limit, an agent and whether the request only reads; None for no limit.
 
-    A request for an agent that is out of reach does not count for it: others could take its turns.
+    A request that may not access its agent does not count, or others could use up the agent's slots.
     """
     if scope["type"] != "http" or not scope["path"].startswith(_AGENTS):
         return None

@@ -29,12 +29,12 @@ class Conditions:
         return self.if_match is not None or self.if_none_match is not None
 
     def hold_for(self, etag: str | None) -> bool:
-        """Tell whether the request may be carried out on what has this ETag, None for what does not exist."""
+        """Tell whether the conditions hold for an ETag; None for a resource that does not exist."""
         if self.if_match is not None and (etag is None or not {"*", etag} & set(self.if_match)):
             return False
         if self.if_none_match is None or etag is None:
             return True
-        # A weak tag is enough to see that the content is the same; it is not enough to match.
+        # RFC 9110: If-None-Match compares weakly, If-Match strongly.
         return not {"*", etag} & {tag.removeprefix("W/") for tag in self.if_none_match}
 
 
@@ -61,7 +61,7 @@ WriteConditions = Annotated[Conditions, Depends(_both)]
 
 
 def _tags(request: Request, name: str) -> tuple[str, ...] | None:
-    lines = request.headers.getlist(name)  # A list may come in several headers.
+    lines = request.headers.getlist(name)  # A list may span several headers.
     return tuple(tag for line in lines for tag in _split(line, name)) if lines else None
 
 
@@ -78,7 +78,7 @@ def _split(line: str, name: str) -> list[str]:
 
 
 def etag_of_text(content: str) -> str:
-    """Return the ETag of a text: the same for the same text."""
+    """Return the ETag of a text."""
     return f'"{hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()[:32]}"'
 
 
@@ -89,9 +89,9 @@ def etag_of_session(info: SessionInfo) -> str:
 
 
 def etag_headers(etag: str) -> dict[str, str]:
-    """Return the headers of an answer with an ETag.
+    """Return the headers of a response with an ETag.
 
-    ``no-transform`` keeps a proxy from compressing the answer, which would make the ETag weak: no
-    ``If-Match`` could match then.
+    ``no-transform`` keeps proxies from compressing the response, which would make the ETag weak and
+    ``If-Match`` fail.
     """
     return {"ETag": etag, "Cache-Control": "no-store, no-transform"}

@@ -1,4 +1,4 @@
-"""The HTTP protocol of one connection, with bounds for clients that have not shown a token."""
+"""HTTP connections, with limits for clients that have not authenticated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from keepstone.server.authorization import SCOPE_KEY
 
 HEAD = 64 * 1024
-"""Bytes that the head of a request may have: its line and its headers."""
+"""Maximum bytes of a request's line and headers."""
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain; charset=utf-8\r\ncontent-length: 46\r\nconnection: close\r\n\r\n"
@@ -19,7 +19,7 @@ _TOO_LARGE = (
 
 
 class Strangers:
-    """Connections on which no request had a valid token yet; above a bound the oldest one is closed."""
+    """Connections that have not authenticated yet; above a limit the oldest is closed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,19 +35,19 @@ class Strangers:
                 oldest.transport.abort()
 
     def discard(self, connection: BoundedProtocol) -> None:
-        """Forget a connection that has closed, or has had a request with a valid token."""
+        """Remove a connection that has closed or authenticated."""
         self._open.pop(connection, None)
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection whose headers are too large, too slow, or that waits while too many do."""
+    """Closes connections whose headers are too large or too slow, and surplus unauthenticated ones."""
 
     seconds: float
-    """Seconds from the connection, or the first byte of a request, to the end of its headers."""
+    """Maximum seconds from the connection, or a request's first byte, to the end of its headers."""
     strangers: Strangers
     _deadline: asyncio.TimerHandle | None = None
     _unread = 0
-    """Bytes that came since the parser last completed headers or a piece of a body."""
+    """Bytes received since the parser last completed headers or a chunk of a body."""
     _is_too_large = False
 
     def is_known(self) -> bool:
@@ -55,56 +55,56 @@ class BoundedProtocol(HttpToolsProtocol):
         return bool(self.scope) and self.scope.get(SCOPE_KEY) is not None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for headers."""
+        """Start the timeout for headers."""
         super().connection_made(transport)
         self.strangers.add(self)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Cancel the timeout."""
         self.strangers.discard(self)
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, unless headers or trailers grow without an end."""
+        """Parse received bytes; refuse headers or trailers above the limit."""
         self._unread += len(data)
         super().data_received(data)
         if self._unread > HEAD and not self.transport.is_closing():
             self._refuse()
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the headers of a request."""
+        """Start the timeout for a request's headers."""
         self._wait()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Start a request, if its headers are not too large."""
+        """Start a request unless its headers are too large."""
         self._stop_waiting()
         self._unread = 0
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD:
             self._is_too_large = True
-            raise ValueError("the headers are too large")  # The parser stops, and asks for a 400.
+            raise ValueError("the headers are too large")  # Stops the parser, which calls send_400_response.
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of a body; others bound it."""
+        """Receive a chunk of a body, whose size ``Bodies`` limits."""
         self._unread = 0
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """Note whether the request had a valid token."""
+        """Record whether the request was authenticated."""
         if self.cycle.scope.get(SCOPE_KEY) is not None:
             self.strangers.discard(self)
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """Leave the connection to the WebSocket protocol, which the guard closes if there is no token."""
+        """Hand the connection to the WebSocket protocol, which ``Guard`` closes if it has no token."""
         self.strangers.discard(self)
         super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser refused."""
+        """Respond to a request that the parser refused."""
         if self._is_too_large:
             self._refuse()
         else:
@@ -124,7 +124,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(head: float, most: int) -> type[BoundedProtocol]:
-    """Return a protocol class whose connections share one bound: ``most`` of them without a token."""
+    """Return a protocol class whose connections share one limit of ``most`` unauthenticated ones."""
 
     class Protocol(BoundedProtocol):
         seconds = head

@@ -1,4 +1,4 @@
-"""Cursors: where a long list goes on. Clients pass them back as they are and read nothing in them."""
+"""Cursors: opaque strings that name a position in a paged list."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 DEFAULT, MOST = 100, 1000
-"""Items of a page where nothing is said, and at most."""
+"""Items of a page by default, and at most."""
 
 
 def encode(kind: str, *place: Any) -> str:
-    """Return a cursor for a place in a list of some kind."""
+    """Return a cursor for a position in a list of this kind."""
     raw = json.dumps([kind, *place], separators=(",", ":")).encode("ascii")
     return base64.urlsafe_b64encode(raw).decode("ascii").rstrip("=")
 
 
 def decode(kind: str, cursor: str, shape: tuple[type, ...]) -> list[Any]:
-    """Return the place that a cursor of this kind names.
+    """Return the position that a cursor of this kind encodes.
 
     Raises:
-        ValueError: It is no cursor, or one of another list.
+        ValueError: It is not a cursor, or one of another list.
     """
     try:
         found = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or [type(part) for part in found] != [str, *shape] or found[0] != kind:
-        raise ValueError(f"{cursor!r:.80} is no cursor of this list: begin without one")
+        raise ValueError(f"{cursor!r:.80} is not a cursor of this list: start without one")
     return found[1:]
 
 
 def page_of(items: Iterable[T], limit: int) -> tuple[list[T], T | None]:
-    """Return the first items, and the last of those if more follow."""
+    """Return the first items, and the last of them if more follow."""
     page = list(islice(items, limit + 1))
     return page[:limit], page[limit - 1] if len(page) > limit else None

@@ -1,4 +1,4 @@
-"""The description of the HTTP API (OpenAPI 3.1), from the routes and the types of their answers."""
+"""The OpenAPI 3.1 description of the HTTP API."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from keepstone.server.problems import HttpCode
 from keepstone.server.request_ids import HEADER
 
 _TEXT = {"type": "string"}
-_REQUEST_ID = {"description": "Names this request; it stands in the server's log, too.", "schema": _TEXT}
+_REQUEST_ID = {"description": "The id of this request, as in the server's log.", "schema": _TEXT}
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A name that the client makes for this request, such as a UUID. Sent again with it within "
-    "ten minutes, the request is carried out once and answered as before.",
+    "description": "A unique key that the client makes for this request, such as a UUID. A request repeated "
+    "with its key within ten minutes is carried out once, and its response is repeated.",
     "schema": _TEXT | {"maxLength": 255, "pattern": "^[!-~]+$"},
 }
 
 
 def description_of(app: FastAPI) -> dict[str, Any]:
-    """Return the description, which is made once."""
+    """Return the description, built at the first call."""
     if app.openapi_schema is None:
-        app.openapi_schema = _made(app)
+        app.openapi_schema = _build(app)
     return app.openapi_schema
 
 
-def _made(app: FastAPI) -> dict[str, Any]:
+def _build(app: FastAPI) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     parts = schema["components"]
     parts["schemas"] |= _problem()
@@ -41,7 +41,7 @@ def _made(app: FastAPI) -> dict[str, Any]:
     schema["security"] = [{"token": []}]
     for method, operation in _operations(schema):
         if method != "get":
-            # Not by reference, which several generators of clients do not follow.
+            # Inlined, as several client generators do not follow references.
             operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
         for response in operation["responses"].values():
             response.setdefault("headers", {})[HEADER] = _REQUEST_ID
@@ -54,7 +54,7 @@ def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _problem() -> dict[str, Any]:
-    """Return the schemas of a problem and of what it consists of."""
+    """Return the schema of a problem document and those that it references."""
     made = TypeAdapter(shapes.Problem).json_schema(ref_template="#/components/schemas/{model}")
     inner = made.pop("$defs")
     made["properties"]["code"]["enum"] = sorted({*codes(), *get_args(HttpCode)})

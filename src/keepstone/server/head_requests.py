@@ -1,4 +1,4 @@
-"""HEAD requests below ``/v1``: the answer to GET without its body."""
+"""HEAD requests below ``/v1``: the response to GET without its body."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from keepstone.server.middleware import API
 
 
 class Heads:
-    """ASGI middleware that asks for GET where a client asks for HEAD."""
+    """ASGI middleware that handles HEAD requests as GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, without the body if that is all that was asked for."""
+        """Pass a request on, and drop the response's body if the request is HEAD."""
         if scope["type"] != "http" or scope["method"] != "HEAD" or not scope["path"].startswith(API):
             await self._app(scope, receive, send)
             return
@@ -24,8 +24,8 @@ class Heads:
                 message = {**message, "body": b""}
             await send(message)
 
-        asked = {**scope, "method": "GET"}
+        as_get = {**scope, "method": "GET"}
         try:
-            await self._app(asked, receive, sending)
+            await self._app(as_get, receive, sending)
         finally:
-            scope.update({key: asked[key] for key in ("route", "path_params") if key in asked})
+            scope.update({key: as_get[key] for key in ("route", "path_params") if key in as_get})

@@ -1,4 +1,4 @@
-"""What the server counts, in the text format of Prometheus: counts and latencies, no memory and no ids."""
+"""Request counts and latencies in the Prometheus text format. They hold no memory and no ids."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds up to which answers are counted together."""
+"""Upper bounds of the histogram's buckets, in seconds."""
 _CLIENT_LEFT = 499
-"""What a request without an answer is counted as: its client closed the connection. The number is nginx's."""
+"""The status recorded for a request whose client closed the connection, as in nginx."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Metrics:
-    """The counts. For one thread, that of the event loop."""
+    """The counters. Not thread-safe: for the event loop's thread only."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -27,13 +27,13 @@ class Metrics:
         self._buckets: dict[str, list[int]] = {}
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answer under the template of its route."""
+        """Count one response under the template of its route."""
         self._answers[method, route, status] += 1
         self._seconds[route] = self._seconds.get(route, 0.0) + seconds
         self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))[bisect_left(BUCKETS, seconds)] += 1
 
     def text(self, failures: int) -> str:
-        """Return all counts; ``failures`` is how often somebody came with a wrong token."""
+        """Return all metrics; ``failures`` is the number of failed authentications."""
         return "\n".join([*self._counts(failures), *self._latencies()]) + "\n"
 
     def _counts(self, failures: int) -> Iterator[str]:
@@ -42,16 +42,16 @@ class Metrics:
         for (method, route, status), count in sorted(self._answers.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
             yield f"keepstone_http_requests_total{{{labels}}} {count}"
-        yield "# HELP keepstone_http_requests_in_flight Requests that wait for their answer."
+        yield "# HELP keepstone_http_requests_in_flight Requests in progress."
         yield "# TYPE keepstone_http_requests_in_flight gauge"
         yield f"keepstone_http_requests_in_flight {self.in_flight}"
-        yield "# HELP keepstone_sign_in_failures_total Tokens and links that opened nothing."
+        yield "# HELP keepstone_sign_in_failures_total Failed authentications with a token or link."
         yield "# TYPE keepstone_sign_in_failures_total counter"
         yield f"keepstone_sign_in_failures_total {failures}"
 
     def _latencies(self) -> Iterator[str]:
         name = "keepstone_http_request_seconds"
-        yield f"# HELP {name} Seconds from a request to its answer."
+        yield f"# HELP {name} Seconds from a request to its response."
         yield f"# TYPE {name} histogram"
         for route, buckets in sorted(self._buckets.items()):
             total = 0
@@ -63,14 +63,14 @@ class Metrics:
 
 
 class Counting:
-    """ASGI middleware that counts answers."""
+    """ASGI middleware that counts responses."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count the answer to a request."""
+        """Count the response to a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -98,7 +98,7 @@ def _method(scope: Scope) -> str:
 
 
 def _route(scope: Scope) -> str:
-    # The template, never the path: that one holds ids.
+    # The template, never the path, which holds ids.
     path = getattr(scope.get("route"), "path", None)
     if path is None:
         return "other"

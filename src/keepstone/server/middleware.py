@@ -1,4 +1,4 @@
-"""The guard around everything the server answers: host, origin, access, and the headers of answers."""
+"""The middleware that checks every request's host, origin and access, and sets security headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keepstone.server.problems import ProblemError
 
 API = "/v1/"
 OPEN = frozenset({"/v1/health", "/v1/openapi.json", "/sign-in"})
-"""What is answered without a token; it tells nothing of any memory."""
+"""Paths that need no token; their responses hold no memory."""
 COOKIE = "keepstone-session"
 SECURE_COOKIE = "__Host-keepstone-session"
 
@@ -28,11 +28,11 @@ PAGE_POLICY = (
     "img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
-"""As strict as the toolkit of the pages allows: nothing from elsewhere, and no data to elsewhere."""
+"""As strict as NiceGUI allows: no resources from other origins, and no data to them."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Not no-referrer: browsers would then send a form of our own page with the origin null.
+    # Not no-referrer: browsers would then send our own forms with the origin null.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -40,7 +40,7 @@ _HEADERS = {
 
 
 class Guard:
-    """ASGI middleware: what comes through is meant for us and, but for ``OPEN``, from somebody we know."""
+    """ASGI middleware that checks host, origin and, except on ``OPEN``, authentication."""
 
     def __init__(self, app: ASGIApp, gate: Gate, origins: Origins) -> None:
         self._app = app
@@ -48,22 +48,22 @@ class Guard:
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it with a problem."""
+        """Pass a request on, or respond with a problem."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         if scope["path"].startswith(API):
-            # Routes see the path as it was sent, so that an id may hold a slash (%2F); they decode it.
+            # Routes get the encoded path and decode it, so that an id may hold a slash (%2F).
             scope["path"] = quote(scope["raw_path"], safe=printable)
         try:
-            scope[SCOPE_KEY] = self._checked(scope)
+            scope[SCOPE_KEY] = self._check(scope)
             scope[AGAIN_KEY] = partial(self._again, scope)
         except ProblemError as error:
             await _refuse(error, scope, receive, send)
             return
         await self._app(scope, receive, _with_headers(scope, send))
 
-    def _checked(self, scope: Scope) -> Access | None:
+    def _check(self, scope: Scope) -> Access | None:
         headers = Headers(scope=scope)
         self._origins.check_host(headers)
         method = scope.get("method", "WEBSOCKET")
@@ -77,7 +77,7 @@ class Guard:
             return None
         if access is None and not is_open:
             raise ProblemError(
-                401, "unauthorized", "say who you are: Authorization: Bearer TOKEN", _CHALLENGE
+                401, "unauthorized", "authentication required: send Authorization: Bearer TOKEN", _CHALLENGE
             )
         return access
 
@@ -101,17 +101,17 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
 
 
 def address_of(scope: Scope) -> str:
-    """Return the address that a request comes from."""
+    """Return the client's address."""
     return str(scope["client"][0]) if scope.get("client") else ""
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return the cookie's name; over TLS one that browsers let no other page of the machine set."""
+    """Return the cookie's name; over TLS with the prefix that keeps other origins from setting it."""
     return SECURE_COOKIE if is_secure(scope) else COOKIE
 
 
 def is_secure(scope: Scope) -> bool:
-    """Tell whether the browser speaks TLS, to us or to the proxy before us."""
+    """Tell whether the browser uses TLS, to this server or to its proxy."""
     return scope["scheme"] in ("https", "wss")
 
 
@@ -126,7 +126,7 @@ async def _refuse(error: ProblemError, scope: Scope, receive: Receive, send: Sen
 
 
 def _page_of(error: ProblemError, scope: Scope) -> Response:
-    """Return what a browser shows for a problem: the sign-in page, or what is wrong."""
+    """Return a problem as a page: a redirect to the sign-in page, or the message."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
         return RedirectResponse("/sign-in?ended=1" if was_in else "/sign-in", 303)

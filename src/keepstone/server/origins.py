@@ -1,4 +1,4 @@
-"""Whether a request was meant for us: which name it asked for, and which page sent it."""
+"""Checks of the Host and Origin headers, against DNS rebinding and CSRF."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Origins:
-    """The names under which the server may be reached.
+    """The host names that requests may use.
 
     Args:
-        names: Host names, without a port. Any port is fine: a tunnel may have another than ours.
-        any_address: Whether every IP address is fine, too, as it must be where the server listens on all.
-            No page from elsewhere can have an address of ours as its origin, so nothing is given away.
+        names: Host names without a port. Any port is accepted, as a tunnel may use another one.
+        any_address: Whether any IP address is accepted, too, as needed where the server listens on all.
+            DNS rebinding needs a name, so this allows no attack.
     """
 
     def __init__(self, names: Collection[str], *, any_address: bool = False) -> None:
@@ -28,22 +28,22 @@ class Origins:
         self._any_address = any_address
 
     def check_host(self, headers: Mapping[str, str]) -> None:
-        """Refuse a request for another name than ours: a page could have made it ours (DNS rebinding).
+        """Raise if the Host header is not allowed (DNS rebinding).
 
         Raises:
-            ProblemError: It is for another name.
+            ProblemError: The host is not allowed.
         """
         name = _name_in(headers.get("host", ""))
         if name in self._names or (self._any_address and _is_address(name)):
             return
-        raise ProblemError(421, "wrong_host", "this server does not go by that name: see --allow-host")
+        raise ProblemError(421, "wrong_host", "Host header not allowed; add its name with --allow-host")
 
     @staticmethod
     def check_origin(headers: Mapping[str, str], method: str) -> None:
-        """Refuse what a page from elsewhere sends.
+        """Raise if a page of another origin sent the request.
 
         Raises:
-            ProblemError: It is from elsewhere.
+            ProblemError: Another origin sent it.
         """
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, headers):
@@ -55,10 +55,10 @@ class Origins:
 
     @staticmethod
     def check_own_page(headers: Mapping[str, str]) -> None:
-        """Refuse a change, sent by a browser, that does not say it comes from a page of ours (CSRF).
+        """Raise unless a browser states that a page of this server sent a change (CSRF).
 
         Raises:
-            ProblemError: It does not.
+            ProblemError: It does not state so.
         """
         if _is_own(headers.get("origin", ""), headers) or headers.get("sec-fetch-site") == "same-origin":
             return
@@ -66,7 +66,7 @@ class Origins:
 
 
 def _foreign() -> ProblemError:
-    return ProblemError(403, "cross_origin", "requests of other sites' pages are not answered")
+    return ProblemError(403, "cross_origin", "requests from pages of other origins are not allowed")
 
 
 def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
@@ -75,7 +75,7 @@ def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
 
 
 def _name_in(host: str) -> str:
-    """Return the name in a header ``Host`` without its port; nothing where it is not of that form."""
+    """Return the name in a Host header without its port; empty if the header is malformed."""
     found = _HOST.fullmatch(host.lower())
     return "" if found is None else (found["address"] or found["name"]).rstrip(".")
 

@@ -1,4 +1,4 @@
-"""A home packed into one ZIP file that no name leads to once it is complete."""
+"""Backups as ZIP files, unlinked before they are sent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PIECE = 1 << 18
 def pack(home: Home) -> BinaryIO:
     """Copy a home into a ZIP file and return it open, at its start.
 
-    The folder in which it was made is gone by then: a client that goes away, a request that fails and a
-    server that is killed while it sends leave nothing on the disk.
+    Its folder is removed before this returns: a disconnected client, a failed request and a server killed
+    while it sends leave nothing on the disk.
 
     Raises:
         StoreError: As ``Home.backup``.
@@ -32,17 +32,17 @@ def pack(home: Home) -> BinaryIO:
 
 
 def pieces(packed: BinaryIO) -> Iterator[bytes]:
-    """Yield what an open file holds, and close it."""
+    """Yield an open file in chunks, and close it."""
     with packed:
         while piece := packed.read(_PIECE):
             yield piece
 
 
 def sweep() -> None:
-    """Remove what servers that were killed while they packed have left. Folders in use are locked."""
+    """Remove the folders of servers that were killed while packing. Folders in use are locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
-            with _held(folder):
+            with _locked(folder):
                 rmtree(folder, ignore_errors=True)
         except OSError:
             continue  # It is in use, another user's, or gone.
@@ -54,18 +54,18 @@ def _new_folder() -> Iterator[Path]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
-            with _held(folder):
-                if folder.exists():  # Else a server that starts took it for a left one, before it was locked.
+            with _locked(folder):
+                if folder.exists():  # Otherwise another server's sweep removed it before it was locked.
                     yield folder
                     return
         except BlockingIOError:
-            continue  # Such a server has it locked right now.
+            continue  # Another server's sweep has locked it.
         finally:
             rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder.
 
     Raises:

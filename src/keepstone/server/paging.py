@@ -1,4 +1,4 @@
-"""Pages of lists: bounded by a number of items and by bytes, with a cursor for the rest."""
+"""Pages of lists: limited by items and bytes, with a cursor for the next page."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from keepstone.server.cursors import decode, encode
 T = TypeVar("T")
 
 PAGE_BYTES = 4 * 1024 * 1024
-"""Bytes after which a page ends, however few items it has. One item always fits."""
+"""Maximum bytes of a page. One item always fits."""
 ANSWER_BYTES = 32 * 1024 * 1024
-"""Bytes that an answer without pages may have."""
+"""Maximum bytes of a response that is not paged."""
 
 
 def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
-    """Return the first documents as JSON: one, and as many more as fit."""
+    """Return the first documents as JSON: at least one, and no more than fit."""
     found: list[str] = []
     size = 0
     for document in documents:
@@ -33,7 +33,7 @@ def fitting(documents: Iterable[Document], most: int = PAGE_BYTES) -> list[str]:
 
 
 def listed(key: str, items: Sequence[str], **others: Any) -> Response:
-    """Return an object as a response: a list of items that are JSON already, after the other keys."""
+    """Return a JSON object as a response: the other keys, then a list of items that are JSON texts."""
     begin = json.dumps(others)[:-1] + (", " if others else "")
     return Response(f'{begin}"{key}": [{", ".join(items)}]}}', media_type="application/json")
 
@@ -41,7 +41,7 @@ def listed(key: str, items: Sequence[str], **others: Any) -> Response:
 def numbered_page(
     key: str, items: Sequence[T], document: Callable[[T], Document], limit: int, cursor: str | None
 ) -> Response:
-    """Return the page of a list to which nothing is added but at its end."""
+    """Return a page of a list that grows only at its end."""
     begin = 0 if cursor is None else max(0, decode(key, cursor, (int,))[0])
     page = fitting(map(document, items[begin : begin + limit]))
     end = begin + len(page)

@@ -1,4 +1,4 @@
-"""Query parameters: those of a route, each once unless it is a list, and no others."""
+"""Strict query parameters: unknown and repeated ones are refused."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from keepstone.text.display import clipped
 
 
 async def refuse_unknown(request: Request) -> None:
-    """Refuse a query that its route would not read as it was meant.
+    """Raise for a query parameter that the route would ignore.
 
     Raises:
-        ProblemError: A parameter is unknown, or is given twice.
+        ProblemError: A parameter is unknown, or repeated although it is not a list.
     """
     if not request.scope["query_string"]:
         return
@@ -24,18 +24,18 @@ async def refuse_unknown(request: Request) -> None:
     given = [name for name, _ in request.query_params.multi_items()]
     for name in given:
         if name not in known:
-            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-            raise _refused(f"this route has no parameter {clipped(name, 80)!r}; {there}")
+            allowed = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise _invalid(f"this route has no parameter {clipped(name, 80)!r}; {allowed}")
         if given.count(name) > 1 and not known[name]:
-            raise _refused(f"parameter {name!r} is given twice; give it once")
+            raise _invalid(f"parameter {name!r} is repeated; give it once")
 
 
-def _refused(detail: str) -> ProblemError:
+def _invalid(detail: str) -> ProblemError:
     return ProblemError(400, "invalid_argument", detail)
 
 
 def _parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
-    """Yield the names of the query's parameters, each with whether it may be repeated."""
+    """Yield the name of each query parameter, and whether it may be repeated."""
     for field in dependant.query_params:
         yield field.alias, _is_list(field.field_info.annotation)
     for inner in dependant.dependencies:

@@ -1,7 +1,7 @@
-"""What routes are made of: their parameters, and the agent or home that a request may touch.
+"""What routes share: parameters, dependencies that authorize access, and JSON responses.
 
 A route gets an agent or a home only by naming one of ``Reading``, ``Writing``,
-``HomeReading`` and ``HomeWriting``, which look at the sender's access first.
+``HomeReading`` and ``HomeWriting``, which check the request's access first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from keepstone.server.problems import ProblemError
 
 
 def decoded(part: str) -> str:
-    """Return a part of a path as it was before it was sent; the guard leaves paths as they are."""
+    """Return a percent-decoded path segment; ``Guard`` passes paths on encoded."""
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError:
@@ -50,30 +50,28 @@ FileName = Annotated[
 ]
 HolderQuery = Annotated[
     str | None,
-    Query(alias="session", description="The session that holds the entry, where several have its id."),
+    Query(alias="session", description="The entry's session; needed where several sessions have its id."),
 ]
-LimitQuery = Annotated[int, Query(ge=1, le=MOST, description=f"Items of a page; {DEFAULT} if not given.")]
-CursorQuery = Annotated[
-    str | None, Query(description="Where to go on: `next` of the page before. Nothing is to be read in it.")
-]
+LimitQuery = Annotated[int, Query(ge=1, le=MOST, description=f"Maximum items of a page; default {DEFAULT}.")]
+CursorQuery = Annotated[str | None, Query(description="`next` of the previous page: an opaque cursor.")]
 TypesQuery = Annotated[
     list[str] | None, Query(alias="type", description="Only entries of this type; may be repeated.")
 ]
 
 
 def access_of(request: Request) -> Access:
-    """Return what the sender may touch.
+    """Return the access of a request.
 
     Raises:
-        ProblemError: They are not signed in. The guard has seen to that already; this is a second lock.
+        ProblemError: It is not authenticated. ``Guard`` refuses such requests already; this is a safeguard.
     """
     access = signed_in(request)
     if access is None:
-        raise ProblemError(401, "unauthorized", "say who you are: Authorization: Bearer TOKEN")
+        raise ProblemError(401, "unauthorized", "authentication required: send Authorization: Bearer TOKEN")
     return access
 
 
-# These are coroutines, so that no thread is asked for what takes no time.
+# Coroutines, so that FastAPI does not run them in its thread pool.
 
 
 async def _reading(request: Request, agent: AgentName) -> Agent:
@@ -110,30 +108,30 @@ Reading = Annotated[Agent, Depends(_reading)]
 Writing = Annotated[Agent, Depends(_writing)]
 """The agent of the path, to write to."""
 HomeReading = Annotated[Home, Depends(_home_reading)]
-"""The home, to read from, for those who may see all of it."""
+"""The home, to read from; needs access to all agents."""
 HomeWriting = Annotated[Home, Depends(_home_writing)]
-"""The home, to change, for those who may change all of it."""
+"""The home, to change; needs write access to all agents."""
 
 
 def path_of(memory: Agent, *parts: str) -> str:
-    """Return the path of something of an agent, such as ``path_of(memory, "sessions", "a/b")``."""
+    """Return the encoded path of a resource of an agent, such as ``path_of(memory, "sessions", "a/b")``."""
     return "/".join(["/v1/agents", memory.slug, *map(_encoded, parts)])
 
 
 def _encoded(part: str) -> str:
-    # Clients shorten a path that has . or .. in it.
+    # Clients resolve . and .. segments.
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 
 
 def answer(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a document as a response, in ASCII as the command prints it."""
+    """Return a document as a JSON response, in ASCII as the command prints it."""
     return Response(
         json.dumps(document), status, None if headers is None else dict(headers), "application/json"
     )
 
 
 def responds(model: Any, status: int = 200, *, etag: bool = False, location: bool = False) -> dict[str, Any]:
-    """Return what a route says of its answer: ``@router.get("/x", **responds(Shape))``."""
+    """Return a route's description of its response: ``@router.get("/x", **responds(Shape))``."""
     names = {"ETag": etag, "Location": location}
     headers = {name: _HEADERS[name] for name, is_sent in names.items() if is_sent}
     described = {"model": model, "description": "Done."} | ({"headers": headers} if headers else {})
@@ -141,11 +139,11 @@ def responds(model: Any, status: int = 200, *, etag: bool = False, location: boo
 
 
 def responds_with(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return what a route says of an answer that is not JSON."""
+    """Return a route's description of a response that is not JSON."""
     return {"responses": {200: {"description": "Done.", "content": {media_type: {"schema": schema}}}}}
 
 
 _HEADERS = {
-    "ETag": {"description": "Names this state, for `If-Match`.", "schema": {"type": "string"}},
-    "Location": {"description": "Where it is from now on.", "schema": {"type": "string"}},
+    "ETag": {"description": "Identifies this version, for `If-Match`.", "schema": {"type": "string"}},
+    "Location": {"description": "The address of the new resource.", "schema": {"type": "string"}},
 }

@@ -1,4 +1,4 @@
-"""Pages without scripts: for signing in, and for problems that a browser meets."""
+"""Pages without scripts: the sign-in page, and problems shown in a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
-# The colours are those of the pages, which are not loaded before a browser has signed in.
+# The colours of the web pages, whose style sheet is not available before sign-in.
 _STYLE = """
 :root { color-scheme: light dark; --ground: #f7f6f3; --surface: #fff; --text: #23282d; --muted: #5b636b;
   --line: #8f887b; --edge: #dedad2; --accent: #1f6660; --on-accent: #fff; --raised: #f1efea;
@@ -68,5 +68,5 @@ def page(title: str, body: str, head: str = "", status: int = 200) -> HTMLRespon
 
 
 def told(words: str) -> str:
-    """Return the HTML that says what went wrong; ``words`` are a text, which gets a capital letter."""
+    """Return a message as HTML, with its first letter capitalized."""
     return f'<p class="told" role="alert">{escape(words[:1].upper() + words[1:], quote=False)}</p>'

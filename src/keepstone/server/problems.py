@@ -1,4 +1,4 @@
-"""What goes wrong, as problem documents (RFC 9457), with the codes of docs/json.md and some of HTTP's own."""
+"""Errors as problem documents (RFC 9457), with the codes of docs/json.md and some for HTTP alone."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _STATUSES: Mapping[str, int] = {
     "purge_pending": 503,
     "embedder_unavailable": 503,
 }
-"""Statuses of single codes; those of their kinds are in ``status_of``."""
+"""Statuses of single codes; ``status_of`` has those of whole kinds."""
 _KEY = 80
-"""Letters of a key that a problem repeats."""
+"""Maximum characters of a key in a problem."""
 _RETRIED = frozenset({"lock_timeout", "purge_pending"})
 
 
@@ -57,11 +57,11 @@ HttpCode = Literal[
     "unsupported_media_type",
     "wrong_host",
 ]
-"""The codes that only HTTP knows, and two of the library's. docs/http.md says when they are given."""
+"""Codes that only HTTP uses, and two of the library's. docs/http.md describes them."""
 
 
 class ProblemError(Exception):
-    """Something that only HTTP knows went wrong, such as a missing token."""
+    """An error that only exists over HTTP, such as a missing token."""
 
     def __init__(
         self, status: int, code: HttpCode, detail: str, headers: Mapping[str, str] | None = None
@@ -72,7 +72,7 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
     def response(self) -> Response:
-        """Return the response that says so."""
+        """Return the error as a response."""
         return problem(self.status, self.code, str(self), self.headers)
 
 
@@ -92,7 +92,7 @@ def problem(
 
 
 def status_of(error: BaseException) -> int:
-    """Return the HTTP status that stands for an error.
+    """Return the HTTP status of an error.
 
     Example:
         >>> status_of(ValueError("limit must not be negative"))
@@ -104,7 +104,7 @@ def status_of(error: BaseException) -> int:
 
 
 def install(app: FastAPI) -> None:
-    """Make an app answer every error with a problem document."""
+    """Make an app respond to every error with a problem document."""
     for kind in FORESEEN:
         app.add_exception_handler(kind, _foreseen)
     app.add_exception_handler(ProblemError, _own)
@@ -121,22 +121,22 @@ async def _foreseen(request: Request, error: Exception) -> Response:
 
 
 async def _own(_: Request, error: Exception) -> Response:
-    assert isinstance(error, ProblemError)  # noqa: S101  What it is registered for.
+    assert isinstance(error, ProblemError)  # noqa: S101  It is registered for this class.
     return error.response()
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101  What it is registered for.
+    assert isinstance(error, RequestValidationError)  # noqa: S101  It is registered for this class.
     if _is_other_media(request) and any(found["loc"][:1] == ("body",) for found in error.errors()):
         return problem(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
-    # The input itself is not repeated: it may be long, and it may be a memory. So may be a key.
+    # The input is not repeated, as it may be long or a memory; keys are clipped.
     errors = [{"at": _place(found["loc"]), "message": found["msg"]} for found in error.errors()]
     detail = "; ".join(f"{found['at']}: {found['message']}" for found in errors[:3])
     return problem(400, "invalid_argument", detail, errors=errors[:20])
 
 
 def _is_other_media(request: Request) -> bool:
-    """Tell whether a request has a body that does not say it is JSON."""
+    """Tell whether a request has a body that is not declared as JSON."""
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
         return False
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -156,14 +156,14 @@ _CODES: Mapping[int, HttpCode] = {
 
 
 async def _of_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101  What it is registered for.
+    assert isinstance(error, HTTPException)  # noqa: S101  It is registered for this class.
     code = _CODES.get(error.status_code, "http")
     return problem(error.status_code, code, str(error.detail), error.headers)
 
 
 async def _unforeseen(request: Request, _: Exception) -> Response:
-    # What happened is in the server's log, and nowhere else.
+    # Only the server's log has the details.
     name = request_id_of(request.scope)
     logger.error("request %s: internal", name)
-    detail = f"the server made a mistake; its log says more, under request {name}"
+    detail = f"internal server error; the server's log has the details under request {name}"
     return problem(500, "internal", detail, {HEADER: name})

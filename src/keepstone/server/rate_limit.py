@@ -1,4 +1,4 @@
-"""How often somebody may be wrong."""
+"""Rate limit of failed authentications per client address."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 
 MOST = 20
-"""Failures that an address may have within ``WINDOW`` seconds."""
+"""Failures allowed per address within ``WINDOW`` seconds."""
 WINDOW = 60.0
 _MOST_ADDRESSES = 10_000
 
 
 class Failures:
-    """Counts the failures of each address. For one thread, that of the event loop."""
+    """Counts failures per address. Not thread-safe: for the event loop's thread only."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -21,7 +21,7 @@ class Failures:
         self.total = 0
 
     def record(self, address: str) -> None:
-        """Count one more failure."""
+        """Count a failure."""
         self.total += 1
         times = self._times.setdefault(address, deque(maxlen=MOST))
         times.append(self._clock())
@@ -30,7 +30,7 @@ class Failures:
             self._times.popitem(last=False)
 
     def wait(self, address: str) -> float:
-        """Return for how many seconds the address gets no answer but this; 0.0 if it has not failed often."""
+        """Return how many seconds the address must wait; 0.0 below the limit."""
         times = self._times.get(address)
         if times is None or len(times) < MOST:
             return 0.0

@@ -1,4 +1,4 @@
-"""Request ids: a name for each request, in its answer and in the log."""
+"""Request ids: an id for each request, in its response and in the log."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ALLOWED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 class RequestIds:
-    """ASGI middleware that names each request, by the client's name for it where that can stand in a log."""
+    """ASGI middleware that gives each request an id; the client's own if it is safe to log."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Name a request."""
+        """Set the id of a request and its response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""What requests carry: checked here in their shape, and by the library in their meaning."""
+"""The types of request bodies. They check only the shape; the library checks the values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keepstone.model import Record
 
 T = TypeVar("T")
 Many = Annotated[list[T], Field(max_length=MOST_NAMES, fail_fast=True)]
-"""A bounded list. Checking it stops at the first wrong item: each error is larger than what it is about."""
+"""A bounded list. Validation stops at the first invalid item, as each error is larger than its item."""
 Values = Annotated[dict[str, T], Field(max_length=MOST_NAMES)]
 """An object with a bounded number of keys."""
 Moment = Annotated[
@@ -24,7 +24,7 @@ Moment = Annotated[
         }
     ),
 ]
-"""A time of RFC 3339, or a date."""
+"""An RFC 3339 time, or a date."""
 _EXAMPLE: JsonDict = {
     "id": "retry-policy",
     "type": "decision",
@@ -35,19 +35,19 @@ _NOTE: JsonDict = {"content": "Use pnpm instead of npm", "type": "Project", "lin
 
 
 class Body(BaseModel):
-    """An object with these fields and no others, each of its own type."""
+    """An object with exactly these fields, each strictly typed."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Keys(BaseModel):
-    """The keys of a log line. Others than these are payload beside the envelope."""
+    """The keys of a log line. Other keys are payload beside the envelope."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    type: str | None = Field(None, description="What kind of thing, such as message or decision.")
+    type: str | None = Field(None, description="The kind of entry, such as message or decision.")
     data: Values[Any] | None = Field(None, description="The payload.")
-    text: str | None = Field(None, description="The text to index, where the payload's strings are not it.")
+    text: str | None = Field(None, description="The text to index; default: the payload's strings.")
     summary: str | None = None
     priority: int | float | None = None
     tags: Many[str] | None = None
@@ -59,23 +59,23 @@ class Keys(BaseModel):
     embedding: Many[float] | None = Field(None, description="The vector of the text.")
 
     def keys(self) -> Record:
-        """Return what was given, and no defaults."""
+        """Return the keys that were given, without defaults."""
         return self.model_dump(exclude_unset=True)
 
 
 class NewEntry(Keys):
-    """An entry to add. One with an id of the caller's own may be sent again: it is stored once."""
+    """An entry to add. With an id of the caller's own it can be sent again and is stored once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     id: str | None = Field(
         None, min_length=1, description="An id of the caller's own, unique in the session."
     )
-    ts: Moment | None = Field(None, description="When it happened; now if not given.")
+    ts: Moment | None = Field(None, description="When it happened; default: now.")
 
 
 class NewEntries(Body):
-    """Entries to add with one write: all of them, or none."""
+    """Entries to add with one write, all or none."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
 
@@ -83,22 +83,22 @@ class NewEntries(Body):
 
 
 class Change(Keys):
-    """What to change. Null removes a reserved key; a new payload replaces text and payload whole."""
+    """Changes to an entry. Null removes a reserved key; a new payload replaces text and payload."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"tags": ["payment", "reviewed"], "pinned": True}]}
     )
 
     def keys(self) -> Record:
-        """Return what was given.
+        """Return the keys that were given.
 
         Raises:
-            ValueError: A key is in the way of the path's.
+            ValueError: A key is fixed by the path.
         """
         given = super().keys()
         taken = sorted(given.keys() & {"id", "session", "self"})
         if taken:
-            raise ValueError(f"{taken[0]!r} cannot be changed; if it is payload, give it inside data")
+            raise ValueError(f"{taken[0]!r} cannot be changed; if it is payload, put it in data")
         return given
 
 
@@ -108,11 +108,11 @@ class Link(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"to": "load-test", "rel": "because"}]})
 
     to: str = Field(min_length=1, description="The id of the other entry.")
-    rel: str = Field(min_length=1, description="What the relation is.")
+    rel: str = Field(min_length=1, description="The name of the relation.")
 
 
 class RecallQuery(Body):
-    """What to look for, and among what."""
+    """A query and its filters."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -121,40 +121,40 @@ class RecallQuery(Body):
     )
 
     query: str | None = Field(None, description="A question or words; not needed with a vector.")
-    limit: int = Field(10, ge=0, le=1000, description="The most hits.")
+    limit: int = Field(10, ge=0, le=1000, description="Maximum number of hits.")
     sessions: Many[str] | None = Field(None, description="Only entries of these sessions.")
     types: Many[str] | None = Field(None, description="Only entries of these types.")
-    tags: Many[str] | None = Field(None, description="Only entries that carry all of these.")
+    tags: Many[str] | None = Field(None, description="Only entries with all of these tags.")
     where: Values[Any] | None = Field(None, description="Only entries whose payload has these values.")
-    since: Moment | None = Field(None, description="Only entries made then or later.")
-    until: Moment | None = Field(None, description="Only entries made before.")
-    as_of: Moment | None = Field(None, description="Search the entries as they were then.")
-    min_priority: float = Field(0.0, ge=0, description="Only entries that have not faded below this.")
-    vector: Many[float] | None = Field(None, description="Compare with this instead of the query's own.")
-    neighbours: int = Field(0, ge=0, le=100, description="So many entries before and after each hit.")
+    since: Moment | None = Field(None, description="Only entries made at this time or later.")
+    until: Moment | None = Field(None, description="Only entries made before this time.")
+    as_of: Moment | None = Field(None, description="Search the entries as they were at this time.")
+    min_priority: float = Field(0.0, ge=0, description="Only entries with at least this decayed priority.")
+    vector: Many[float] | None = Field(None, description="A vector to use instead of the query's own.")
+    neighbours: int = Field(0, ge=0, le=100, description="Show N entries before and after each hit.")
     include_superseded: bool = Field(
         default=False, description="Also entries that are superseded, expired or not valid yet."
     )
 
 
 class ContextQuery(Body):
-    """What the prompt is about."""
+    """A query for the context block."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "How do we sign in?", "budget": 1000}]}
     )
 
-    query: str | None = Field(None, description="What the agent is asked; without it nothing is recalled.")
-    budget: int = Field(2000, ge=0, le=1_000_000, description="The most tokens.")
+    query: str | None = Field(None, description="The user's question; without it nothing is recalled.")
+    budget: int = Field(2000, ge=0, le=1_000_000, description="Maximum number of tokens.")
     notes: bool = Field(
         default=False,
-        description="Begin with the notes; needs a token for all agents.",
+        description="Start with the notes; needs a token for all agents.",
     )
     window: Many[str] = Field(
-        [], description="Texts, and ids of entries, that are sent beside the block and need not be in it."
+        [], description="Texts, and ids of entries, that the prompt already has; the block leaves them out."
     )
     count_as: str | None = Field(
-        None, description="Count tokens as `openai` or `openai:MODEL` does, if it is installed."
+        None, description="Count tokens as `openai` or `openai:MODEL`, if its tokenizer is installed."
     )
 
 
@@ -163,11 +163,11 @@ class NewSession(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "main"}]})
 
-    id: str | None = Field(None, min_length=1, description="An id of the caller's own; made if not given.")
+    id: str | None = Field(None, min_length=1, description="An id of the caller's own; default: a new one.")
 
 
 class Ids(Body):
-    """Entries of a session."""
+    """Ids of entries of a session."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["retry-policy"]}]})
 
@@ -175,23 +175,25 @@ class Ids(Body):
 
 
 class Increments(Body):
-    """How often entries were used."""
+    """Increments of the access counts of entries."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"increments": {"retry-policy": 1}}]})
 
     increments: Values[Annotated[int, Field(ge=0, le=1_000_000)]]
-    wait: bool = Field(default=True, description="Wait for a writer; otherwise nothing is counted then.")
+    wait: bool = Field(
+        default=True, description="Wait for the lock; otherwise count nothing while it is held."
+    )
 
 
 class Examination(Body):
-    """How to look for damage."""
+    """Options of the doctor."""
 
-    deep: bool = Field(default=False, description="Compare every row of the indexes with the logs, too.")
-    fix: bool = Field(default=False, description="Mend what can be mended.")
+    deep: bool = Field(default=False, description="Also compare every row of the indexes with the logs.")
+    fix: bool = Field(default=False, description="Repair what can be repaired.")
 
 
 class Compaction(Body):
-    """How to compact."""
+    """Options of a compaction."""
 
     archive: bool = Field(default=False, description="Archive faded entries, too.")
 
@@ -217,12 +219,12 @@ class NewNote(Body):
     text: str
     type: NoteType
     line: Annotated[
-        int | None, Field(ge=1, description="Where it is to begin, if a note can begin there.")
+        int | None, Field(ge=1, description="The line to insert it at, if a note can start there.")
     ] = None
 
 
 class NamedNote(BaseModel):
-    """A note as a list of notes has it. ``source`` may be left out."""
+    """A note as listed. ``source`` may be left out."""
 
     model_config = ConfigDict(extra="ignore", strict=True, json_schema_extra={"examples": [_NOTE]})
 
@@ -232,7 +234,7 @@ class NamedNote(BaseModel):
 
 
 class ChangedNote(Body):
-    """A note and what it is to say."""
+    """A note and its new text."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"note": _NOTE, "text": "Use pnpm, and never npm"}]}
@@ -243,27 +245,27 @@ class ChangedNote(Body):
 
 
 class Deduplication(Body):
-    """Whose notes to look through."""
+    """The notes to deduplicate."""
 
     type: NoteType | None = None
 
 
 class Purging(Body):
-    """Which entries to remove every byte of."""
+    """The entries to purge."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "hunter2", "dry_run": True}]})
 
-    text: str = Field(min_length=1, description="What they hold, in any case.")
-    session: str | None = Field(default=None, description="Only those of this session.")
-    dry_run: bool = Field(default=False, description="List them, and remove nothing.")
+    text: str = Field(min_length=1, description="The text that they contain, ignoring case.")
+    session: str | None = Field(default=None, description="Only entries of this session.")
+    dry_run: bool = Field(default=False, description="List them without removing anything.")
 
 
 class Indexing(Body):
-    """How to bring the indexes up to date."""
+    """Options of an index update."""
 
-    rebuild: bool = Field(default=False, description="Make them anew from the logs.")
+    rebuild: bool = Field(default=False, description="Rebuild the indexes from the logs.")
     re_embed: str | None = Field(
         None,
         pattern=r"^[a-z0-9-]+$",
-        description="Make all vectors anew with this embedder, which must be installed here.",
+        description="Re-embed all entries with this embedder, which must be installed on the server.",
     )

@@ -1,6 +1,6 @@
-"""Idempotency keys: a change that is sent again with its key is carried out once.
+"""Idempotency keys: a change repeated with its key is carried out once.
 
-Answers are kept in memory for ``SECONDS``. They do not survive the process.
+Responses are kept in memory for ``SECONDS``. They do not survive the process.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ from keepstone.server.middleware import API
 from keepstone.server.problems import ProblemError
 
 SECONDS = 600.0
-"""How long an answer is kept."""
+"""How long a response is kept."""
 MOST_KEYS = 100_000
-"""Keys that are kept at the same time, of all tokens together."""
+"""Maximum number of keys, of all tokens together."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Bytes of answers that are kept at the same time, of all tokens together."""
+"""Maximum bytes of responses, of all tokens together."""
 
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _KEY = re.compile(r"[!-~]{1,255}")
 _CONDITIONS = ("content-type", "if-match", "if-none-match")
 _NOT_CARRIED_OUT = frozenset({408, 425, 429})
-"""Statuses below 500 that ask the client to send the request again."""
+"""Statuses below 500 that ask the client to repeat the request."""
 
 
 @dataclass(slots=True)
 class Kept:
-    """A request with a key, and its answer once that is complete."""
+    """A request with a key, and its response once that is complete."""
 
     request: bytes
-    """The digest of everything that makes it this request."""
+    """The digest of its method, path, conditions and body."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     until: float = math.inf
-    """When it expires; never while it is being carried out."""
+    """When it expires; never while it is in progress."""
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytes | None = None
-    """None while the answer is not complete, and once it is dropped."""
+    """None before the response is complete, and after it was evicted."""
 
     @property
     def size(self) -> int:
-        """The bytes that its answer takes."""
+        """The bytes of its response."""
         headers = sum(len(name) + len(value) for name, value in self.headers)
         return 0 if self.body is None else len(self.body) + headers
 
 
 @dataclass(slots=True)
 class _Holder:
-    """The requests of one token or browser session that have ended, the oldest first."""
+    """The completed requests of one token or browser session, oldest first."""
 
     keys: OrderedDict[str, Kept] = field(default_factory=OrderedDict)
     answered: OrderedDict[str, Kept] = field(default_factory=OrderedDict)
-    """Those whose answers are kept."""
+    """The requests whose responses are kept."""
     size: int = 0
 
     def drop_answer(self, key: str) -> int:
-        """Drop an answer and return the bytes that it took."""
+        """Evict a response and return its size in bytes."""
         kept = self.answered.pop(key, None)
         size = 0 if kept is None else kept.size
         if kept is not None:
@@ -78,14 +78,14 @@ class _Holder:
 
 
 Name = tuple[str, str]
-"""A holder and their key."""
+"""A holder and its key."""
 
 
 class Answers:
-    """The answers to requests with keys. For one thread, that of the event loop.
+    """The responses to requests with keys. Not thread-safe: for the event loop's thread only.
 
-    Above a limit the holder with the most loses the oldest, so that no holder can push out another's.
-    Requests that are being carried out are never dropped; the number of connections bounds them.
+    Above a limit the holder with the most loses its oldest, so that no holder can evict another's.
+    Requests in progress are never dropped; the number of connections limits them.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class Answers:
         self._size = 0
 
     def find(self, name: Name) -> Kept | None:
-        """Return what is known of a key, or None."""
+        """Return the request with a key, or None."""
         kept = self._under_way.get(name) or self._by_age.get(name)
         return kept if kept is not None and self._clock() < kept.until else None
 
     def begin(self, name: Name, request: bytes) -> Kept:
-        """Note that a request is being carried out."""
+        """Record that a request is in progress."""
         self._forget(name)
         kept = self._under_way[name] = Kept(request)
         return kept
 
     def end(self, name: Name, *, keep: bool) -> None:
-        """Note that a request has ended, and keep it or forget it."""
+        """Record that a request has ended, and keep or forget it."""
         kept = self._under_way.pop(name)
         was_refused = kept.status >= HTTPStatus.BAD_REQUEST
         if keep and (kept.body is not None or not was_refused):
@@ -153,7 +153,7 @@ class Answers:
             self._drop_oldest(holder)
 
     def _drop_oldest(self, holder: str) -> None:
-        """Drop the oldest answer of a holder; a refusal goes with its key, since it changed nothing."""
+        """Evict a holder's oldest response; a refusal is forgotten with its key, as it changed nothing."""
         own = self._holders[holder]
         key, kept = next(iter(own.answered.items()))
         if kept.status >= HTTPStatus.BAD_REQUEST:
@@ -163,18 +163,18 @@ class Answers:
 
 
 class Retries:
-    """ASGI middleware that answers a request with a known ``Idempotency-Key`` as it was answered before."""
+    """ASGI middleware that repeats the response to a request with a known ``Idempotency-Key``."""
 
     def __init__(self, app: ASGIApp, answers: Answers | None = None) -> None:
         self._app = app
         self._answers = answers or Answers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Carry a request out, or repeat the answer to it."""
+        """Carry out a request, or repeat its response."""
         is_change = scope["type"] == "http" and scope["method"] in _CHANGES and scope["path"].startswith(API)
         given = Headers(scope=scope).getlist("idempotency-key") if is_change else []
         access = scope.get(SCOPE_KEY)
-        # Only who has shown a token has keys: strangers could fill the memory that all share.
+        # Only authenticated requests have keys, or others could fill the shared memory.
         if not given or not isinstance(access, Access):
             await self._app(scope, receive, send)
             return
@@ -191,7 +191,7 @@ class Retries:
                 raise ProblemError(
                     422,
                     "idempotency_key_reused",
-                    f"key {name[1]!r:.80} was sent with another request: make a new one",
+                    f"key {name[1]!r:.80} was used for another request: make a new one",
                 )
             if kept.ended.is_set():
                 await _repeat(kept, send)
@@ -209,7 +209,7 @@ async def _repeat(kept: Kept, send: Send) -> None:
         raise ProblemError(
             409,
             "answer_forgotten",
-            "this request was carried out, and its answer was too long to be kept: read what it changed",
+            "this request was carried out, but its response is no longer kept: read what it changed",
         )
     headers = [*kept.headers, (b"idempotency-replayed", b"true")]
     await send({"type": "http.response.start", "status": kept.status, "headers": headers})
@@ -217,7 +217,7 @@ async def _repeat(kept: Kept, send: Send) -> None:
 
 
 class _Answer:
-    """Hands an answer on, and has it complete before its end is sent."""
+    """Passes a response on, and records it completely before its end is sent."""
 
     def __init__(self, send: Send, kept: Kept) -> None:
         self._send = send

@@ -1,4 +1,4 @@
-"""Running an app in uvicorn: a socket, time limits for slow clients, and a stop that loses nothing."""
+"""Running an app in uvicorn: the socket, timeouts for slow clients, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from keepstone.server.connections import bounded
 from keepstone.text.display import harmless
 
 GRACE = 30
-"""Seconds that requests under way have to end when the server is told to stop."""
+"""Seconds that requests in progress have to complete at shutdown."""
 _IDLE = 30
-"""Seconds that a connection may be idle between two requests."""
+"""Maximum seconds that a connection may be idle between requests."""
 _CONNECTIONS = 1000
-"""Connections from which on new requests are told to come later (503)."""
-_STRANGERS = _CONNECTIONS // 2
-"""Connections without a token; more of them close the oldest one."""
+"""Maximum connections; further requests get 503."""
+_UNAUTHENTICATED = _CONNECTIONS // 2
+"""Maximum unauthenticated connections; a further one closes the oldest."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes any that is free.
+    """Return a listening socket; port 0 takes any free port.
 
     Raises:
-        OSError: The address is none of this machine's, or another program listens there; it names both.
+        OSError: The address is not one of this machine's, or the port is in use; the message names both.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named TCP, for asyncio sends small answers at once (TCP_NODELAY) only where the protocol is said.
+    # IPPROTO_TCP is explicit, as asyncio sets TCP_NODELAY only then.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -41,28 +41,28 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(1024)
     except OSError as error:
         listening.close()
-        remedy = "; choose another port, or 0 for any that is free" if error.errno == errno.EADDRINUSE else ""
+        remedy = "; choose another port, or 0 for any free one" if error.errno == errno.EADDRINUSE else ""
         raise OSError(error.errno, f"{host} port {port}: {error.strerror}{remedy}") from error
     return listening
 
 
 def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Limits | None = None) -> None:
-    """Serve an app until the process is told to stop (SIGTERM, Ctrl-C).
+    """Serve an app until SIGTERM or Ctrl-C.
 
-    Then no request is taken any more, and those under way end: what was acknowledged was on the disk before.
+    At shutdown new requests are refused and those in progress complete.
 
     Args:
-        app: What ``create_app`` returns.
-        listening: What ``listen`` returns; closed afterwards.
-        proxied: Believe a proxy on this machine about the client's address and TLS (``X-Forwarded-*``).
-        limits: What a request may cost.
+        app: The app, as ``create_app`` returns it.
+        listening: The socket, as ``listen`` returns it; closed afterwards.
+        proxied: Trust the ``X-Forwarded-*`` headers of a proxy on this machine.
+        limits: Size and time limits of a request.
     """
     config = uvicorn.Config(
         app,
-        http=bounded((limits or Limits()).head, _STRANGERS),
+        http=bounded((limits or Limits()).head, _UNAUTHENTICATED),
         log_config=None,
         log_level="warning",
-        access_log=False,  # Paths hold ids, and a log is read by more people than a memory.
+        access_log=False,  # Paths hold ids, which must not reach a log.
         proxy_headers=proxied,
         forwarded_allow_ips="127.0.0.1,::1",
         server_header=False,
@@ -70,13 +70,13 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=_CONNECTIONS,
     )
-    with _stopping_quietly(), _logging_plainly():
+    with _signals_ignored_at_exit(), _logging_to_stderr():
         uvicorn.Server(config).run(sockets=[listening])
 
 
 @contextmanager
-def _stopping_quietly() -> Iterator[None]:
-    """Let the process end as one that did as it was told: uvicorn raises its signals once more."""
+def _signals_ignored_at_exit() -> Iterator[None]:
+    """Ignore the signals that uvicorn raises again after shutdown, so that the exit status is 0."""
     kinds = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(kind, lambda *_: None) for kind in kinds]
     try:
@@ -87,7 +87,7 @@ def _stopping_quietly() -> Iterator[None]:
 
 
 class _PlainFormatter(logging.Formatter):
-    """Shows control characters as escapes, and a message on one line: a part of it may come from a client."""
+    """Formats messages on one line with control characters escaped, as a client may have sent them."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  Overrides.
         return super().formatMessage(record).replace("\n", "\\n")
@@ -97,8 +97,8 @@ class _PlainFormatter(logging.Formatter):
 
 
 @contextmanager
-def _logging_plainly() -> Iterator[None]:
-    """Log to the terminal."""
+def _logging_to_stderr() -> Iterator[None]:
+    """Log to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(_PlainFormatter("%(levelname)s: %(message)s"))
     logging.getLogger().addHandler(handler)

@@ -1,4 +1,4 @@
-"""The types of answers that only the server gives; ``operations.answers`` has those of the command, too."""
+"""The types of the server's own responses; ``operations.answers`` has those shared with the command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from keepstone.operations import answers
 from keepstone.operations.answers import Schema
 
-with_config(ConfigDict(extra="allow"))(answers.Entry)  # A flat payload stands beside the envelope.
+with_config(ConfigDict(extra="allow"))(answers.Entry)  # A flat payload is beside the envelope.
 with_config(ConfigDict(extra="allow"))(answers.Version)
 
 
@@ -41,21 +41,21 @@ class Versions(TypedDict):
 
 
 class Deleted(TypedDict):
-    """What was hidden."""
+    """The entry that was deleted."""
 
     id: str
     deleted: Literal[True]
 
 
 class Purged(TypedDict):
-    """What is gone for good."""
+    """The entry that was purged."""
 
     id: str
     purged: Literal[True]
 
 
 class PurgedIds(TypedDict):
-    """How many entries of a session are gone for good."""
+    """How many entries of a session were purged."""
 
     id: str
     purged: int
@@ -75,7 +75,7 @@ class Slug(TypedDict):
 
 
 class PurgedAgent(TypedDict):
-    """The agent that is gone for good."""
+    """The agent that was purged."""
 
     agent: str
     purged: Literal[True]
@@ -88,7 +88,7 @@ class EntryCounts(TypedDict):
 
 
 class CountedSession(answers.Session):
-    """A session, with how many entries it has."""
+    """A session and its number of entries."""
 
     entries: int
 
@@ -107,25 +107,25 @@ class SessionId(TypedDict):
 
 
 class Cleared(SessionId):
-    """The session that is empty now."""
+    """The session that was cleared."""
 
     cleared: Literal[True]
 
 
 class Removed(SessionId):
-    """The session that is gone for good."""
+    """The session that was removed."""
 
     removed: Literal[True]
 
 
 class Dropped(SessionId):
-    """The session that is gone for good, with a mark, and how many entries it had."""
+    """The session that was dropped, and how many entries it had."""
 
     dropped: int
 
 
 class Compacted(TypedDict):
-    """What a compaction did."""
+    """The result of a compaction."""
 
     sessions: int
     saved_bytes: int
@@ -161,7 +161,7 @@ class FileWritten(TypedDict):
 
 
 class FileDeleted(TypedDict):
-    """The file that is gone."""
+    """The file that was deleted."""
 
     path: str
     deleted: Literal[True]
@@ -174,14 +174,14 @@ class Notes(TypedDict):
 
 
 class NotesFile(TypedDict):
-    """One of the two files of notes."""
+    """One of the two notes files."""
 
     type: Annotated[str, Schema(enum=["Project", "User"])]
     size: int
 
 
 class OtherFile(TypedDict):
-    """A file of the project's folder that people keep for another agent."""
+    """An instruction file for another agent in the project's folder."""
 
     path: str
     text: str
@@ -189,21 +189,21 @@ class OtherFile(TypedDict):
 
 
 class NotesFiles(TypedDict):
-    """The two files, and those of other agents."""
+    """The two notes files, and the instruction files of other agents."""
 
     files: list[NotesFile]
     others: list[OtherFile]
 
 
 class RemovedNote(TypedDict):
-    """The note that is gone."""
+    """The note that was removed."""
 
     removed: Literal[True]
     note: answers.Note
 
 
 class RemovedNotes(Notes):
-    """The notes that are gone, because others say the same."""
+    """The notes that were removed as duplicates."""
 
     dry_run: bool
 
@@ -215,20 +215,20 @@ class Text(TypedDict):
 
 
 class Health(TypedDict):
-    """Whether the server answers."""
+    """The state of the server."""
 
     status: Literal["ok"]
 
 
 class Doctor(TypedDict):
-    """What was found, and whether none of it is an error."""
+    """The doctor's findings, and whether none of them is an error."""
 
     healthy: bool
     findings: list[answers.Finding]
 
 
 class Index(TypedDict):
-    """What was done to the indexes."""
+    """The result of an index update."""
 
     rebuilt: bool
     sessions: int | None
@@ -236,14 +236,14 @@ class Index(TypedDict):
 
 
 class InvalidPart(TypedDict):
-    """One place of a request that cannot be used."""
+    """An invalid part of a request."""
 
     at: str
     message: str
 
 
 class Problem(TypedDict):
-    """What went wrong (RFC 9457)."""
+    """A problem document (RFC 9457)."""
 
     type: Annotated[str, Schema(examples=["urn:keepstone:entry_not_found"])]
     title: Annotated[str, Schema(examples=["Not Found"])]
@@ -259,4 +259,4 @@ PROBLEM: dict[int | str, dict[str, Any]] = {
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
-"""The answer of every route where something goes wrong."""
+"""The error response of every route."""

@@ -1,4 +1,4 @@
-"""Signing in with a browser: a page with one field, and a cookie that no script and no other site gets."""
+"""Browser sign-in: a form for the token, and a cookie hidden from scripts and other sites."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TITLE = "Sign in"
 _FORM = """{told}<form method="post" action="/sign-in"><label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button>Sign in</button></form>
-<footer>No token? Make one on the computer that serves this page, with the same home:
+<footer>No token? Create one on the server, with the same home:
 <code>keepstone token create</code></footer>"""
-_ENDED = "You are signed out: the session was over, or its token has been revoked or has expired."
+_ENDED = "You are signed out: the session has ended, or its token was revoked or has expired."
 _REFRESH = '<meta http-equiv="refresh" content="0;url=/">'
 _WELCOME = '<p>You are signed in. <a href="/">Go on</a></p>'
 
 
 @router.get("/sign-in")
 async def sign_in_page(request: Request, once: str = "", ended: str = "") -> Response:
-    """Show the form, or follow a link that signs in once."""
+    """Show the form, or sign in with a one-time link."""
     if not once:
         return page(_TITLE, _form(_ENDED if ended else ""))
     try:
@@ -52,7 +52,7 @@ async def sign_in(request: Request) -> Response:
 
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
-    """End the browser's session."""
+    """End the browser session."""
     name = cookie_name(request.scope)
     _gate(request).sign_out(cookies_of(request.headers).get(name, ""))
     response = RedirectResponse("/sign-in", 303)
@@ -62,12 +62,12 @@ async def sign_out(request: Request) -> Response:
 
 def _gate(request: Request) -> Gate:
     gate = request.app.state.gate
-    assert isinstance(gate, Gate)  # noqa: S101  Put there by create_app.
+    assert isinstance(gate, Gate)  # noqa: S101  Set by create_app.
     return gate
 
 
 def _signed_in(request: Request, value: str) -> Response:
-    # A page, not a redirect: after a click elsewhere a browser would keep a strict cookie back from it.
+    # A page, not a redirect: after a cross-site link a browser does not send a strict cookie on redirects.
     response = page(_TITLE, _WELCOME, _REFRESH)
     secure = is_secure(request.scope)
     name = cookie_name(request.scope)

@@ -1,4 +1,4 @@
-"""The tokens that open the server: made once, shown once, kept hashed in a file of the home."""
+"""Access tokens of the server, stored as hashes in a file of the home."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keepstone.log.arguments import Clock, system_clock
 from keepstone.log.line import format_time, read_time
 
 PREFIX = "kst_"
-"""How every token begins, so that programs that look for lost secrets know one."""
+"""The prefix of every token, by which secret scanners recognize it."""
 _BITS = 256
 _ID_BYTES = 4
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -35,22 +35,22 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What the home keeps of a token: all but the secret itself."""
+    """A stored token, without its secret."""
 
     id: str
-    """Names the token in lists; no secret."""
+    """Identifies the token in lists; not secret."""
     digest: str
     """The SHA-256 of the secret, in hexadecimal."""
     agents: tuple[str, ...] | None
-    """The agents it is for; None for all, and for what belongs to the whole home."""
+    """The agents it grants access to; None for all, and for the home itself."""
     read_only: bool
     created: datetime
     expires: datetime | None
-    """From when it opens nothing any more; None for never."""
+    """When it expires; None for never."""
 
 
 class Tokens:
-    """The tokens of one home. Threads and processes may share the file: each change is made under a lock.
+    """The tokens of one home. Safe for concurrent threads and processes: each change takes a lock.
 
     Example:
         >>> secret, token = Tokens(Path(".work-agent")).create(agents=["coder"], read_only=True)
@@ -72,21 +72,21 @@ class Tokens:
         read_only: bool = False,
         lifetime: timedelta | None = None,
     ) -> tuple[str, Token]:
-        """Make a token and return its secret, which is kept nowhere, with what is kept.
+        """Create a token and return its secret, which is not stored, and the stored token.
 
         Args:
-            agents: The slugs of the agents it is for; all, and the home itself, if not given.
-            read_only: Whether it may change nothing.
-            lifetime: How long it is of use; for ever if not given.
+            agents: The slugs of the agents it grants access to; default: all, and the home itself.
+            read_only: Whether it allows no changes.
+            lifetime: How long it is valid; default: forever.
 
         Raises:
-            InvalidAgentIdError: An agent is no slug.
-            ValueError: No agent is named, or the lifetime is not positive.
+            InvalidAgentIdError: An agent is not a valid slug.
+            ValueError: The list of agents is empty, or the lifetime is not positive.
         """
         if agents is not None and not agents:
-            raise ValueError("name at least one agent, or none to allow all")
+            raise ValueError("the list of agents must not be empty; leave it out to allow all agents")
         if lifetime is not None and lifetime <= timedelta():
-            raise ValueError(f"a token must live for some time, not {lifetime}")
+            raise ValueError(f"lifetime must be positive, not {lifetime}")
         slugs = None if agents is None else tuple(sorted({self._layout.check_agent(name) for name in agents}))
         secret = PREFIX + secrets.token_urlsafe(_BITS // 8)
         now = self._clock()
@@ -96,10 +96,10 @@ class Tokens:
         return secret, token
 
     def all(self) -> list[Token]:
-        """Return all tokens, expired ones too, the oldest first.
+        """Return all tokens, oldest first, including expired ones.
 
         Raises:
-            StoreError: The file is damaged, or others than its owner may write to it.
+            StoreError: The file is damaged, or writable by users other than its owner.
         """
         if self._seen is not None and self._seen[0] == self._version_now():
             return self._seen[1]
@@ -109,17 +109,17 @@ class Tokens:
         except FileNotFoundError:
             return []
 
-    def revoke(self, id: str) -> bool:  # noqa: A002  The word of the list.
-        """Remove a token by its id, so that it opens nothing from now on; False if there is none."""
+    def revoke(self, id: str) -> bool:  # noqa: A002  The name in the list.
+        """Remove a token by its id; False if there is none."""
         if all(token.id != id for token in self.all()):
             return False
         self._change(lambda tokens: [token for token in tokens if token.id != id])
         return True
 
     def holder(self, secret: str) -> Token | None:
-        """Return the token that a secret is of; None if it is of none, or of one that has expired."""
+        """Return the token with a secret; None if it is unknown or has expired."""
         digest = _digest(secret)
-        # Every token is compared, each in constant time: how long this takes tells nothing of a secret.
+        # Compares every token, each in constant time, so that the timing reveals nothing about a secret.
         found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
         return found[0] if found and self._is_alive(found[0]) else None
 
@@ -131,7 +131,7 @@ class Tokens:
         return token.expires is None or self._clock() < token.expires
 
     def _version_now(self) -> _Version | None:
-        """Tell with one look, at every request, whether the file is still the one that was read."""
+        """Return the version of the file on the disk with a single stat, as every request calls this."""
         try:
             return _version(os.lstat(self._file))
         except OSError:
@@ -142,7 +142,7 @@ class Tokens:
             status = os.fstat(stream.fileno())
             if status.st_mode & _OTHERS_MAY_WRITE:
                 raise StoreError(
-                    f"{folder.path / TOKENS} may be written by others: chmod 600 it, then try again"
+                    f"{folder.path / TOKENS} is writable by other users: chmod 600 it, then try again"
                 )
             tokens = _parsed(stream.read(), folder.path / TOKENS)
         self._seen = (_version(status), tokens)
@@ -162,7 +162,7 @@ class Tokens:
 
 
 def _version(status: os.stat_result) -> _Version:
-    # The time of the last change of mode or owner, too: others may be able to write to the file from then on.
+    # The ctime as well: it shows a changed mode or owner, after which others may write to the file.
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
@@ -188,7 +188,7 @@ def _parsed(raw: bytes, path: Path) -> list[Token]:
         return [_token(record) for record in json.loads(raw)["tokens"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
-            f"{path} is damaged, so nobody is let in: remove it, then keepstone token create"
+            f"{path} is damaged, so no token is accepted: remove it, then run keepstone token create"
         ) from error
 
 
@@ -208,5 +208,5 @@ def _token(record: dict[str, Any]) -> Token:
 
 
 def _digest(secret: str) -> str:
-    # A secret of 256 random bits needs no slow hash: there is nothing to guess.
+    # A secret of 256 random bits needs no slow hash, as it cannot be guessed.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

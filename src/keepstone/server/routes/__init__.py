@@ -1,1 +1,1 @@
-"""The routes below ``/v1``, one module a resource."""
+"""The routes below ``/v1``, one module per resource."""

@@ -1,4 +1,4 @@
-"""``/v1/agents``: whose memory the home holds."""
+"""``/v1/agents``: the agents of the home."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ router = APIRouter(tags=["agents"])
 
 @router.get("/agents", **responds(shapes.Agents))
 def list_agents(request: Request) -> Response:
-    """List the agents that the token is for."""
+    """List the agents that the token grants access to."""
     access = access_of(request)
     slugs = [slug for slug in request.app.state.home.agents() if access.sees(slug)]
     return answer(shapes.Agents(agents=slugs))
@@ -40,5 +40,5 @@ def purge_agent(home: HomeWriting, agent: AgentName) -> Response:
 
 @router.get("/agents/{agent}/entry-counts", **responds(shapes.EntryCounts))  # noqa: FAST003  Reading takes it.
 def count_entries(memory: Reading) -> Response:
-    """Count the entries of each session; sessions without any are left out."""
+    """Count the entries of each session. Empty sessions are left out."""
     return answer(shapes.EntryCounts(counts=memory.entry_counts()))

@@ -1,4 +1,4 @@
-"""Entries: a session's, page by page, and each by its id."""
+"""``/v1/agents/{agent}/…/entries``: entries by session, page by page, and by id."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ RolesQuery = Annotated[
 _OF_SESSION = "/sessions/{session}/entries"
 _KIND = "entries"
 _ANCHORS = 8
-"""Records on each side of a cursor that it can be found by."""
+"""Records on each side of a position by which its cursor finds it again."""
 
 NewestQuery = Annotated[
-    bool, Query(description="Begin with the page of the newest entries, and go back in time from there.")
+    bool, Query(description="Start with the page of the newest entries, and go back in time.")
 ]
-AsOfQuery = Annotated[Moment | None, Query(description="The entries as they were then.")]
+AsOfQuery = Annotated[Moment | None, Query(description="The entries as they were at this time.")]
 ArchivedQuery = Annotated[bool, Query(description="Also entries that were archived for their age.")]
 
 
@@ -64,16 +64,16 @@ def list_entries(
     archived: ArchivedQuery = False,  # noqa: FBT002  A switch in the query.
     roles: RolesQuery = None,
 ) -> Response:
-    """List the entries of a session; each page has the oldest first.
+    """List the entries of a session. Each page has the oldest first.
 
-    A page ends after 4 MiB, too: go on with `next` until it is null, however many entries came.
+    A page also ends at 4 MiB: follow `next` until it is null, however many entries a page has.
     """
     log = memory.session(session)
     records: Sequence[Record]
     if newest and cursor is None and roles is None:
-        # Found by the index: the newest page of a long session costs what the page costs.
-        found = log.entries(limit + _ANCHORS, types, as_of=as_of, archived=archived)
-        records = [entry.line for entry in found]
+        # The index finds these: the newest page of a long session costs no more than the page.
+        newest_entries = log.entries(limit + _ANCHORS, types, as_of=as_of, archived=archived)
+        records = [entry.line for entry in newest_entries]
     else:
         records = log.records(as_of=as_of, archived=archived)
         if types is not None:
@@ -104,10 +104,10 @@ def _span(records: Sequence[Record], cursor: str | None, limit: int, *, newest: 
 
 
 def _cursor(records: Sequence[Record], at: int, *, newest: bool) -> str:
-    """Return a cursor for the gap before the record ``at``.
+    """Return a cursor for the position before the record ``at``.
 
-    It has the time of the last record that was shown, and marks of records next to the gap that have the
-    same time: those shown, and those not shown. Any of them that is left tells where the gap is.
+    It has the time of the last listed record, and digests of the adjacent records with the same time: those
+    listed, and those not. Any of them that still exists identifies the position.
     """
     below, above = records[max(0, at - _ANCHORS) : at][::-1], records[at : at + _ANCHORS]
     shown, others = (above, below) if newest else (below, above)
@@ -117,14 +117,14 @@ def _cursor(records: Sequence[Record], at: int, *, newest: bool) -> str:
 
 
 def _place(records: Sequence[Record], ts: str, shown: list[Any], others: list[Any], *, newest: bool) -> int:
-    """Return where the gap of a cursor is now.
+    """Return the current position of a cursor.
 
-    Where all the records next to it have gone the run of its time begins again: one may come twice, none is
-    left out.
+    If all adjacent records are gone, all records of the same time are listed again: an entry may come twice,
+    but none is left out.
     """
     moment = read_time(ts)
     if moment is None or not all(isinstance(mark, str) for mark in shown + others):
-        raise ValueError("the cursor is none of this list: begin without one")
+        raise ValueError("the cursor is not one of this list: start without one")
     begin, end = bisect_left(records, moment, key=_moment), bisect_right(records, moment, key=_moment)
     places = {_mark(records[at]): at for at in range(begin, end)}
     for marks, is_above in ((shown, newest), (others, not newest)):
@@ -135,7 +135,7 @@ def _place(records: Sequence[Record], ts: str, shown: list[Any], others: list[An
 
 
 def _mark(record: Record) -> str:
-    """Return a short name for a record's id, which may be long."""
+    """Return a short digest of a record's id, which may be long."""
     return hashlib.blake2b(record["id"].encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -145,7 +145,7 @@ def _moment(record: Record) -> datetime:
 
 @router.post(_OF_SESSION, **responds(answers.Entry, 201, location=True))
 def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
-    """Add an entry. When the answer comes, it is on the disk; with an id of yours a retry stores it once."""
+    """Add an entry. The response comes once it is on the disk; with an id of yours a retry stores it once."""
     entry = memory.session(session).add_many([_item(body)])[0]
     place = f"{path_of(memory, 'entries', entry.id)}?{urlencode({'session': session})}"
     return answer(entry_document(entry), 201, {"Location": place})
@@ -153,28 +153,30 @@ def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response
 
 @router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201, location=True))
 def add_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
-    """Add many entries with one write: all of them, or none."""
+    """Add many entries with one write, all or none."""
     added = memory.session(session).add_many(map(_item, body.items))
     return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "entries")})
 
 
 @router.put(_OF_SESSION + "/{entry}", **responds(answers.Entry))
 def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: NewEntry) -> Response:
-    """Add an entry with this id, or replace type and payload of the one that has it."""
+    """Add an entry with this id, or replace its type and payload."""
     if body.id not in (None, entry):
-        raise ValueError(f"the path names entry {entry!r:.80} and the body {body.id!r:.80}: leave one out")
+        raise ValueError(
+            f"the body has id {body.id!r:.80} and the path {entry!r:.80}: leave it out of the body"
+        )
     return answer(entry_document(memory.session(session).put(_item(body) | {"id": entry})))
 
 
 @router.put(_OF_SESSION, **responds(shapes.Entries))
 def put_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
-    """Add or replace many entries with one write, each as `PUT` of its id does: all of them, or none."""
+    """Add or replace many entries with one write, all or none, each like `PUT` of its id."""
     return answer(_entries(memory.session(session).put_many(map(_item, body.items))))
 
 
 def _item(body: Keys) -> dict[str, Any]:
     given = body.keys()
-    # The vector comes last in the line, where it is least in the way of people who read it.
+    # The vector comes last, where it disturbs readers of the line least.
     vector = {"embedding": given.pop("embedding")} if "embedding" in given else {}
     return {
         key: value for key, value in given.items() if value is not None or key not in Keys.model_fields
@@ -189,13 +191,13 @@ def get_entry(memory: Reading, entry: EntryName, holder: HolderQuery = None) -> 
 
 @router.patch("/entries/{entry}", **responds(answers.Entry))
 def update_entry(memory: Writing, entry: EntryName, body: Change, holder: HolderQuery = None) -> Response:
-    """Change an entry. What it was before stays in its history."""
+    """Change an entry. Its previous versions stay in its history."""
     return answer(entry_document(memory.update(entry, holder, **body.keys())))
 
 
 @router.delete("/entries/{entry}", **responds(shapes.Deleted))
 def delete_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
-    """Delete an entry: hide it. Its history keeps it; purge removes its bytes as well."""
+    """Delete an entry: hide it. Its history keeps it; purge removes its bytes."""
     memory.delete(entry, holder)
     return answer(shapes.Deleted(id=entry, deleted=True))
 
@@ -209,7 +211,7 @@ def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -
 
 @router.post("/purge", **responds(answers.PurgedMatches))
 def purge_matching(memory: Writing, body: Purging) -> Response:
-    """Remove every byte of the entries, sessions and files that hold a text, or list them."""
+    """Remove every byte of the entries, sessions and files that contain a text, or list them."""
     found = memory.purge_matching(body.text, body.session, dry_run=body.dry_run)
     return answer(purged_document(found, dry_run=body.dry_run))
 
@@ -222,11 +224,11 @@ def entry_history(
     limit: LimitQuery = DEFAULT,
     cursor: CursorQuery = None,
 ) -> Response:
-    """Show what an entry was over time, the oldest version first. A page ends after 4 MiB, too."""
+    """List the versions of an entry, oldest first. A page also ends at 4 MiB."""
     return numbered_page("versions", memory.history(entry, holder), version_document, limit, cursor)
 
 
-DepthQuery = Annotated[int, Query(ge=1, le=10, description="How many links to follow.")]
+DepthQuery = Annotated[int, Query(ge=1, le=10, description="Maximum number of links to follow.")]
 RelQuery = Annotated[str | None, Query(description="Only links of this relation.")]
 
 
@@ -239,16 +241,16 @@ def related_entries(
     limit: LimitQuery = DEFAULT,
     cursor: CursorQuery = None,
 ) -> Response:
-    """List the entries linked with one, in either direction, the nearest first.
+    """List the entries linked with an entry, in either direction, nearest first.
 
-    A page ends after 4 MiB, too. An entry that is linked or deleted between two pages may shift the others.
+    A page also ends at 4 MiB. Entries linked or deleted between two pages may shift the others.
     """
     return numbered_page("entries", memory.related(entry, rel, depth), entry_document, limit, cursor)
 
 
 @router.post("/entries/{entry}/links", **responds(answers.Entry))
 def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
-    """Say that an entry stands in a relation to another, and show it as it is then."""
+    """Link an entry to another, and show it with its new link."""
     return answer(entry_document(memory.link(entry, body.to, body.rel)))
 
 

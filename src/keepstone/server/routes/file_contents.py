@@ -1,4 +1,4 @@
-"""``/v1/agents/{agent}/file-contents``: the texts of a folder's files, many in one answer."""
+"""``/v1/agents/{agent}/file-contents``: the texts of a folder's files, many in one response."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ FolderQuery = Annotated[
 def list_file_contents(
     memory: Reading, folder: FolderQuery, limit: LimitQuery = DEFAULT, cursor: CursorQuery = None
 ) -> Response:
-    """Read the files of a folder, by their paths. A page ends before 16 MiB, but has at least one.
+    """Read the files of a folder, sorted by path. A page ends before 16 MiB, but has at least one file.
 
-    The content of a file that is not UTF-8 is null: it hides no other.
+    The content of a file that is not UTF-8 is null.
     """
     last = "" if cursor is None else decode(_KIND, cursor, (str,))[0]
     paths = [path for path in memory.files.list(folder.rstrip("/")) if path > last]
@@ -56,5 +56,5 @@ def list_file_contents(
 def _content(memory: Reading, path: str) -> str | None:
     try:
         return memory.files.read(path)
-    except (NotTextError, MemoryFileNotFoundError):  # The second was deleted since it was listed.
+    except (NotTextError, MemoryFileNotFoundError):  # The file may have been deleted after it was listed.
         return None

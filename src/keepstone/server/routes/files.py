@@ -1,4 +1,4 @@
-"""``/v1/agents/{agent}/files``: the text files of an agent's own, with protection against lost updates."""
+"""``/v1/agents/{agent}/files``: an agent's own text files, with protection against lost updates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/agents/{agent}/files", tags=["files"])
 
 @router.get("", **responds(shapes.FilePage))
 def list_files(memory: Reading, limit: LimitQuery = DEFAULT, cursor: CursorQuery = None) -> Response:
-    """List the agent's files by their paths."""
+    """List the paths of the agent's files."""
     last = "" if cursor is None else decode("files", cursor, (str,))[0]
     page, end = page_of((path for path in memory.files.list() if path > last), limit)
     return answer(shapes.FilePage(files=page, next=None if end is None else encode("files", end)))
@@ -25,14 +25,14 @@ def list_files(memory: Reading, limit: LimitQuery = DEFAULT, cursor: CursorQuery
 
 @router.get("/{path:path}", **responds(shapes.FileContent, etag=True))
 def read_file(memory: Reading, path: FileName) -> Response:
-    """Read a file. Its ETag names this content, for a write or a delete that must meet no other."""
+    """Read a file. Its ETag identifies this content, for a conditional write or delete."""
     content = memory.files.read(path)
     return answer(shapes.FileContent(path=path, content=content), headers=etag_headers(etag_of_text(content)))
 
 
 @router.put("/{path:path}", **responds(shapes.FileWritten, etag=True))
 def write_file(memory: Writing, path: FileName, body: Content, conditions: WriteConditions) -> Response:
-    """Write a file; one that is there is replaced as a whole."""
+    """Write a file. An existing one is replaced."""
     count = memory.files.write(path, body.content, check=_check(conditions))
     etag = etag_of_text(body.content)
     return answer(shapes.FileWritten(path=path, bytes=count), headers=etag_headers(etag))
@@ -40,7 +40,7 @@ def write_file(memory: Writing, path: FileName, body: Content, conditions: Write
 
 @router.post("/{path:path}", **responds(shapes.FileWritten))
 def append_file(memory: Writing, path: FileName, body: Content, conditions: WriteConditions) -> Response:
-    """Append to a file, which is made if it is new."""
+    """Append to a file, which is created if it does not exist."""
     count = memory.files.append(path, body.content, check=_check(conditions))
     return answer(shapes.FileWritten(path=path, bytes=count))
 
@@ -53,12 +53,10 @@ def delete_file(memory: Writing, path: FileName, conditions: WriteConditions) ->
 
 
 def _check(conditions: Conditions) -> Check | None:
-    """Return what looks at the old text inside the lock of the files, so that no writer comes between."""
+    """Return a check of the old text that runs inside the lock, so that no other writer intervenes."""
 
     def check(old: str | None) -> None:
         if not conditions.hold_for(None if old is None else etag_of_text(old)):
-            raise ProblemError(
-                412, "file_changed", "the file is not as you expect it: read it again, then decide"
-            )
+            raise ProblemError(412, "file_changed", "the file has changed: read it again, then decide")
 
     return check if conditions.are_given else None

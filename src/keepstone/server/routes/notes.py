@@ -1,4 +1,4 @@
-"""``/v1/notes``: the notes of the project that the server was started for, and of its user."""
+"""``/v1/notes``: the notes of the server's project and of its user."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ TypeQuery = Annotated[
 
 @router.get("", **responds(shapes.Notes))
 def list_notes(notes: NotesReading, kind: TypeQuery = None) -> Response:
-    """List the notes, the project's and then the user's, each with its line."""
+    """List the notes with their lines: the project's, then the user's."""
     return answer(shapes.Notes(notes=[note_document(note) for note in notes.entries(kind)]))
 
 
 @router.post("", **responds(answers.SavedNote))
 def add_note(notes: NotesWriting, body: NewNote) -> Response:
-    """Save a note. One that says what its file already says is not written."""
+    """Save a note, unless its file already has it."""
     return answer(saved_document(notes.add(body.text, body.type, body.line)))
 
 
 @router.put("", **responds(answers.SavedNote))
 def change_note(notes: NotesWriting, body: ChangedNote) -> Response:
-    """Let a note say something else, where it stands. What another note says already is not written."""
+    """Change the text of a note in place, unless another note already says the same."""
     result = notes.replace(_named(notes, body.note), body.text)
     if result is None:
         raise NoteNotFoundError(body.note.content)
@@ -60,7 +60,7 @@ def change_note(notes: NotesWriting, body: ChangedNote) -> Response:
 
 @router.post("/remove", **responds(shapes.RemovedNote))
 def remove_note(notes: NotesWriting, body: NamedNote) -> Response:
-    """Remove a note, with its continuation lines and nothing else. One that has moved is found."""
+    """Remove a note with its continuation lines. A note that has moved is found by its text."""
     note = _named(notes, body)
     if not notes.remove(note):
         raise NoteNotFoundError(body.content)
@@ -76,14 +76,14 @@ def _named(notes: Notes, named: NamedNote) -> MemoryEntry:
 
 @router.post("/dedupe", **responds(shapes.RemovedNotes))
 def dedupe_notes(notes: NotesWriting, body: Deduplication) -> Response:
-    """Remove notes that say the same as an earlier one of their file."""
+    """Remove notes that repeat an earlier one of their file."""
     removed = [note_document(note) for note in notes.deduplicate(body.type)]
     return answer(shapes.RemovedNotes(dry_run=False, notes=removed))
 
 
 @router.get("/files", **responds(shapes.NotesFiles))
 def files_of_notes(notes: NotesReading) -> Response:
-    """Say how large the two files are, and what files for other agents in the project's folder hold."""
+    """Show the sizes of the two notes files, and the project's instruction files for other agents."""
     files = [shapes.NotesFile(type=kind, size=notes.size(kind)) for kind in TYPES]
     others = [
         shapes.OtherFile(path=other.path, text=other.text, is_cut=other.is_cut) for other in notes.others()
@@ -91,11 +91,11 @@ def files_of_notes(notes: NotesReading) -> Response:
     return answer(shapes.NotesFiles(files=files, others=others))
 
 
-BudgetQuery = Annotated[int | None, Query(ge=0, description="The most tokens it may have.")]
-AboutQuery = Annotated[str | None, Query(description="Notes with these words first, where not all fit.")]
+BudgetQuery = Annotated[int | None, Query(ge=0, description="Maximum number of tokens.")]
+AboutQuery = Annotated[str | None, Query(description="Prefer notes with these words if not all fit.")]
 
 
 @router.get("/prompt", **responds(shapes.Text))
 def prompt_of_notes(notes: NotesReading, budget: BudgetQuery = None, query: AboutQuery = None) -> Response:
-    """Return the block that brings the notes into a system prompt."""
+    """Return the notes as a block for a system prompt."""
     return answer(shapes.Text(text=notes.prompt(budget, query)))

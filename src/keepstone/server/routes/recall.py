@@ -1,4 +1,4 @@
-"""``recall`` and ``context``: finding what was remembered."""
+"""``/v1/agents/{agent}/recall`` and ``…/context``: search, and the block for a system prompt."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
 
 @router.post("/recall", **responds(answers.Recall))
 def recall(memory: Reading, body: RecallQuery) -> Response:
-    """Search the agent's memory, the best hits first, each with the reasons."""
+    """Search the agent's memory. The best hits come first, each with an explanation."""
     hits = memory.recall(**dict(body))
     found = fitting(map(hit_document, hits), ANSWER_BYTES)
     if len(found) < len(hits):
         raise ValueError(
             f"the first {len(found)} of {len(hits)} hits take {ANSWER_BYTES // 2**20} MiB: "
-            "ask for fewer with limit or neighbours"
+            "request fewer with limit or neighbours"
         )
     return listed("hits", found, **recall_state_document(hits))
 
 
 @router.post("/context", **responds(answers.Context))
 def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
-    """Return the block of memory that goes into a system prompt."""
+    """Return the memory block for a system prompt."""
     notes = _notes_of(request) if body.notes else None
     counter = None if body.count_as is None else counter_of(body.count_as)
     block = memory.context(body.query, budget=body.budget, notes=notes, counter=counter, window=body.window)
@@ -41,5 +41,5 @@ def _notes_of(request: Request) -> Notes:
     access_of(request).check_home()
     notes = request.app.state.notes
     if not isinstance(notes, Notes):
-        raise ValueError("this server has no notes: leave notes out")  # noqa: TRY004  The request is wrong.
+        raise ValueError("this server has no notes: leave notes out")  # noqa: TRY004  The request is invalid.
     return notes

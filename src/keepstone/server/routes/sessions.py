@@ -1,4 +1,4 @@
-"""``/v1/agents/{agent}/sessions``: the logs of an agent."""
+"""``/v1/agents/{agent}/sessions``: an agent's sessions."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Order = Literal["modified", "id"]
 OrderQuery = Annotated[
     Order,
     Query(
-        description="`modified`: the one that changed last first. `id`: an order that stays while others "
-        "write, so that going through all pages misses none."
+        description="`modified`: last changed first. `id`: an order that concurrent writes do not change, "
+        "so that paging misses no session."
     ),
 ]
 
@@ -48,13 +48,13 @@ def list_sessions(
 ) -> Response:
     """List the sessions."""
     last = None if cursor is None else decode(order, cursor, (str, str))
-    page, end = page_of(_behind(memory.sessions(), order, last), limit)
+    page, end = page_of(_after(memory.sessions(), order, last), limit)
     following = None if end is None else encode(order, *_key(end, order))
     return answer(shapes.SessionPage(sessions=[session_document(info) for info in page], next=following))
 
 
-def _behind(infos: Iterable[SessionInfo], order: Order, last: list[str] | None) -> list[SessionInfo]:
-    """Return the sessions in order, from the one behind a place on."""
+def _after(infos: Iterable[SessionInfo], order: Order, last: list[str] | None) -> list[SessionInfo]:
+    """Return the sessions after a position, in order."""
     keyed = sorted(((_key(info, order), info) for info in infos), key=lambda pair: pair[0])
     if order == "modified":
         keyed.reverse()
@@ -68,14 +68,14 @@ def _key(info: SessionInfo, order: Order) -> list[str]:
 
 @router.post("", **responds(shapes.SessionId, 201, location=True))
 def new_session(memory: Writing, body: NewSession | None = None) -> Response:
-    """Start a session, empty, with a new id or with yours. One that is there is left as it is."""
+    """Create an empty session, with a new id or yours. An existing one is left unchanged."""
     session = memory.new_session(None if body is None else body.id).id
     return answer(shapes.SessionId(id=session), 201, {"Location": path_of(memory, "sessions", session)})
 
 
 @router.get("/{session}", **responds(shapes.CountedSession, etag=True))
 def show_session(memory: Reading, session: SessionName) -> Response:
-    """Show a session: its last change, its size and how many entries it has. Every write changes its ETag."""
+    """Show a session: last change, size and number of entries. Every write changes its ETag."""
     log = memory.session(session)
     info = log.info()
     if info is None:
@@ -86,7 +86,7 @@ def show_session(memory: Reading, session: SessionName) -> Response:
 
 @router.delete("/{session}", **responds(shapes.Removed))
 def remove_session(memory: Writing, session: SessionName, condition: MatchCondition) -> Response:
-    """Delete a session with everything in it, archive included. This cannot be undone."""
+    """Delete a session with all its entries, archive included. This cannot be undone."""
     if not memory.session(session).remove(check=_check(condition)):
         raise SessionNotFoundError(memory.slug, session)
     return answer(shapes.Removed(id=session, removed=True))
@@ -102,35 +102,33 @@ def clear_session(memory: Writing, session: SessionName, condition: MatchConditi
 
 @router.post("/{session}/drop", **responds(shapes.Dropped))
 def drop_session(memory: Writing, session: SessionName, condition: MatchCondition) -> Response:
-    """Delete a session and keep a mark that it was dropped. A missing one had no entries."""
+    """Delete a session and keep a mark that it was dropped. For a missing one the count is 0."""
     count = memory.session(session).drop(check=_check(condition))
     return answer(shapes.Dropped(id=session, dropped=count))
 
 
 def _check(condition: Conditions) -> SessionCheck | None:
-    """Return what compares the session inside its lock, so that no writer comes between."""
+    """Return a check of the session that runs inside its lock, so that no other writer intervenes."""
 
     def check(info: SessionInfo) -> None:
         if not condition.hold_for(etag_of_session(info)):
-            raise ProblemError(
-                412, "session_changed", "the session is not as you expect it: read it again, then decide"
-            )
+            raise ProblemError(412, "session_changed", "the session has changed: read it again, then decide")
 
     return check if condition.are_given else None
 
 
 @router.post("/{session}/purge", **responds(shapes.PurgedIds))
 def purge_entries(memory: Writing, session: SessionName, body: Ids) -> Response:
-    """Remove every byte of entries by their ids, all of them with one rewrite. This cannot be undone.
+    """Purge entries by their ids with one rewrite: remove every byte of them. This cannot be undone.
 
-    Ids that the session does not have are left out.
+    Ids that the session does not have are ignored.
     """
     return answer(shapes.PurgedIds(id=session, purged=memory.session(session).purge_many(body.ids)))
 
 
 @router.post("/{session}/count", **responds(shapes.Counted))
 def count_accesses(memory: Writing, session: SessionName, body: Increments) -> Response:
-    """Add to the access counts of entries, by their ids. Not synced: a power cut may lose counts."""
+    """Add to the access counts of entries by their ids. Counts are not synced: a power cut may lose them."""
     done = memory.session(session).count(body.increments, wait=body.wait)
     return answer(shapes.Counted(id=session, counted=done))
 

@@ -1,4 +1,4 @@
-"""Looking after the home and the server: health, doctor, indexes, metrics."""
+"""Maintenance of the home and the server: health, doctor, backup, indexes, metrics."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ router = APIRouter(tags=["upkeep"])
 
 @router.get("/health", openapi_extra={"security": []}, **responds(shapes.Health))
 async def health() -> Response:
-    """Say that the server answers. This needs no token."""
+    """Report that the server is up. This needs no token."""
     return answer(shapes.Health(status="ok"))
 
 
 DeepQuery = Annotated[
-    bool, Query(description="Compare every row of the indexes with the logs, too, and look for all secrets.")
+    bool,
+    Query(description="Also compare every row of the indexes with the logs, and scan all lines for secrets."),
 ]
 
 
 @router.get("/doctor", **responds(shapes.Doctor))
 def doctor(home: HomeReading, deep: DeepQuery = False) -> Response:  # noqa: FBT002  A switch in the query.
-    """Look for damage and say what to do about it."""
-    return _found(home.doctor(deep=deep))
+    """Check the home for damage. Each finding has a remedy."""
+    return _report(home.doctor(deep=deep))
 
 
 @router.post("/doctor", **responds(shapes.Doctor))
 def mend(home: HomeWriting, body: Examination) -> Response:
-    """Look for damage and, with `fix`, mend what can be mended; what was done comes first."""
-    return _found(home.doctor(deep=body.deep, fix=body.fix))
+    """Check the home for damage and, with `fix`, repair what can be repaired. Repairs are listed first."""
+    return _report(home.doctor(deep=body.deep, fix=body.fix))
 
 
-def _found(findings: list[Finding]) -> Response:
+def _report(findings: list[Finding]) -> Response:
     healthy = all(finding.level != "error" for finding in findings)
     return answer(shapes.Doctor(healthy=healthy, findings=[*map(finding_document, findings)]))
 
@@ -57,9 +58,9 @@ def _found(findings: list[Finding]) -> Response:
     **responds_with("application/zip", {"type": "string", "format": "binary"}),
 )
 def backup(home: HomeReading) -> Response:
-    """Return a copy of the home as a ZIP file, made and checked while others may go on writing.
+    """Return a consistent and verified copy of the home as a ZIP file; writers need not stop.
 
-    Unpacked, it is a home: without indexes, which are rebuilt, and without tokens. The answer is always the
+    Unpacked, it is a home without tokens and without indexes, which are rebuilt. The response is always the
     whole file: `Range` is ignored.
     """
     packed = pack(home)
@@ -72,15 +73,15 @@ def backup(home: HomeReading) -> Response:
 
 @router.post("/index", **responds(shapes.Index))
 def index(home: HomeWriting, body: Indexing) -> Response:
-    """Bring the indexes up to date with the logs, and make the vectors that entries lack."""
+    """Update the indexes from the logs, and embed entries that have no vector."""
     sessions = home.rebuild() if body.rebuild else None
     if not body.rebuild:
         home.sync()
-    made = home.reembed(body.re_embed) if body.re_embed is not None else _embedded(home)
+    made = home.reembed(body.re_embed) if body.re_embed is not None else _embed_pending(home)
     return answer(shapes.Index(rebuilt=body.rebuild, sessions=sessions, vectors_made=made))
 
 
-def _embedded(home: Home) -> int | None:
+def _embed_pending(home: Home) -> int | None:
     try:
         return home.embed()
     except EmbedderUnavailableError:
@@ -93,6 +94,6 @@ def _embedded(home: Home) -> int | None:
     **responds_with("text/plain", {"type": "string"}),
 )
 async def metrics(request: Request, _: HomeReading) -> Response:
-    """Return counts and latencies in the text format of Prometheus; no memory and no ids are in them."""
+    """Return counts and latencies in the Prometheus text format. They hold no memory and no ids."""
     state = request.app.state
     return Response(state.metrics.text(state.gate.failures.total), media_type=MEDIA_TYPE)
