@@ -11,7 +11,7 @@ from tests.web.page import every, on_a_page, within, words_of
 
 from keepstone import StoreError
 from keepstone.web.live import Live
-from keepstone.web.parts import Said
+from keepstone.web.parts import Text
 
 
 class Source:
@@ -71,9 +71,9 @@ def test_a_trouble_is_told_once_and_goes_when_it_is_over() -> None:
     async def steps(page: Client) -> None:
         await source.live().start()
         await look(page)
-        told = every(page, Said)
+        told = every(page, Text)
         await look(page)
-        assert (alerts(page), every(page, Said)) == (["locked"], told)
+        assert (alerts(page), every(page, Text)) == (["locked"], told)
         await look(page)
         assert (alerts(page), source.drawn) == ([], [[1]])
 

@@ -17,7 +17,7 @@ from keepstone.web.site import Place
 _WORST_FIRST = ("error", "warning", "ok")
 
 
-class Doctor:
+class DoctorPage:
     """The page's state: nothing but what was found last."""
 
     def __init__(self, place: Place) -> None:
@@ -73,4 +73,4 @@ def _sum(findings: list[Finding]) -> str:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Doctor(place).build()
+    await DoctorPage(place).build()

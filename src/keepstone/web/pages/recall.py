@@ -36,7 +36,7 @@ _NUMBERS = (
 )
 
 
-class Recall:
+class RecallPage:
     """The page's state: what is asked, and in which bounds."""
 
     def __init__(self, place: Place) -> None:
@@ -192,4 +192,4 @@ def _number(given: object, usual: float, most: float) -> float:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Recall(place).build()
+    await RecallPage(place).build()
