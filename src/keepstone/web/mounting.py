@@ -17,9 +17,9 @@ from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.notes.notes import Notes
 from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
+from keepstone.web.elements import empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
-from keepstone.web.parts import empty
 from keepstone.web.site import Hook, Permissions, Place, Site, address
 
 if TYPE_CHECKING:

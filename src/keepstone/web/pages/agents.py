@@ -8,9 +8,9 @@ from nicegui import ui
 
 from keepstone.text.display import counted
 from keepstone.web.components import LinkList
+from keepstone.web.elements import asked, attempt, box, button, empty, field
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import asked, attempt, box, button, empty, field
 from keepstone.web.site import Place, address
 
 _MOST = 200

@@ -18,9 +18,9 @@ from keepstone.operations.error_codes import message_of
 from keepstone.session import Session
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.components import EntryList
+from keepstone.web.elements import EXPECTED, aside, box, button, confirmed, empty, failure, link
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import EXPECTED, aside, box, button, confirmed, empty, failure, link
 from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place

@@ -9,8 +9,8 @@ from keepstone.operations.documents import finding_document
 from keepstone.operations.error_codes import message_of
 from keepstone.text.display import counted
 from keepstone.web.components import FindingList
+from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.frame import frame
-from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 

@@ -10,11 +10,9 @@ from keepstone.errors import MemoryFileNotFoundError
 from keepstone.files import Check
 from keepstone.text.display import clipped, counted, size
 from keepstone.web.components import LinkList
-from keepstone.web.frame import frame
-from keepstone.web.live import Live
-from keepstone.web.parts import (
+from keepstone.web.elements import (
     EXPECTED,
-    ChangedError,
+    StalePageError,
     answer_of,
     aside,
     asked,
@@ -28,6 +26,8 @@ from keepstone.web.parts import (
     say,
     tell,
 )
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
@@ -180,7 +180,7 @@ class FilesPage:
         """Write a file if it holds what is expected, None for no file; otherwise leave it and say False."""
         try:
             self.files.write(path, text, check=_expecting(expected))
-        except ChangedError:
+        except StalePageError:
             return False
         return True
 
@@ -221,7 +221,7 @@ class FilesPage:
         """Delete a file if it holds what is expected; otherwise leave it and say False."""
         try:
             self.files.delete(path, check=_expecting(expected))
-        except ChangedError:
+        except StalePageError:
             return False
         return True
 
@@ -236,7 +236,7 @@ class FilesPage:
 def _expecting(expected: str | None) -> Check:
     def check(old: str | None) -> None:
         if old != expected:
-            raise ChangedError
+            raise StalePageError
 
     return check
 

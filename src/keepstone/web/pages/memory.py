@@ -10,9 +10,9 @@ from nicegui import ui
 from keepstone.notes.notes import TYPES, MemoryEntry, Notes, SaveResult
 from keepstone.text.display import clipped
 from keepstone.web.components import NoteList
+from keepstone.web.elements import aside, attempt, box, button, empty, field, say, tell
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import aside, attempt, box, button, empty, field, say, tell
 from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place

@@ -12,9 +12,9 @@ from nicegui import ui
 from keepstone.model import Entry, SessionInfo
 from keepstone.text.display import counted, size
 from keepstone.web.components import EntryList
+from keepstone.web.elements import aside, attempt, box, button, empty, link, say
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import aside, attempt, box, button, empty, link, say
 from keepstone.web.phrases import key_of, moment, shown
 from keepstone.web.site import Place
 from keepstone.web.views import entry_views, version_views
@@ -34,7 +34,7 @@ class SessionSlice:
     total: int
 
 
-class SessionPage:
+class SessionEntriesPage:
     """The page's state: how far back it is, and what is unfolded."""
 
     def __init__(self, place: Place) -> None:
@@ -165,4 +165,4 @@ class SessionPage:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await SessionPage(place).build()
+    await SessionEntriesPage(place).build()

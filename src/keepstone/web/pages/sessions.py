@@ -14,10 +14,8 @@ from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size
 from keepstone.web.components import SessionList
-from keepstone.web.frame import frame
-from keepstone.web.live import Live
-from keepstone.web.parts import (
-    ChangedError,
+from keepstone.web.elements import (
+    StalePageError,
     aside,
     asked,
     attempt,
@@ -29,6 +27,8 @@ from keepstone.web.parts import (
     say,
     tell,
 )
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
 from keepstone.web.phrases import key_of
 from keepstone.web.site import Place
 from keepstone.web.views import session_view
@@ -186,11 +186,11 @@ def _emptied(act: Act, session: Session, expected: SessionInfo | None) -> bool |
 
     def check(info: SessionInfo) -> None:
         if info != expected:
-            raise ChangedError
+            raise StalePageError
 
     try:
         return act(session, check=check)
-    except ChangedError:
+    except StalePageError:
         return None
 
 
