@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from keepstone.context import Counter, Wanted, build
+from keepstone.context import Contents, Counter, build
 from keepstone.context.standing import standing
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
@@ -359,7 +359,7 @@ class Agent:
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
         recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
         newest = [entry for info in self.sessions()[:1] for entry in self._newest(info.id)]
-        wanted = Wanted(
+        wanted = Contents(
             pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
             standing=standing(self._store, self.slug, self._now()),
             recalled=[hit.entry for hit in recalled],

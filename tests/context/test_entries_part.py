@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from keepstone import Entry
-from keepstone.context.entries_part import Filler, Shown
+from keepstone.context.entries_part import AlreadyShown, Filler
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
 
@@ -14,7 +14,7 @@ def entry(name: str, text: str = "") -> Entry:
 
 @pytest.fixture
 def filler() -> Filler:
-    return Filler(len, Shown())
+    return Filler(len, AlreadyShown())
 
 
 def ids(filler: Filler, kind: str, entries: list[Entry], tokens: int) -> list[str]:

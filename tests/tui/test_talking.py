@@ -14,7 +14,7 @@ from textual import events
 from textual.widgets import Input, TextArea
 
 from keepstone import Agent
-from keepstone.chat import Choice, choose
+from keepstone.chat import ModelChoice, choose
 from keepstone.chat.messages import Request
 
 
@@ -406,7 +406,7 @@ class Raising:
 
 
 def test_an_unexpected_error_of_a_model_leaves_the_app_running(chat: Chat) -> None:
-    chat.choice = Choice(Raising(), "a test")
+    chat.choice = ModelChoice(Raising(), "a test")
 
     async def steps(terminal: Terminal) -> None:
         await terminal.say("Hi")

@@ -17,8 +17,8 @@ from keepstone.chat import ModelError
 from keepstone.chat.messages import Piece, Request, ToolCall
 from keepstone.chat.offline import OfflineResponder
 from keepstone.web.answering import Talking
+from keepstone.web.elements import aside, box
 from keepstone.web.pages.chat import Chat
-from keepstone.web.parts import aside, box
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ class Delta:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _ModelAnswer:
     """What came of an answer so far."""
 
     text: str = ""
@@ -161,7 +161,7 @@ class Conversation:
         return self.session.info() is not None
 
     def _answered(self, question: Entry) -> Iterator[Delta]:
-        answer = _Answer()
+        answer = _ModelAnswer()
         try:
             yield from self._rounds(question, answer)
         except ModelError as error:
@@ -171,7 +171,7 @@ class Conversation:
             self._pieces = None
             self._store(answer)
 
-    def _rounds(self, question: Entry, answer: _Answer) -> Iterator[Delta]:
+    def _rounds(self, question: Entry, answer: _ModelAnswer) -> Iterator[Delta]:
         """Ask, use the tools that the model wants, ask again, until it wants none."""
         tools = MemoryTools(self.agent, self.notes, self.session, self._ask)
         results = ToolBudget(tools)
@@ -196,7 +196,7 @@ class Conversation:
             f"{self.model.name} asked for tools {_ROUNDS} times without an answer; /retry asks again"
         )
 
-    def _streamed(self, request: Request, answer: _Answer, calls: list[ToolCall]) -> Iterator[Delta]:
+    def _streamed(self, request: Request, answer: _ModelAnswer, calls: list[ToolCall]) -> Iterator[Delta]:
         self._pieces = Stoppable(self.model.answer(request))
         if self._stopped:
             self._pieces.stop()
@@ -220,7 +220,7 @@ class Conversation:
         finally:
             self._pieces.stop()
 
-    def _store(self, answer: _Answer) -> None:
+    def _store(self, answer: _ModelAnswer) -> None:
         if not answer.text.strip():
             return
         data: dict[str, Any] = {"role": "assistant", "content": _whole(answer.text), "model": self.model.name}

@@ -33,9 +33,9 @@ app = typer.Typer(
     epilog="Example: keepstone notes list",
 )
 
-Choice = Literal["project", "user"]
+NotesChoice = Literal["project", "user"]
 
-_CHOICES: dict[str, Choice] = {"p": "project", "u": "user"}
+_CHOICES: dict[str, NotesChoice] = {"p": "project", "u": "user"}
 _CANCELLING = ("\x1b", "\r", "\n", "\x04", "q", "")
 """Escape, Enter, Ctrl-D, q, and the end of the input."""
 
@@ -244,7 +244,7 @@ def _type_of(*, project: bool, user: bool) -> str | None:
     return None if project == user else PROJECT if project else USER
 
 
-def _choice(*, project: bool, user: bool) -> Choice:
+def _choice(*, project: bool, user: bool) -> NotesChoice:
     if project and user:
         raise ValueError("a note has one file: give --project or --user, not both")
     if project or user:
@@ -254,7 +254,7 @@ def _choice(*, project: bool, user: bool) -> Choice:
     return _asked()
 
 
-def _asked() -> Choice:
+def _asked() -> NotesChoice:
     typer.echo("Keep it for the [P]roject or for the [U]ser? Esc cancels: ", nl=False, err=True)
     keys = (key.lower() for _ in count() for key in read_keys())
     choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HomeOptions:
     """Where a command works: the shared options, as they were given."""
 
     home: str | None = None
@@ -37,7 +37,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class NotesPlace:
+class NotesOptions:
     """Where a command finds notes: the shared options, as they were given."""
 
     folder: Path = Path()
@@ -51,9 +51,9 @@ class NotesPlace:
         return keepstone.Notes(self.folder, self.user_file)
 
 
-def _completed(context: typer.Context) -> Place:
+def _completed(context: typer.Context) -> HomeOptions:
     given: dict[str, Any] = {name: context.params.get(name) for name in ("home", "layout", "agent")}
-    return Place(**{name: value for name, value in given.items() if value is not None})
+    return HomeOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def _offered(names: Iterator[str] | list[str], incomplete: str) -> list[str]:

@@ -53,8 +53,8 @@ def show(
 ) -> Answer:
     """Show the entries of a session, the oldest first."""
     entries = agent.session(session).entries(limit=limit, types=types)
-    if not entries:
-        _require(agent, session)
+    if not entries and all(info.id != session for info in agent.sessions()):
+        raise SessionNotFoundError(agent.slug, session)
     view = Group(*(_entry_view(entry) for entry in entries)) if entries else Text("no entries")
     document = {"id": session, "entries": [entry_document(entry) for entry in entries]}
     return Answer(document, view)
@@ -85,8 +85,3 @@ def delete(agent: "Agent", session: SessionArgument, yes: YesOption = False) -> 
     if not agent.session(session).remove():
         raise SessionNotFoundError(agent.slug, session)
     return Answer({"id": session, "removed": True}, Text(f"deleted session {one_line(session)}"))
-
-
-def _require(agent: "Agent", session: str) -> None:
-    if all(info.id != session for info in agent.sessions()):
-        raise SessionNotFoundError(agent.slug, session)

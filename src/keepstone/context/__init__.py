@@ -5,7 +5,7 @@ entries, preferences and decisions. Nothing of that depends on the query. What t
 newest turns, follow. docs/decisions tells why.
 """
 
-from keepstone.context.assemble import Wanted, build
+from keepstone.context.assemble import Contents, build
 from keepstone.context.counting import Counter, counter_of, estimate_tokens
 
-__all__ = ["Counter", "Wanted", "build", "counter_of", "estimate_tokens"]
+__all__ = ["Contents", "Counter", "build", "counter_of", "estimate_tokens"]

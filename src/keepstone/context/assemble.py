@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstone.context.counting import Counter, checked
-from keepstone.context.entries_part import Filler, Section, Shown
+from keepstone.context.entries_part import AlreadyShown, Filler, Section
 from keepstone.context.fence import FRAME, fenced
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
 from keepstone.model import Context, Entry, Part
@@ -29,7 +29,7 @@ _QUERY_NOTES_SHARE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Contents:
     """What a context is made of, the most wanted of each kind first unless it says otherwise."""
 
     pinned: Sequence[Entry] = ()
@@ -45,7 +45,7 @@ class Wanted:
     """Texts and ids of entries that the caller sends beside the context."""
 
 
-def build(wanted: Wanted, budget: int, counter: Counter | None = None) -> Context:
+def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Context:
     """Return the block: never more tokens than the budget, and the same prefix for every query.
 
     Args:
@@ -54,8 +54,9 @@ def build(wanted: Wanted, budget: int, counter: Counter | None = None) -> Contex
         counter: Says how many tokens a text has; the estimate if None.
     """
     count = checked(counter)
-    filler = Filler(count, Shown())
-    files = shelves(wanted.notes, _notes_share(budget, count), count)
+    filler = Filler(count, AlreadyShown())
+    share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
+    files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
     filler.shown.send(wanted.window)
     rest = _rest(wanted, budget, filler, files, prefix.text)
@@ -93,7 +94,7 @@ class _Half:
         return [*([self.notes] if self.notes else []), *entries]
 
 
-def _prefix(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf]) -> _Half:
+def _prefix(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf]) -> _Half:
     """Return what no query changes; it begins with our instructions if there is anything."""
     count = filler.count
     notes = notes_part(files, count)
@@ -107,7 +108,7 @@ def _prefix(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf])
     return half
 
 
-def _rest(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf], prefix: str) -> _Half:
+def _rest(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf], prefix: str) -> _Half:
     """Return what this query brings."""
     count = filler.count
     room = budget - count(_below_instructions(prefix, FRAME))
@@ -119,10 +120,6 @@ def _rest(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf], p
     half = _Half(filler, notes, (recalled, filler.fill("newest", wanted.newest, room)))
     half.keep_to(budget, prefix)
     return half
-
-
-def _notes_share(budget: int, count: Counter) -> int:
-    return max(0, min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS)))
 
 
 def _below_instructions(*blocks: str) -> str:

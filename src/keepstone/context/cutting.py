@@ -32,7 +32,7 @@ class Placed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Room:
+class TokenRoom:
     """Tokens that are left for one part of a context."""
 
     left: int

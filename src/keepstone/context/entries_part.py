@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keepstone.context.counting import Counter
-from keepstone.context.cutting import Placed, Room
+from keepstone.context.cutting import Placed, TokenRoom
 from keepstone.context.fence import line_of
 from keepstone.model import Entry, Item, LeftOut, Part
 
@@ -23,7 +23,7 @@ _TELLING = 40
 
 
 @dataclass(slots=True)
-class Line:
+class PlacedEntry:
     """An entry as it stands in a part."""
 
     entry: Entry
@@ -35,7 +35,7 @@ class Section:
     """A part of a context while it is filled."""
 
     kind: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[PlacedEntry] = field(default_factory=list)
 
     @property
     def is_by_time(self) -> bool:
@@ -67,7 +67,7 @@ def source_of(entry: Entry) -> str:
     return f"{entry.session}/{entry.id}"
 
 
-class Shown:
+class AlreadyShown:
     """What a context holds already, and what the caller sends beside it."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Filler:
     """Fills parts with entries, and keeps what it left out."""
 
     count: Counter
-    shown: Shown
+    shown: AlreadyShown
     _left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
 
     def fill(self, kind: str, entries: Sequence[Entry], tokens: int) -> Section:
@@ -145,18 +145,18 @@ class Filler:
             section.lines.reverse()
         return section
 
-    def _room(self, section: Section, entries: Sequence[Entry], tokens: int) -> Room:
+    def _room(self, section: Section, entries: Sequence[Entry], tokens: int) -> TokenRoom:
         left = max(0, tokens - self.count(section.title))
         longest = left if len(entries) == 1 else max(left // _LONGEST, _WHOLE)
-        return Room(left, self.count, longest)
+        return TokenRoom(left, self.count, longest)
 
-    def _refused(self, section: Section, room: Room, entry: Entry) -> str | None:
+    def _refused(self, section: Section, room: TokenRoom, entry: Entry) -> str | None:
         """Add an entry to a part, or return why that cannot be done."""
         with_id = section.kind == "recalled"
         placed = room.place(entry.text, lambda text: line_of(entry, text, with_id=with_id))
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
-        section.lines.append(Line(entry, placed))
+        section.lines.append(PlacedEntry(entry, placed))
         self.shown.add(entry, section.kind)
         return None
 

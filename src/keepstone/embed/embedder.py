@@ -14,8 +14,8 @@ from keepstone.errors import (
     EmbeddingDimMismatchError,
     InvalidEmbeddingError,
     KeepstoneError,
+    install_command,
 )
-from keepstone.extras import install_command
 from keepstone.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _ask(name: str, question: Callable[[], Any]) -> Any:
         return question()
     except KeepstoneError:
         raise
-    except Exception as error:
+    except Exception as error:  # An embedder is other people's code.
         raise EmbedderUnavailableError(
             f"the embedder {name!r:.80} failed, nothing was written: {type(error).__name__}: {error}"
         ) from error

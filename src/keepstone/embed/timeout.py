@@ -21,7 +21,7 @@ LOADING_SECONDS = 60.0
 """How long the first answer may take where the caller cannot go on without it: it may load a model."""
 
 
-class Call(Generic[T]):
+class PendingCall(Generic[T]):
     """A question that is asked in a thread of its own; what hangs there cannot be stopped.
 
     Args:
@@ -62,7 +62,7 @@ def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:
         EmbedderUnavailableError: It did not come within some seconds.
     """
     try:
-        return Call(question).answer(seconds)
+        return PendingCall(question).answer(seconds)
     except Empty:
         raise _timed_out(name, seconds) from None
 
@@ -79,7 +79,7 @@ class Patient:
         self._seconds = seconds
         self._dim: int | None = None
         self._has_answered = False
-        self._given_up: deque[Call[Any]] = deque()
+        self._given_up: deque[PendingCall[Any]] = deque()
         self.id = embedder.id
 
     @property
@@ -128,7 +128,7 @@ class Patient:
     def _ask(self, question: Callable[[], T], seconds: float, texts: Sequence[str] = ()) -> T:
         if any(call.thread.is_alive() for call in list(self._given_up)):
             raise EmbedderUnavailableError(f"the embedder {self.id!r:.80} still hangs in an earlier call")
-        call = Call(question, texts)
+        call = PendingCall(question, texts)
         try:
             return call.answer(seconds)
         except Empty:

@@ -38,6 +38,7 @@ _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _LINK_ERRNOS = frozenset({errno.ELOOP, errno.EMLINK})
 _ANSWERS = (KeepstoneError, FileNotFoundError, FileExistsError, NotADirectoryError)
 _DRIVE = re.compile(r"[A-Za-z]:")
+"""The files of a home may be copied to Windows, where ``a/C:x`` leaves the folder."""
 
 
 def check_path(path: object) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def check_path(path: object) -> tuple[str, ...]:
     if not isinstance(path, str):
         raise TypeError(f"a path is a string, not {type(path).__name__}")
     names = tuple(path.split("/"))
-    if path.startswith("/") or "\\" in path or "\0" in path or any(map(_escapes, names)):
+    if path.startswith("/") or "\\" in path or "\0" in path or ".." in names or any(map(_DRIVE.match, names)):
         raise PathEscapeError(
             f"path {path!r:.80} would leave its folder; give a relative path without '..', backslash or drive"
         )
@@ -273,11 +274,6 @@ def translated(error: OSError, *parts: object) -> KeepstoneError:
     if isinstance(error, IsADirectoryError):
         return IsAFolderError(f"{where} is a folder; name a file in it")
     return StoreError(f"{where}: {error.strerror or error}; free space or mend the disk, then try again")
-
-
-def _escapes(name: str) -> bool:
-    # A drive: the files of a home may be copied to Windows, where "a/C:x" leaves the folder.
-    return name == ".." or bool(_DRIVE.match(name))
 
 
 def _check_length(path: str, names: tuple[str, ...]) -> None:

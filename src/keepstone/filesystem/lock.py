@@ -154,7 +154,7 @@ class Lock:
             now = time.monotonic()
             if now >= deadline:
                 raise self._timed_out(timeout)
-            _touch(self._fd)
+            os.utime(self._fd, ns=(time.time_ns(),) * 2)  # Shows the holder that another one waits.
             time.sleep(_pause(now - began))
 
     def _open(self) -> None:
@@ -209,9 +209,3 @@ def _pause(waited: float) -> float:
     longer = _SHORTEST_POLL + waited / 4
     shorter = _LONGEST_POLL * _PATIENCE / max(waited, _PATIENCE)
     return max(_SHORTEST_POLL, min(longer, shorter)) * random.uniform(0.5, 1.0)
-
-
-def _touch(fd: int) -> None:
-    """Show the holder that somebody waits."""
-    if os.utime in os.supports_fd:
-        os.utime(fd, ns=(time.time_ns(),) * 2)

@@ -124,7 +124,10 @@ class NotesFile:
     def _replaced(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
         """Write ``new``; False, and nothing written, if the file does not hold ``old`` any more."""
         status = _status(folder, name)
-        if status is not None and not _is_writable(folder.path / name, status):
+        # A file without any write bit is meant to stay as it is, also where root could write it.
+        if status is not None and not (
+            status.st_mode & WRITE_BITS and os.access(folder.path / name, os.W_OK)
+        ):
             raise AccessDeniedError(
                 f"{self.path} is read-only: allow writing to it (chmod u+w), nothing was changed"
             )
@@ -190,11 +193,6 @@ def _status(folder: Folder, name: str) -> os.stat_result | None:
         return folder.stat(name)
     except FileNotFoundError:
         return None
-
-
-def _is_writable(target: Path, status: os.stat_result) -> bool:
-    # A file without any write bit is meant to stay as it is, also where root could write it.
-    return bool(status.st_mode & WRITE_BITS) and os.access(target, os.W_OK)
 
 
 def _is_replaceable(folder: Path, status: os.stat_result | None) -> bool:

@@ -148,7 +148,7 @@ class SessionMemory:
         now = self._time() if as_of is None else instant(as_of, "as_of")
         found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
         if len(names) > 1:
-            found.sort(key=_age)
+            found.sort(key=lambda seen: seen[2][2].made)
         found.sort(key=itemgetter(0), reverse=True)
         found = found[:most]
         if as_of is None:
@@ -316,10 +316,6 @@ class _Wanted:
 def _close(counts: AccessCounts, home: Home) -> None:
     counts.write()
     home.close()
-
-
-def _age(seen: _Seen) -> datetime:
-    return seen[2][2].made
 
 
 def _ids_by_session(found: Iterable[_Seen]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from keepstone.text.display import one_line
 from keepstone.tui.listing import Listing
 
 
-class Agents(Listing[str, str | None]):
+class AgentsScreen(Listing[str, str | None]):
     """Lists the agents of a home; gives the slug of the chosen one, None to stay."""
 
     heading = "Agents: each has a memory of its own"

@@ -19,7 +19,7 @@ from keepstone.tui.composer import Filter
 from keepstone.tui.listing import Listing
 
 
-class Memory(Listing[MemoryEntry, None]):
+class MemoryScreen(Listing[MemoryEntry, None]):
     """Lists notes with their source. What is typed filters them; the arrow keys go on choosing."""
 
     AUTO_FOCUS = "#filter"

@@ -19,7 +19,7 @@ _WITH_WORDS = 50
 """So many sessions, those changed last, are listed with their last words."""
 
 
-class Sessions(Listing[str, Session | None]):
+class SessionsScreen(Listing[str, Session | None]):
     """Lists an agent's sessions; gives the one to go on with, None to go on as before.
 
     A session that was cleared or deleted while it is the one on the screen ends the conversation

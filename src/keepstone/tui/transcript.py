@@ -19,7 +19,7 @@ _BEFORE = {"user": "> ", "tool": "· ", "error": "! "}
 """What stands before a text, so that its kind shows without colours too."""
 
 
-class Said(Static):
+class PlainText(Static):
     """One text of the conversation, shown literally and harmless; it may grow."""
 
     def __init__(self, kind: str, text: str = "") -> None:
@@ -43,7 +43,7 @@ class Said(Static):
         self.update(Content(_BEFORE.get(self._kind, "") + harmless(self._text)))
 
 
-class Answer(Markdown):
+class MarkdownText(Markdown):
     """What a model answers, which is Markdown; it may grow. Nothing in it is a link or hides an address."""
 
     def __init__(self, text: str = "") -> None:
@@ -63,10 +63,10 @@ class Answer(Markdown):
             self._stream = None
 
 
-def answer_of(model: object, text: str = "") -> Said | Answer:
+def answer_of(model: object, text: str = "") -> PlainText | MarkdownText:
     """Return the answer of a model that people call so; what only quotes memory is shown literally."""
     quotes = not isinstance(model, str) or model == OfflineResponder.name
-    return Said("assistant", text) if quotes else Answer(text)
+    return PlainText("assistant", text) if quotes else MarkdownText(text)
 
 
 def _parser() -> MarkdownIt:
@@ -85,7 +85,7 @@ class Transcript(VerticalScroll):
 
     def say(self, kind: str, text: str) -> None:
         """Add a text, shown literally: ``user``, ``assistant``, ``tool``, ``notice`` or ``error``."""
-        self.mount(Said(kind, text))
+        self.mount(PlainText(kind, text))
 
     def begin(self, turns: Iterable[Entry]) -> None:
         """Show other turns instead of what is there."""
@@ -93,6 +93,6 @@ class Transcript(VerticalScroll):
         for turn in turns:
             words = words_of_turn(turn)
             is_answer = turn.data["role"] == "assistant"
-            self.mount(answer_of(turn.data.get("model"), words) if is_answer else Said("user", words))
+            self.mount(answer_of(turn.data.get("model"), words) if is_answer else PlainText("user", words))
             if turn.data.get("cut"):
                 self.say("error", f"This answer is not whole: {turn.data['cut']}")

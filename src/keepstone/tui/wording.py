@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keepstone.chat import Choice
+from keepstone.chat import ModelChoice
 from keepstone.chat.messages import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
@@ -27,7 +27,7 @@ _CALL = 100
 """Characters of a tool's arguments that are shown."""
 
 
-def model(choice: Choice) -> str:
+def model(choice: ModelChoice) -> str:
     """Return which model answers and why it is that one, or how to name one."""
     if choice.model.name == OfflineResponder.name:
         return f"No model answers here, memory itself does, with quotes ({choice.reason})."

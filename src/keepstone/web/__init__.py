@@ -5,6 +5,6 @@ They call the library and nothing else. Who may see them is decided by whoever m
 
 from keepstone.web.answering import Answerer
 from keepstone.web.mounting import mount
-from keepstone.web.site import Access, Hook, Open
+from keepstone.web.site import Hook, Open, Permissions
 
-__all__ = ["Access", "Answerer", "Hook", "Open", "mount"]
+__all__ = ["Answerer", "Hook", "Open", "Permissions", "mount"]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from keepstone.operations.documents import saved_words
 from keepstone.services.input_manager import InputManager
-from keepstone.web.parts import aside, attempt, box, button, say, tell
+from keepstone.web.elements import aside, attempt, box, button, say, tell
 from keepstone.web.site import Place
 
 _WHERE: tuple[tuple[Literal["project", "user"], str, str], ...] = (

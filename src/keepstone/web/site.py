@@ -16,7 +16,7 @@ from keepstone.notes.notes import Notes
 from keepstone.web.answering import Answerer
 
 
-class Access(Protocol):
+class Permissions(Protocol):
     """What whoever asks may do."""
 
     @property
@@ -41,7 +41,7 @@ class Open:
     holder: str = ""
 
 
-Hook = Callable[[HTTPConnection], Access | Response | None]
+Hook = Callable[[HTTPConnection], Permissions | Response | None]
 """Says what a request, or the socket of a page, may do; None is nothing.
 
 It may also answer the request, as with the way to a sign-in page.
@@ -58,12 +58,12 @@ class Site:
     answerer: Answerer
     sign_out: str | None = None
 
-    def admit(self, request: HTTPConnection) -> Access | Response:
+    def admit(self, request: HTTPConnection) -> Permissions | Response:
         """Return what a request may do, or the answer that it gets in place of a page."""
         access = self.access(request)
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
-    def still_holds(self, before: Access, request: HTTPConnection) -> bool:
+    def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
         """Tell whether a request comes from the same holder and may now do the same as before."""
         now = self.admit(request)
         if isinstance(now, Response):
@@ -78,7 +78,7 @@ class Place:
 
     site: Site
     agent: Agent
-    access: Access
+    access: Permissions
     query: dict[str, str]
 
     @property

@@ -10,10 +10,9 @@ from keepstone.errors import MemoryFileNotFoundError
 from keepstone.files import Check
 from keepstone.text.display import clipped, counted, size
 from keepstone.web.components import LinkList
-from keepstone.web.frame import frame
-from keepstone.web.live import Live
-from keepstone.web.parts import (
+from keepstone.web.elements import (
     EXPECTED,
+    StalePageError,
     answer_of,
     aside,
     asked,
@@ -27,6 +26,8 @@ from keepstone.web.parts import (
     say,
     tell,
 )
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
@@ -35,10 +36,6 @@ _LONGEST = 1_000_000
 """Characters of a file that can be edited here; longer ones are for an editor on the computer itself."""
 _COMPARED = 20_000
 _LEAD = "Texts that the agent keeps in its own folder, and cannot leave."
-
-
-class _OtherwiseError(Exception):
-    """A file does not hold what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,7 @@ class FilesPage:
         """Write a file if it holds what is expected, None for no file; otherwise leave it and say False."""
         try:
             self.files.write(path, text, check=_expecting(expected))
-        except _OtherwiseError:
+        except StalePageError:
             return False
         return True
 
@@ -224,7 +221,7 @@ class FilesPage:
         """Delete a file if it holds what is expected; otherwise leave it and say False."""
         try:
             self.files.delete(path, check=_expecting(expected))
-        except _OtherwiseError:
+        except StalePageError:
             return False
         return True
 
@@ -239,7 +236,7 @@ class FilesPage:
 def _expecting(expected: str | None) -> Check:
     def check(old: str | None) -> None:
         if old != expected:
-            raise _OtherwiseError
+            raise StalePageError
 
     return check
 

@@ -18,8 +18,8 @@ from keepstone.operations.error_codes import message_of
 from keepstone.recall.decay import FADED, worth_of
 from keepstone.text.display import counted, size
 from keepstone.web import charts
+from keepstone.web.elements import EXPECTED, aside, box, button, failure, say
 from keepstone.web.frame import frame
-from keepstone.web.parts import EXPECTED, aside, box, button, failure, say
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 

@@ -14,9 +14,21 @@ from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size
 from keepstone.web.components import SessionList
+from keepstone.web.elements import (
+    StalePageError,
+    aside,
+    asked,
+    attempt,
+    box,
+    button,
+    confirmed,
+    empty,
+    field,
+    say,
+    tell,
+)
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import aside, asked, attempt, box, button, confirmed, empty, field, say, tell
 from keepstone.web.phrases import key_of
 from keepstone.web.site import Place
 from keepstone.web.views import session_view
@@ -33,11 +45,7 @@ class Act(Protocol):
         """Do it, after ``check`` let the session pass as it is inside its lock."""
 
 
-class _OtherwiseError(Exception):
-    """A session is not as it was when the question was asked."""
-
-
-class Sessions:
+class SessionsPage:
     """The page's state: all sessions as they were last seen, and which of them are shown."""
 
     def __init__(self, place: Place) -> None:
@@ -178,14 +186,14 @@ def _emptied(act: Act, session: Session, expected: SessionInfo | None) -> bool |
 
     def check(info: SessionInfo) -> None:
         if info != expected:
-            raise _OtherwiseError
+            raise StalePageError
 
     try:
         return act(session, check=check)
-    except _OtherwiseError:
+    except StalePageError:
         return None
 
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Sessions(place).build()
+    await SessionsPage(place).build()

@@ -18,16 +18,20 @@ EXPECTED = (KeepstoneError, ValueError, OSError)
 """What a call of the library may raise for reasons that a person can understand and mend."""
 
 
-class Said(TextElement):
+class StalePageError(Exception):
+    """A session or file is not as it was when the page showed it."""
+
+
+class SafeText(TextElement):
     """A text in any HTML element."""
 
     def __init__(self, tag: str, text: str) -> None:
         super().__init__(tag=tag, text=shown(text))
 
 
-def say(tag: str, text: str, classes: str = "", **props: Any) -> Said:
+def say(tag: str, text: str, classes: str = "", **props: Any) -> SafeText:
     """Show a text in an HTML element; ``_`` in the names of properties stands for ``-``."""
-    said = Said(tag, text)
+    said = SafeText(tag, text)
     said.classes(classes)
     said.props.update({name.rstrip("_").replace("_", "-"): value for name, value in props.items()})
     return said
@@ -40,14 +44,14 @@ def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
     return made
 
 
-def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> Said:
+def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> SafeText:
     """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``."""
     made = say("button", text, kind, type="button", **props)
     made.on("click", act, args=[])
     return made
 
 
-def link(text: str, href: str, classes: str = "", **props: Any) -> Said:
+def link(text: str, href: str, classes: str = "", **props: Any) -> SafeText:
     """Show a link."""
     return say("a", text, classes, href=href, **props)
 
