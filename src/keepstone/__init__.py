@@ -60,6 +60,7 @@ if typing.TYPE_CHECKING:
     from keepstone.notes.notes import MemoryEntry, Notes, SaveResult
     from keepstone.services.adapter import MemoryAdapter
     from keepstone.services.agent_files import AgentMemoryService, FileResult
+    from keepstone.services.asynchronous import AsyncAgent, AsyncHome, AsyncSession, aopen
     from keepstone.services.input_manager import InputManager, MemorySelectorState
     from keepstone.services.memory_service import Memory, MemoryRepository, MemoryService
     from keepstone.services.session_memory import SessionMemory
@@ -70,6 +71,9 @@ __all__ = [
     "AgentMemoryService",
     "AgentNotFoundError",
     "AmbiguousIdError",
+    "AsyncAgent",
+    "AsyncHome",
+    "AsyncSession",
     "BackupInfo",
     "Context",
     "CorruptLogError",
@@ -114,6 +118,7 @@ __all__ = [
     "StoreError",
     "Version",
     "Why",
+    "aopen",
     "counter_of",
     "open",
     "slug",
@@ -129,6 +134,10 @@ _LATER = {
     "MemoryAdapter": "keepstone.services.adapter",
     "AgentMemoryService": "keepstone.services.agent_files",
     "FileResult": "keepstone.services.agent_files",
+    "AsyncAgent": "keepstone.services.asynchronous",
+    "AsyncHome": "keepstone.services.asynchronous",
+    "AsyncSession": "keepstone.services.asynchronous",
+    "aopen": "keepstone.services.asynchronous",
     "InputManager": "keepstone.services.input_manager",
     "MemorySelectorState": "keepstone.services.input_manager",
     "Memory": "keepstone.services.memory_service",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from keepstone.context import Contents, Counter, build
@@ -21,7 +20,7 @@ from keepstone.log.arguments import (
     query_of,
     where_of,
 )
-from keepstone.log.line import instant, links_of
+from keepstone.log.line import instant
 from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.embedder import Meaning
@@ -30,6 +29,7 @@ from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
 from keepstone.store.protocol import Files
+from keepstone.store.related import related
 from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ _TOKENS_A_HIT = 250
 """A budget has room for one more hit for each of so many tokens, beyond the least number."""
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
-
-MOST_RELATED = 1_000
-"""Entries that ``related`` returns at most; above it says that there are more."""
 
 
 class Agent:
@@ -193,35 +190,7 @@ class Agent:
             EntryNotFoundError: There is no such entry.
             ValueError: ``depth`` is less than 1, or more than 1,000 entries are related.
         """
-        depth = count_of(depth, "depth", least=1)
-        found = {id: self.get(id)}
-        edge = [found[id]]
-        while edge and depth:
-            near = {entry.id: entry for entry in self._linked(edge, rel, found)}
-            found |= near
-            edge = list(near.values())
-            depth -= 1
-            if len(found) > MOST_RELATED + 1:
-                raise ValueError(
-                    f"more than {MOST_RELATED:,} entries are related to {id!r:.80}; "
-                    "use a smaller depth, or name a relation with rel"
-                )
-        return [entry for key, entry in found.items() if key != id]
-
-    def _linked(self, edge: Sequence[Entry], rel: str | None, known: Collection[str]) -> Iterator[Entry]:
-        """Yield entries that are not known yet and are linked with one of the edge, in either direction."""
-        targets = dict.fromkeys(
-            link["to"]
-            for entry in edge
-            for link in links_of(entry.line)
-            if rel in (None, link.get("rel")) and link["to"] not in known
-        )
-        for target in islice(targets, MOST_RELATED + 1):
-            yield from self._store.find(self.slug, target, None)
-        ids = [entry.id for entry in edge]
-        # Each of those that are known may be among what the store finds first.
-        inward = self._store.linked(self.slug, ids, rel, MOST_RELATED + 1 + len(known))
-        yield from (entry for entry in inward if entry.id not in known)
+        return related(self._store, self.get(id), rel, count_of(depth, "depth", least=1))
 
     def recall(
         self,
@@ -377,37 +346,22 @@ class Agent:
         return newest_valid(newest, _CONTEXT_NEWEST, self._now())
 
     def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
-        """Return the tools with which a model uses this memory; ``call`` runs them.
+        """Return the seven tools with which a model uses this memory; ``call`` runs them.
 
-        They are ``remember``, ``recall``, ``update_memory``, ``forget``, ``read_file``, ``write_file`` and
-        ``list_files``.
-
-        Args:
-            format: ``"json"`` gives ``name``, ``description`` and ``parameters``, a JSON schema;
-                ``"anthropic"``, ``"openai"`` (chat completions) and ``"openai-responses"`` the form that
-                this API takes.
-
-        Raises:
-            ValueError: There is no such format.
+        ``format`` is ``"json"`` (``name``, ``description``, and ``parameters`` as a JSON schema),
+        ``"anthropic"``, ``"openai"`` (chat completions) or ``"openai-responses"``.
         """
         return self._toolbox("main").definitions(format)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str, session: str = "main") -> dict[str, Any]:
-        """Run a tool of ``tools`` and return its JSON result. Nothing that a model sends makes it raise.
+        """Run a tool with what a model sent, a mapping or its JSON text, and return its result. Never raises.
 
-        Args:
-            name: The tool.
-            arguments: A mapping, or its JSON text, as the model sent it.
-            session: Where ``remember`` stores entries.
-
-        Returns:
-            ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the message
-            says what the model can do. Codes are path_escape, file_not_found, entry_not_found,
-            permission_denied, not_text, is_a_directory, invalid_argument, unknown_tool and store_error.
+        The result is ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the
+        message says what the model can do. ``remember`` writes to ``session``.
 
         Example:
             >>> agent.call("remember", {"text": "Ada prefers tea", "type": "preference"})
-            {'ok': True, 'id': '01980f0e-…'}
+            {'ok': True, 'id': '…'}
         """
         return self._toolbox(session).call(name, arguments).data
 
