@@ -20,13 +20,18 @@ Fault = Callable[..., Any]
 
 
 class Broken:
-    """Passes every call on, but for one method."""
+    """Passes every call on, but for one method, which may be one of a part: ``maintenance.backup``."""
 
     def __init__(self, sound: Any, method: str, fault: Fault) -> None:
         self._sound, self._method, self._fault = sound, method, fault
 
     def __getattr__(self, name: str) -> Any:
-        return partial(self._fault, self._sound) if name == self._method else getattr(self._sound, name)
+        part, _, method = self._method.partition(".")
+        if name != part:
+            return getattr(self._sound, name)
+        if method:
+            return Broken(getattr(self._sound, name), method, self._fault)
+        return partial(self._fault, self._sound)
 
 
 def fails(check: Check, method: str, fault: Fault, folder: Path) -> str:

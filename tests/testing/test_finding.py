@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.testing.broken import Fault, fails
 
-from keepstone.testing import Check, finding
+from keepstone.testing import Check, finding, maintenance
 
 
 def worst_first(store: Any, terms: Any, scope: Any, limit: int) -> Any:
@@ -30,9 +30,9 @@ def of_today(store: Any, *of: Any, **how: Any) -> Any:
     return store.entries(*of, **how)
 
 
-def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
+def into_any_folder(maintenance: Any, folder: Path, progress: Any) -> Any:
     shutil.rmtree(folder, ignore_errors=True)
-    return store.backup(folder, progress)
+    return maintenance.backup(folder, progress)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
             lambda *_: object(),
             "an entry more leaves the keys of others alone",
         ),
-        (finding.check_backup, "backup", into_any_folder, "expected ValueError"),
+        (maintenance.check_backup, "maintenance.backup", into_any_folder, "expected ValueError"),
         (
-            finding.check_rebuild_and_doctor,
-            "rebuild",
-            lambda store, _: store.rebuild(None),
+            maintenance.check_rebuild_and_doctor,
+            "maintenance.rebuild",
+            lambda sound, _: sound.rebuild(None),
             "progress ends at the end",
         ),
     ],

@@ -17,21 +17,21 @@ from typing import ParamSpec, TypeVar
 from keepstone.errors import (
     AgentNotFoundError,
     KeepstoneError,
-    StoreError,
 )
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
-from keepstone.index import DamagedError, Index, Row, UnavailableError
+from keepstone.index import Index, Row, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import apply, dump, links_of
-from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.model import STANDING, Entry, Record, Scope, SessionInfo, Version
 from keepstone.store import writing
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import Past
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
+from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.protocol import HNSW_FROM, Candidate, Change, SessionCheck, Similar
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
@@ -76,6 +76,9 @@ class FileStore:
         self._agents = OpenAgents(self._open)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root, layout)
+        self.maintenance = FileMaintenance(
+            self, root, layout, self._using, lambda folder: FileStore(folder, layout)
+        )
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
@@ -436,15 +439,6 @@ class FileStore:
             return Similar()
         return Similar((Candidate(*pair) for pair in found), found.searched, is_due=found.is_due)
 
-    def upkeep(self, agent: str) -> bool:
-        with self._using(agent) as logs:
-            if logs is None:
-                return False
-            try:
-                return logs.asking(Index.upkeep)
-            except UnavailableError:
-                return False  # The next query asks for it again.
-
     def pending(self, space: str, scope: Scope) -> list[int]:
         return self._ask(scope.agent, scope.sessions, lambda index: index.pending(space, scope)) or []
 
@@ -486,7 +480,7 @@ class FileStore:
                 return logs.asking(question)
             except UnavailableError as error:
                 logs.lag(error)
-                raise _unusable(agent, error) from error
+                raise unusable(agent, error) from error
 
     def numbering(self, agent: str) -> object:
         with self._using(agent) as logs, suppress(UnavailableError):
@@ -506,51 +500,8 @@ class FileStore:
                     logs.look(0)
                     with suppress(UnavailableError):
                         logs.asking(lambda index: index.flush())
-                while self.upkeep(agent):
+                while self.maintenance.upkeep(agent):
                     pass
-
-    def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        agents = self.agents()
-        sizes = sum(info.size for agent in agents for info in self.sessions(agent))
-        done = 0
-
-        def tell(read: int) -> None:
-            nonlocal done
-            done += read
-            if progress:
-                progress(min(done, sizes), sizes)
-
-        count = 0
-        for agent in agents:
-            with self._using(agent) as logs:
-                if logs is None:
-                    continue
-                try:
-                    count += logs.rebuild(tell)
-                except (UnavailableError, DamagedError) as error:
-                    raise _unusable(agent, error) from error
-        if progress:
-            progress(sizes, sizes)
-        return count
-
-    def doctor(
-        self,
-        *,
-        deep: bool = False,
-        fix: bool = False,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[Finding]:
-        from keepstone.store.maintenance.checkup import Checkup  # Opening a home needs none of it.
-
-        return Checkup(self.root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
-
-    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
-        from keepstone.store.maintenance.backup import Backup
-
-        def opened(root: Path) -> FileStore:
-            return FileStore(root, self._layout)
-
-        return Backup(self, self.root, self._layout, self._using, opened).make(folder, progress)
 
     def close(self) -> None:
         self._agents.close()
@@ -562,10 +513,3 @@ def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] |
     return [
         deepcopy(record) for record in (chosen if limit is None else chosen[max(len(chosen) - limit, 0) :])
     ]
-
-
-def _unusable(agent: str, error: Exception) -> StoreError:
-    return StoreError(
-        f"the index of agent {agent!r} cannot be used now ({error}): "
-        "end what keeps it busy, or free disk space, and try again"
-    )

@@ -1,4 +1,4 @@
-"""What a store does: the contract between ``Home`` and whatever keeps the entries.
+"""The contract between a ``Home`` and its store: entries, searching, vectors, files, maintenance.
 
 Every method may be called from any thread, and from several processes at the
 same time. A method that raises has changed nothing, unless it says otherwise.
@@ -44,7 +44,7 @@ class Similar(list[Candidate]):
 
     Attributes:
         searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
-        is_due: Whether ``Store.upkeep`` has something to do that makes the next such query quicker.
+        is_due: Whether ``Maintenance.upkeep`` has something to do that makes the next such query quicker.
     """
 
     def __init__(
@@ -118,8 +118,11 @@ class Searchable(Protocol):
         """Return the entries that candidates name; those that changed meanwhile are left out."""
 
 
-class Store(Searchable, Protocol):
-    """Keeps the entries of many agents."""
+class Entries(Protocol):
+    """The part of a store that entries and sessions need: writing, lists, and removal.
+
+    Every argument is a value that can be sent to a database: no path, no open file and no lock.
+    """
 
     def check_agent(self, agent: object) -> str:
         """Return a slug that this store accepts; InvalidAgentIdError otherwise. Touches nothing."""
@@ -129,9 +132,6 @@ class Store(Searchable, Protocol):
 
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have anything stored, sorted."""
-
-    def files(self, agent: str) -> Files:
-        """Return the agent's files. Makes nothing."""
 
     def sessions(self, agent: str) -> list[SessionInfo]:
         """Return all sessions, the one changed last first; none for an unknown agent."""
@@ -257,8 +257,9 @@ class Store(Searchable, Protocol):
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 
-    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Searchable:
-        """Return what some sessions of an agent, or all, held at a time. Making it reads their logs."""
+
+class Vectors(Protocol):
+    """The part of a store that keeps vectors: given with entries, or made of their texts."""
 
     def home_space(self) -> Space | None:
         """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
@@ -268,13 +269,6 @@ class Store(Searchable, Protocol):
 
     def spaces(self, agent: str) -> list[Space]:
         """Return the spaces that the agent has vectors of, given or made."""
-
-    def pending(self, space: str, scope: Scope) -> list[int]:
-        """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
-
-        Raises:
-            StoreError: Vectors cannot be looked up now.
-        """
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that a session's entries have in a space, by id; those without one are left out.
@@ -293,17 +287,16 @@ class Store(Searchable, Protocol):
     def forget_vectors(self, agent: str, space: str) -> int:
         """Throw an agent's vectors of a space away; return how many there were. Those in logs may return."""
 
+
+class Maintenance(Protocol):
+    """What people run on a store now and then, and what runs in the background.
+
+    Optional: a store raises StoreError for an operation that it leaves to other tools
+    (``keepstone.store.maintenance.unsupported``).
+    """
+
     def upkeep(self, agent: str) -> bool:
         """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
-
-    def numbering(self, agent: str) -> object:
-        """Return a value that is another one once keys that a search gave stand for other entries."""
-
-    def stale(self, agent: str) -> bool:
-        """Tell whether searches may miss entries because the store could not take them in."""
-
-    def sync(self) -> None:
-        """Take in what others wrote, for every agent."""
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
@@ -327,6 +320,36 @@ class Store(Searchable, Protocol):
             ValueError: The folder is not empty, or lies in what is to be copied.
             StoreError: The disk is full or failed, or the copy is not what was read. There is no copy then.
         """
+
+
+class Store(Searchable, Entries, Vectors, Protocol):
+    """Keeps the entries of many agents: what a ``Home`` is opened on."""
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What looks after this store."""
+
+    def files(self, agent: str) -> Files:
+        """Return the agent's files. Makes nothing."""
+
+    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Searchable:
+        """Return what some sessions of an agent, or all, held at a time. Making it reads their logs."""
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
+
+    def numbering(self, agent: str) -> object:
+        """Return a value that is another one once keys that a search gave stand for other entries."""
+
+    def stale(self, agent: str) -> bool:
+        """Tell whether searches may miss entries because the store could not take them in."""
+
+    def sync(self) -> None:
+        """Take in what others wrote, for every agent."""
 
     def close(self) -> None:
         """Give back all handles. The store can be used again, which opens them anew."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from keepstone.model import Scope
@@ -15,7 +13,7 @@ from keepstone.testing.making import (
     amend,
     ids_of,
     load,
-    raises,
+    rebuild,
     record,
     same,
     search,
@@ -182,33 +180,6 @@ def check_keys(factory: Factory) -> None:
         same((text[:64], made), (("walnut " * 20)[:64], START), "how it begins, and when it was made")
         store.append(AGENT, "s2", [record("c", "hazel")])
         same(store.numbering(AGENT), numbering, "an entry more leaves the keys of others alone")
-        store.rebuild(None)
+        rebuild(store)
         if store.numbering(AGENT) == numbering:
             same(load(store, AGENT, [key]), ["a"], "a key under the same numbering")
-
-
-def check_backup(factory: Factory) -> None:
-    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
-    with factory() as store, TemporaryDirectory() as name:
-        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
-        amend(store, "s1", tombstone("a"))
-        store.files(AGENT).write("note.md", "x")
-        told: list[tuple[int, int]] = []
-        folder = Path(name, "copy")
-        info = store.backup(folder, lambda done, of: told.append((done, of)))
-        same((info.agents, info.sessions, info.entries, info.files), (1, 1, 1, 1), "what was copied")
-        same((info.findings, folder.is_dir(), bool(told)), ((), True, True), "a sound copy")
-        raises(ValueError, lambda: store.backup(folder, None))
-        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the store is as it was")
-
-
-def check_rebuild_and_doctor(factory: Factory) -> None:
-    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
-    with factory() as store:
-        store.append(AGENT, "s1", [record("a", "walnut")])
-        told: list[tuple[int, int]] = []
-        same(store.rebuild(lambda done, of: told.append((done, of))), 1, "one session was read")
-        same([done == of for done, of in told[-1:]], [True], "progress ends at the end")
-        store.sync()
-        same(search(store, ["walnut"]), ["a"], "what was found is found again")
-        same({finding.level for finding in store.doctor()}, {"ok"}, "all is well")

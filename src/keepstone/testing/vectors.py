@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keepstone.model import Record, Scope
 from keepstone.store.protocol import Store
-from keepstone.testing.making import AGENT, Factory, amend, load, record, same, time_at, tombstone
+from keepstone.testing.making import AGENT, Factory, amend, load, rebuild, record, same, time_at, tombstone
 from keepstone.vector import Space, encode, unit
 
 _SPACE = "given:2"
@@ -35,9 +35,9 @@ def check_upkeep(factory: Factory) -> None:
         first = store.similar(vector, _SPACE, scope, 5, hnsw_from=10)
         same(first.searched, "exact", "how the first of its kind is answered")
         for _ in range(100):
-            if not store.upkeep(AGENT):
+            if not store.maintenance.upkeep(AGENT):
                 break
-        same([store.upkeep(AGENT)], [False], "nothing is left to be done")
+        same([store.maintenance.upkeep(AGENT)], [False], "nothing is left to be done")
         store.purge(AGENT, "s1", ["7"])
         second = store.similar(vector, _SPACE, scope, 4, hnsw_from=10)
         names = load(store, AGENT, [candidate.key for candidate in second])
@@ -56,7 +56,7 @@ def check_vectors_follow_changes(factory: Factory) -> None:
         for _ in range(2):
             same(_near(store), ["b"], "only the one whose text is as it was")
             store.compact(AGENT, "s1")
-            store.rebuild(None)
+            rebuild(store)
 
 
 def check_made_vectors(factory: Factory) -> None:
