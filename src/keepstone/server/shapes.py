@@ -117,6 +117,12 @@ class Dropped(SessionId):
     dropped: int
 
 
+class DroppedSessions(TypedDict):
+    """The ids of the sessions that were dropped, sorted."""
+
+    sessions: list[str]
+
+
 class Compacted(TypedDict):
     """What a compaction did."""
 

@@ -29,6 +29,7 @@ from keepstone.store import writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import Past
+from keepstone.store.dropped import dropped_at
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
@@ -202,6 +203,10 @@ class FileStore:
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
         with self._using(agent) as logs:
             return self._eraser.drop(logs, session, ts, check) if logs else 0
+
+    def dropped(self, agent: str) -> list[str]:
+        with self._using(agent) as logs:
+            return sorted(dropped_at(logs.folder)) if logs else []
 
     def purge_agent(self, agent: str) -> None:
         if agent not in self.agents():

@@ -209,6 +209,9 @@ class Entries(Protocol):
         killed half-way is finished by whoever opens the home next.
         """
 
+    def dropped(self, agent: str) -> list[str]:
+        """Return the ids of the sessions that were dropped, sorted; also of those that began again since."""
+
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent; AgentNotFoundError if it has none."""
 

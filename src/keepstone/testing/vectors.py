@@ -106,8 +106,10 @@ def check_drop_and_counts(factory: Factory) -> None:
         same(store.drop(AGENT, "s1", time_at(5)), 2, "as many as there were")
         same(store.drop(AGENT, "none", time_at(5)), 0, "none of a missing session")
         same((store.entry_counts(AGENT), _near(store)), ({"s2": 1}, []), "nothing of it is left")
-        store.append(AGENT, "s1", [record("a", "anew")])
-        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins anew")
+        same(store.dropped(AGENT), ["s1"], "what was dropped is on record")
+        store.append(AGENT, "s1", [record("a", "again")])
+        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins again")
+        same(store.dropped(AGENT), ["s1"], "that it was dropped stays on record")
 
 
 def _record(name: str, vector: Sequence[float]) -> Record:
