@@ -391,6 +391,7 @@ PUBLIC = {
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry", "link": "link_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
+        "archive_faded": "compact_session",
         "clear": "clear_session",
         "remove": "remove_session", "count": "count_accesses",
         "drop": "drop_session", "entry_count": "show_session",

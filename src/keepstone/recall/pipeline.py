@@ -18,7 +18,6 @@ from typing import Any
 
 from keepstone.log.line import payload_of
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.decay import worth_of
 from keepstone.recall.dense import Dense
 from keepstone.recall.explain import matched
 from keepstone.recall.fusion import Parts, boosts, fuse, in_order, parts_of
@@ -26,6 +25,7 @@ from keepstone.recall.query import named, periods_of, speaker_of, terms_of, with
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.validity import is_valid
 from keepstone.recall.vectors import Vectors
+from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Candidate, Searchable, Store
 from keepstone.vector import Vector
 

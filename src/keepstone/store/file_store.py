@@ -29,11 +29,12 @@ from keepstone.store import writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import Past
+from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
-from keepstone.store.protocol import HNSW_FROM, Candidate, Change, SessionCheck, Similar
+from keepstone.store.protocol import HNSW_FROM, Candidate, Change, Compacted, SessionCheck, Similar
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.session_files import info_of
@@ -169,10 +170,10 @@ class FileStore:
 
     @again_if_moved
     def compact(
-        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-    ) -> int:
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
         with self._using(agent) as logs:
-            return writing.compact(logs, session, aged, wait=wait) if logs else 0
+            return writing.compact(logs, session, decay, wait=wait) if logs else Compacted()
 
     def compacted_size(self, agent: str, session: str) -> int:
         with self._using(agent) as logs, suppress(UnavailableError):

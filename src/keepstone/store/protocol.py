@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.store.decay import Decay
 from keepstone.vector import Space, Vector
 
 SessionCheck = Callable[[SessionInfo], None]
@@ -30,6 +31,15 @@ class Candidate:
     """Names the entry in this store until it changes; ``Store.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
+
+
+class Compacted(NamedTuple):
+    """What a compaction did."""
+
+    saved: int = 0
+    """Bytes by which the log became shorter."""
+    archived: int = 0
+    """Live entries that were archived because they had faded."""
 
 
 Change = Callable[[Entry], Record | None]
@@ -185,12 +195,12 @@ class Entries(Protocol):
         """
 
     def compact(
-        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-    ) -> int:
-        """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
+        """Fold the session's history away into its archive; nothing is done if there is no session.
 
-        Live entries for which ``aged`` is true, unless they are pinned, are archived too.
-        Without ``wait``, 0 at once if a writer is at work.
+        Live entries that have faded by a rule, if one is given, are archived too.
+        Without ``wait``, nothing is done if a writer is at work.
         """
 
     def compacted_size(self, agent: str, session: str) -> int:

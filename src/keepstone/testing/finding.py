@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from keepstone.model import Scope
+from keepstone.store.decay import Decay, Fading
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,
@@ -119,10 +121,14 @@ def check_history(factory: Factory) -> None:
 def check_time_travel_and_archive(factory: Factory) -> None:
     """Entries can be read as they were, also after a compaction, and archived ones on request."""
     with factory() as store:
-        store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
+        store.append(AGENT, "s1", [record("a", "one", priority=0.2)])
+        store.append(AGENT, "s1", [record("b", "two", priority=0.2, pinned=True), record("c", "three")])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
         same(store.compacted_size(AGENT, "s1"), 0, "not compacted yet")
-        store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        decay = Decay(START + timedelta(days=365), fading={"note": Fading(1.0, 0.0)})
+        accessed = store.compact(AGENT, "s1", replace(decay, accesses={"a": 10}))
+        same(accessed.archived, 0, "accesses that are not counted yet keep an entry")
+        same(store.compact(AGENT, "s1", decay).archived, 1, "what has faded is archived, unless pinned")
         info = store.session(AGENT, "s1")
         same(store.compacted_size(AGENT, "s1"), info.size if info else None, "the size after the compaction")
         then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
