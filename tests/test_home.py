@@ -76,7 +76,7 @@ def test_a_home_where_a_file_stands_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["", "\0", "\ud800", "x" * 300, "~nobody-of-that-name/x"])
 def test_a_target_that_no_folder_can_have_is_a_value_error(target: str) -> None:
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="not (a|the) path"):
         keepstone.open(target)
 
 

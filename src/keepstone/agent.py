@@ -83,6 +83,10 @@ class Agent:
         """Return id, last change and size of all sessions, the one changed last first."""
         return self._store.sessions(self.slug)
 
+    def dropped_sessions(self) -> list[str]:
+        """Return the ids of the sessions that ``Session.drop`` marked, sorted; also if they began again."""
+        return self._store.dropped(self.slug)
+
     def get(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
         """Return an entry.
 

@@ -9,11 +9,10 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from stat import S_ISDIR
 from typing import Any, Literal, Self
 
 from keepstone.agent import Agent
-from keepstone.errors import AccessDeniedError, KeepstoneError
+from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.log.arguments import Clock, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
@@ -22,6 +21,7 @@ from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.shared import Guard, Shared
 from keepstone.store.background import Background
+from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
 
 logger = logging.getLogger("keepstone.recall")
@@ -43,7 +43,8 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
     """Open a home. Nothing is written before the first add.
 
     Args:
-        target: The home's folder. Default: ``$KEEPSTONE_HOME``, else the user's data folder.
+        target: The home's folder, as a path or a ``file:`` URL. Default: ``$KEEPSTONE_HOME``, else the user's
+            data folder.
         layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
         embedder: What recall by meaning asks: ``"auto"`` is the embedder that the home's vectors are of,
             and in a home without any $KEEPSTONE_EMBEDDER, else the best that is installed (minilm, else
@@ -63,8 +64,9 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
         clock: Tells the time for new entries; the system's by default.
 
     Raises:
-        ValueError: The layout, the durability or ``secrets`` is not one of these, or the target is a file
-            or no path.
+        ValueError: The layout, the durability or ``secrets`` is not one of these, or the target is a file,
+            not a path, or a URL of another scheme.
+        StoreError: The target is a database whose extra is not installed.
         AccessDeniedError: The system does not let us look at the target.
         EmbedderUnavailableError: The embedder that is named cannot be used here; the message says what to do.
         SpaceMismatchError: The home's vectors are of another embedder than the one that is named.
@@ -82,45 +84,19 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
         raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
-    return Home(
-        _root(target),
+    store, root = open_store(
+        os.environ.get("KEEPSTONE_HOME") or _user_folder() if target is None else target,
         layout_of(layout),
-        embedder=embedder,
         durable=durability == "full",
+    )
+    return Home(
+        store,
+        root,
+        embedder=embedder,
         reranker=reranker,
         secrets=secrets,
         clock=clock or system_clock,
     )
-
-
-def _root(target: str | os.PathLike[str] | None) -> Path:
-    if target is None:
-        target = os.environ.get("KEEPSTONE_HOME") or _user_folder()
-    path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
-    if not isinstance(path, str):
-        raise TypeError(f"target must be a path of text, not {type(path).__name__}: {path!r:.80}")
-    if not path or "\0" in path:
-        raise ValueError(f"target is no path: {path!r:.80}")
-    try:
-        root = Path(path).expanduser().absolute()
-        is_folder = _is_folder(root)
-    except PermissionError as error:
-        raise AccessDeniedError(
-            f"the system refuses access to {path!r:.80}; check its owner and mode"
-        ) from error
-    except (OSError, RuntimeError, UnicodeEncodeError) as error:
-        raise ValueError(f"target is no path of a folder: {path!r:.80}; {error}") from error
-    if not is_folder:
-        raise ValueError(f"{root} is a file: a home is a folder")
-    return root
-
-
-def _is_folder(root: Path) -> bool:
-    """Tell whether a folder is there, or can be made where nothing is."""
-    try:
-        return S_ISDIR(root.stat().st_mode)
-    except FileNotFoundError:
-        return True
 
 
 def _user_folder() -> str:
@@ -145,22 +121,17 @@ class Home:
 
     def __init__(
         self,
+        store: Store,
         root: Path,
-        layout: Layout,
         *,
         embedder: Any,
-        durable: bool,
         reranker: Reranker | None,
         secrets: Literal["keep", "mask", "refuse"],
         clock: Clock,
     ) -> None:
         """Use ``keepstone.open`` instead."""
-        from keepstone.store.file_store import (
-            FileStore,  # SQLite is loaded when a home is opened, not on import.
-        )
-
         self.root = root
-        self._store: Store = FileStore(root, layout, durable=durable)
+        self._store = store
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake)
         self._shared = Shared(self._store, clock, meaning, reranker, _guard(secrets))
@@ -198,7 +169,7 @@ class Home:
 
         ``progress`` is called with the bytes read so far and all bytes.
         """
-        return self._store.rebuild(progress)
+        return self._store.maintenance.rebuild(progress)
 
     def embed(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the vectors that entries of any agent still lack; return how many were made.
@@ -243,7 +214,7 @@ class Home:
                 taken out keeps its original beside its archive, until its session is removed.
             progress: Called with the bytes of logs looked at so far and all bytes.
         """
-        findings = self._store.doctor(deep=deep, fix=fix, progress=progress)
+        findings = self._store.maintenance.doctor(deep=deep, fix=fix, progress=progress)
         return [*findings, self._shared.meaning.finding()]
 
     def backup(
@@ -269,7 +240,7 @@ class Home:
             >>> home.backup("backups/2026-01-11").entries
             2
         """
-        return self._store.backup(Path(folder).expanduser(), progress)
+        return self._store.maintenance.backup(Path(folder).expanduser(), progress)
 
     def close(self) -> None:
         """Give back all open files. Using the home again opens them anew.
@@ -292,7 +263,7 @@ class Home:
 
     def _improve(self, agent: str) -> bool:
         """Do one piece of work on an agent's index; False if there is none left."""
-        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.upkeep(agent)
+        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.maintenance.upkeep(agent)
 
     def __enter__(self) -> Self:
         """Return the home itself."""

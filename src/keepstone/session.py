@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,8 @@ from keepstone.model import Entry, Record, SessionInfo
 from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
-from keepstone.store.protocol import SessionCheck
+from keepstone.store.decay import Decay
+from keepstone.store.protocol import Compacted, SessionCheck
 
 
 class Session:
@@ -221,14 +222,21 @@ class Session:
         """
         return self._store.purge(self.agent, self.id, [*map(entry_id_of, names_of(ids, "ids") or ())])
 
-    def compact(self, archive: Callable[[Record], bool] | None = None, *, wait: bool = True) -> int:
+    def compact(self) -> int:
         """Fold old versions and deleted entries away into the archive; return the bytes saved.
 
-        A long log does this by itself. Live entries for which ``archive`` is true, unless
-        they are pinned, move to the archive too: ``entries(archived=True)`` has them.
-        Without ``wait``, 0 at once if a writer is at work.
+        A long log does this by itself.
         """
-        return self._store.compact(self.agent, self.id, archive, wait=wait)
+        return self._store.compact(self.agent, self.id).saved
+
+    def archive_faded(self, decay: Decay | None = None, *, wait: bool = True) -> Compacted:
+        """Compact the log, and archive live entries that have faded; return what was saved and archived.
+
+        ``entries(archived=True)`` has them. Without ``decay`` those have faded whose priority is 0.3 or
+        less now, unless they are pinned. Without ``wait``, nothing is done if a writer is at work.
+        """
+        rule = decay or Decay(instant(self._clock(), "the clock's time"))
+        return self._store.compact(self.agent, self.id, rule, wait=wait)
 
     def compacted_size(self) -> int:
         """Return how many bytes the log had after its last compaction; 0 if that is not known."""

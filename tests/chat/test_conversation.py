@@ -344,8 +344,9 @@ def test_a_conversation_without_words_leaves_no_session(agent: Agent, talk: Conv
 
 def test_leaving_a_session_without_live_entries_keeps_its_history(agent: Agent, talk: Conversation) -> None:
     session = agent.session("plans")
-    deleted, archived = session.add("note", text="deleted"), session.add("note", text="archived")
-    session.compact(lambda record: record["id"] == archived.id)
+    deleted = session.add("note", text="deleted")
+    session.add("note", text="archived", priority=0)
+    session.archive_faded()
     session.delete(deleted.id)
     assert Conversation(agent, talk.notes, talk.model, agent.session("plans")).close()
     assert [version.text for version in agent.history(deleted.id)] == ["deleted", "deleted"]

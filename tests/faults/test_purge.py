@@ -101,8 +101,13 @@ def changed_before(home: Home) -> None:
     purged(home)
 
 
+def archive(home: Home) -> None:
+    home.agent("a").update(ID, priority=0)
+    assert home.agent("a").session("s").archive_faded().archived == 1
+
+
 def moved_before(home: Home) -> None:
-    home.agent("a").session("s").compact(lambda record: record["id"] == ID)
+    archive(home)
     purged(home)
 
 
@@ -111,7 +116,7 @@ def collection_deleted(home: Home) -> None:
 
 
 def removed(home: Home) -> None:
-    home.agent("a").session("s").compact(lambda record: record["id"] == ID)
+    archive(home)
     home.agent("a").session("s").remove()
 
 
@@ -281,6 +286,7 @@ def test_a_compaction_at_the_same_time_archives_nothing_that_is_purged(
     home: Home, way: Callable[[Home], None]
 ) -> None:
     fill(home)
+    home.agent("a").update(ID, priority=0)
     at_work, stop = start(_compact, home)
     assert at_work.wait(30)
     way(home)
@@ -294,7 +300,7 @@ def _compact(root: Path, at_work: Event, enough: Event) -> None:
         while not enough.is_set():
             # An agent that is removed under our hands is no more, and we are told so.
             with suppress(keepstone.StoreError):
-                session.compact(lambda record: record["id"] == ID)
+                session.archive_faded()
             at_work.set()
 
 

@@ -77,8 +77,8 @@ def test_deleted_and_earlier_versions_are_found_in_log_and_archive(home: Home, *
 
 def test_an_archive_without_its_log_is_found(home: Home) -> None:
     session = home.agent("a").session("t")
-    session.add("note", text=SECRET, id="it")
-    session.compact(lambda _: True)
+    session.add("note", text=SECRET, id="it", priority=0)
+    session.archive_faded()
     log_of(home).with_name("t.ndjson").unlink()
     assert purge(home) == ["it"]
 

@@ -68,6 +68,7 @@ SCRIPT = [
     Step("new_session", AGENT, status=201),
     Step("new_session", AGENT, body={"id": "spare"}, status=201),
     Step("drop_session", SPARE),
+    Step("list_dropped_sessions", AGENT),
     Step("remove_session", MAIN),
     Step("remove_session", MAIN, status=404),
     Step("add_note", body={"text": "Use pnpm", "type": "Project"}),

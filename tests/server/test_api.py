@@ -321,6 +321,7 @@ def test_a_session_is_cleared_dropped_compacted_and_removed(http: httpx.Client) 
     assert http.post(f"{path}/compact", json={}).json() == {"sessions": 1, "saved_bytes": 0, "archived": 0}
     assert http.post(f"{path}/clear").json()["cleared"]
     assert http.post(f"{path}/drop").json()["dropped"] == 0
+    assert http.get(f"{AGENT}/dropped-sessions").json() == {"sessions": [path.rpartition("/")[2]]}
     assert code(http.delete(path)) == (404, "session_not_found")
 
 
@@ -389,7 +390,7 @@ PUBLIC = {
         "delete": "delete_entry", "purge": "purge_entry", "purge_matching": "purge_matching",
         "history": "entry_history", "link": "link_entry",
         "related": "related_entries", "recall": "recall", "context": "context",
-        "entry_counts": "count_entries",
+        "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
     },
     "Session": {
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
@@ -397,6 +398,7 @@ PUBLIC = {
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry", "link": "link_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
+        "archive_faded": "compact_session",
         "clear": "clear_session",
         "remove": "remove_session", "count": "count_accesses",
         "drop": "drop_session", "entry_count": "show_session",

@@ -20,15 +20,23 @@ Fault = Callable[..., Any]
 
 
 class Broken:
-    """Passes every call on, but for one method, of a store or of its readers."""
+    """Passes every call on, but for one method, of a store, of one of its parts, or of its readers.
+
+    A method of a part is named with it: ``maintenance.backup``.
+    """
 
     def __init__(self, sound: Any, method: str, fault: Fault) -> None:
         self._sound, self._method, self._fault = sound, method, fault
 
     def __getattr__(self, name: str) -> Any:
-        if name == self._method:
-            return partial(self._fault, self._sound)
-        return self._reader if name == "reader" else getattr(self._sound, name)
+        part, _, method = self._method.partition(".")
+        if name == "reader" and part != name:
+            return self._reader
+        if name != part:
+            return getattr(self._sound, name)
+        if method:
+            return Broken(getattr(self._sound, name), method, self._fault)
+        return partial(self._fault, self._sound)
 
     @contextmanager
     def _reader(self, *of: Any) -> Iterator[Any]:

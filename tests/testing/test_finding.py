@@ -11,7 +11,7 @@ import pytest
 from tests.testing.broken import Fault, fails
 
 from keepstone.store.protocol import ExpiredError
-from keepstone.testing import Check, finding
+from keepstone.testing import Check, finding, maintenance
 
 
 def worst_first(reader: Any, terms: Any, scope: Any, limit: int) -> Any:
@@ -27,7 +27,7 @@ def of_all_sessions(reader: Any, terms: Any, scope: Any, limit: int) -> Any:
 
 
 def rebuilding_first(store: Any, *of: Any) -> Any:
-    store.rebuild(None)
+    store.maintenance.rebuild(None)
     return store.append(*of)
 
 
@@ -47,9 +47,9 @@ def of_today(store: Any, *of: Any, **how: Any) -> Any:
     return store.entries(*of, **how)
 
 
-def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
+def into_any_folder(maintenance: Any, folder: Path, progress: Any) -> Any:
     shutil.rmtree(folder, ignore_errors=True)
-    return store.backup(folder, progress)
+    return maintenance.backup(folder, progress)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
         ),
         (finding.check_keys, "load", never_expiring, "a key after a rebuild"),
         (finding.check_ask, "load", lambda *_: {}, "the answer, whatever was done to the index"),
-        (finding.check_backup, "backup", into_any_folder, "expected ValueError"),
+        (maintenance.check_backup, "maintenance.backup", into_any_folder, "expected ValueError"),
         (
-            finding.check_rebuild_and_doctor,
-            "rebuild",
-            lambda store, _: store.rebuild(None),
+            maintenance.check_rebuild_and_doctor,
+            "maintenance.rebuild",
+            lambda sound, _: sound.rebuild(None),
             "progress ends at the end",
         ),
     ],

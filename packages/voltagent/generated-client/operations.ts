@@ -92,6 +92,7 @@ const late = await POST(`${SESSION}/clear`, { params: { ...session.params, heade
 same([late.response.status, late.error?.code], [412, "session_changed"]);
 await data("clear_session", POST(`${SESSION}/clear`, session));
 await data("drop_session", POST(`${SESSION}/drop`, session));
+same((await data("list_dropped_sessions", GET(`${AGENT}/dropped-sessions`, agent))).sessions, ["a/b ü"]);
 await data("new_session", POST(`${AGENT}/sessions`, { ...agent, body: { id: "a/b ü" } }));
 await data("remove_session", DELETE(SESSION, session));
 

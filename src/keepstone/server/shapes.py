@@ -124,6 +124,12 @@ class Dropped(SessionId):
     dropped: int
 
 
+class DroppedSessions(TypedDict):
+    """The ids of the sessions that were dropped, sorted."""
+
+    sessions: list[str]
+
+
 class Compacted(TypedDict):
     """The result of a compaction."""
 

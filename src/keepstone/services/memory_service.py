@@ -270,6 +270,17 @@ class MemoryService:
         """
         return self._agent.session(name).drop()
 
+    def dropped_collections(self) -> list[str]:
+        """Return the names of the collections that were deleted, sorted; also if they were made again.
+
+        Example:
+            >>> service.delete_collection("s1")
+            1
+            >>> service.dropped_collections()
+            ['s1']
+        """
+        return self._agent.dropped_sessions()
+
 
 def _agent_of(home: Target, agent: str) -> Agent:
     return (home if isinstance(home, Home) else open_home(home)).agent(agent)

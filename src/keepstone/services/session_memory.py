@@ -21,9 +21,9 @@ from keepstone.home import open as open_home
 from keepstone.log.arguments import Clock, count_of, limit_of, name_of, names_of, number_of, system_clock
 from keepstone.log.line import instant, payload_of
 from keepstone.model import Record
-from keepstone.recall.decay import Worth, base_of, is_faded, worth_of
 from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.services.access_counts import AccessCounts
+from keepstone.store.decay import Decay, Worth, base_of, worth_of
 
 logger = logging.getLogger("keepstone.session_memory")
 
@@ -45,7 +45,7 @@ class SessionMemory:
 
     The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry a
     line. Entries are given out as dictionaries of the shape of these lines; their
-    ``priority`` is what the entry is worth at that moment (``keepstone.recall.decay``),
+    ``priority`` is what the entry is worth at that moment (``keepstone.store.decay``),
     their ``access`` how often it was given out. Changing one changes no memory.
 
     Being given out by ``query`` or ``get_context`` is an access. Accesses gather in
@@ -224,8 +224,8 @@ class SessionMemory:
 
     def _compact(self, *, wait: bool) -> int:
         self._counts.write()
-        now, more = self._time(), self._counts.of(self.session_id)
-        return self._session.compact(lambda it: is_faded(it, now, more.get(it["id"], 0)), wait=wait)
+        decay = Decay(self._time(), accesses=self._counts.of(self.session_id))
+        return self._session.archive_faded(decay, wait=wait).saved
 
     def close(self) -> None:
         """Write the access counts and give back all open files. Using the memory again opens them again.

@@ -468,3 +468,11 @@ def entry_of(agent: str, session: str, record: Record) -> Entry:
     return Entry(
         agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
     )
+
+
+def unusable(agent: str, error: Exception) -> StoreError:
+    """Return the error of an index that cannot be used now."""
+    return StoreError(
+        f"the index of agent {agent!r} cannot be used now ({error}): "
+        "end what keeps it busy, or free disk space, and try again"
+    )

@@ -21,20 +21,23 @@ from keepstone.errors import (
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
-from keepstone.index import DamagedError, Index, Row, UnavailableError
+from keepstone.index import Index, Row, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import apply, dump, links_of
-from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, SessionInfo, Version
+from keepstone.model import STANDING, Entry, Record, SessionInfo, Version
 from keepstone.store import writing
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
+from keepstone.store.decay import Decay
+from keepstone.store.dropped import dropped_at
 from keepstone.store.history import state, versions
 from keepstone.store.home_space import HomeSpace
-from keepstone.store.protocol import Change, Reader, SessionCheck
+from keepstone.store.maintenance.file_maintenance import FileMaintenance
+from keepstone.store.protocol import Change, Compacted, Reader, SessionCheck
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
-from keepstone.store.reader import LogReader, unusable
+from keepstone.store.reader import LogReader
 from keepstone.store.session_files import info_of
 from keepstone.vector import Space, Vector
 
@@ -74,6 +77,9 @@ class FileStore:
         self._agents = OpenAgents(self._open)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root, layout)
+        self.maintenance = FileMaintenance(
+            self, root, layout, self._using, lambda folder: FileStore(folder, layout)
+        )
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
@@ -163,10 +169,10 @@ class FileStore:
 
     @again_if_moved
     def compact(
-        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-    ) -> int:
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
         with self._using(agent) as logs:
-            return writing.compact(logs, session, aged, wait=wait) if logs else 0
+            return writing.compact(logs, session, decay, wait=wait) if logs else Compacted()
 
     def compacted_size(self, agent: str, session: str) -> int:
         with self._using(agent) as logs, suppress(UnavailableError):
@@ -197,6 +203,10 @@ class FileStore:
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
         with self._using(agent) as logs:
             return self._eraser.drop(logs, session, ts, check) if logs else 0
+
+    def dropped(self, agent: str) -> list[str]:
+        with self._using(agent) as logs:
+            return sorted(dropped_at(logs.folder)) if logs else []
 
     def purge_agent(self, agent: str) -> None:
         if agent not in self.agents():
@@ -373,15 +383,6 @@ class FileStore:
     def spaces(self, agent: str) -> list[Space]:
         return self._asked(agent, (), Index.spaces) or self._asked(agent, None, Index.spaces) or []
 
-    def upkeep(self, agent: str) -> bool:
-        with self._using(agent) as logs:
-            if logs is None:
-                return False
-            try:
-                return logs.asking(Index.upkeep)
-            except UnavailableError:
-                return False  # The next query asks for it again.
-
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         return self._asked(agent, (session,), Index.vectors, session, space, ids) or {}
 
@@ -438,51 +439,8 @@ class FileStore:
                     logs.look(0)
                     with suppress(UnavailableError):
                         logs.asking(lambda index: index.flush())
-                while self.upkeep(agent):
+                while self.maintenance.upkeep(agent):
                     pass
-
-    def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        agents = self.agents()
-        sizes = sum(info.size for agent in agents for info in self.sessions(agent))
-        done = 0
-
-        def tell(read: int) -> None:
-            nonlocal done
-            done += read
-            if progress:
-                progress(min(done, sizes), sizes)
-
-        count = 0
-        for agent in agents:
-            with self._using(agent) as logs:
-                if logs is None:
-                    continue
-                try:
-                    count += logs.rebuild(tell)
-                except (UnavailableError, DamagedError) as error:
-                    raise unusable(agent, error) from error
-        if progress:
-            progress(sizes, sizes)
-        return count
-
-    def doctor(
-        self,
-        *,
-        deep: bool = False,
-        fix: bool = False,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[Finding]:
-        from keepstone.store.maintenance.checkup import Checkup  # Opening a home needs none of it.
-
-        return Checkup(self.root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
-
-    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
-        from keepstone.store.maintenance.backup import Backup
-
-        def opened(root: Path) -> FileStore:
-            return FileStore(root, self._layout)
-
-        return Backup(self, self.root, self._layout, self._using, opened).make(folder, progress)
 
     def close(self) -> None:
         self._agents.close()

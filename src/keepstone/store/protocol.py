@@ -1,4 +1,4 @@
-"""What a store does: the contract between ``Home`` and whatever keeps the entries.
+"""The contract between a ``Home`` and its store: entries, searching, vectors, files, maintenance.
 
 Every method may be called from any thread, and from several processes at the
 same time. A method that raises has changed nothing, unless it says otherwise.
@@ -13,11 +13,12 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from keepstone.errors import StoreError
 from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.store.decay import Decay
 from keepstone.vector import Space, Vector
 
 T = TypeVar("T")
@@ -36,6 +37,15 @@ class Candidate:
     """BM25 or cosine, higher is better; comparable within one list."""
 
 
+class Compacted(NamedTuple):
+    """What a compaction did."""
+
+    saved: int = 0
+    """Bytes by which the log became shorter."""
+    archived: int = 0
+    """Live entries that were archived because they had faded."""
+
+
 Change = Callable[[Entry], Record | None]
 """Takes an entry as it is and returns the line to write, a put or a patch; None to write nothing."""
 
@@ -48,7 +58,7 @@ class Similar(list[Candidate]):
 
     Attributes:
         searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
-        is_due: Whether ``Store.upkeep`` has something to do that makes the next such query quicker.
+        is_due: Whether ``Maintenance.upkeep`` has something to do that makes the next such query quicker.
     """
 
     def __init__(
@@ -141,8 +151,11 @@ class Reader(Protocol):
         """
 
 
-class Store(Protocol):
-    """Keeps the entries of many agents."""
+class Entries(Protocol):
+    """The part of a store that entries and sessions need: writing, lists, and removal.
+
+    Every argument is a value that can be sent to a database: no path, no open file and no lock.
+    """
 
     def check_agent(self, agent: object) -> str:
         """Return a slug that this store accepts; InvalidAgentIdError otherwise. Touches nothing."""
@@ -152,9 +165,6 @@ class Store(Protocol):
 
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have anything stored, sorted."""
-
-    def files(self, agent: str) -> Files:
-        """Return the agent's files. Makes nothing."""
 
     def sessions(self, agent: str) -> list[SessionInfo]:
         """Return all sessions, the one changed last first; none for an unknown agent."""
@@ -208,12 +218,12 @@ class Store(Protocol):
         """
 
     def compact(
-        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-    ) -> int:
-        """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
+        """Fold the session's history away into its archive; nothing is done if there is no session.
 
-        Live entries for which ``aged`` is true, unless they are pinned, are archived too.
-        Without ``wait``, 0 at once if a writer is at work.
+        Live entries that have faded by a rule, if one is given, are archived too.
+        Without ``wait``, nothing is done if a writer is at work.
         """
 
     def compacted_size(self, agent: str, session: str) -> int:
@@ -231,6 +241,9 @@ class Store(Protocol):
         Returns how many live entries it had; 0, and no mark, if it is missing. A drop that is
         killed half-way is finished by whoever opens the home next.
         """
+
+    def dropped(self, agent: str) -> list[str]:
+        """Return the ids of the sessions that were dropped, sorted; also of those that began again since."""
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent; AgentNotFoundError if it has none."""
@@ -280,11 +293,9 @@ class Store(Protocol):
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 
-    def reader(self, agent: str, as_of: datetime | None = None) -> AbstractContextManager[Reader]:
-        """Pin one state of an agent's index inside a ``with``; with ``as_of`` what was stored at that time.
 
-        An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
-        """
+class Vectors(Protocol):
+    """The part of a store that keeps vectors: given with entries, or made of their texts."""
 
     def home_space(self) -> Space | None:
         """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
@@ -312,11 +323,16 @@ class Store(Protocol):
     def forget_vectors(self, agent: str, space: str) -> int:
         """Throw an agent's vectors of a space away; return how many there were. Those in logs may return."""
 
+
+class Maintenance(Protocol):
+    """What people run on a store now and then, and what runs in the background.
+
+    Optional: a store raises StoreError for an operation that it leaves to other tools
+    (``keepstone.store.maintenance.unsupported``).
+    """
+
     def upkeep(self, agent: str) -> bool:
         """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
-
-    def sync(self) -> None:
-        """Take in what others wrote, for every agent."""
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
@@ -340,6 +356,26 @@ class Store(Protocol):
             ValueError: The folder is not empty, or lies in what is to be copied.
             StoreError: The disk is full or failed, or the copy is not what was read. There is no copy then.
         """
+
+
+class Store(Entries, Vectors, Protocol):
+    """Keeps the entries of many agents: what a ``Home`` is opened on."""
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What looks after this store."""
+
+    def files(self, agent: str) -> Files:
+        """Return the agent's files. Makes nothing."""
+
+    def reader(self, agent: str, as_of: datetime | None = None) -> AbstractContextManager[Reader]:
+        """Pin one state of an agent's index inside a ``with``; with ``as_of`` what was stored at that time.
+
+        An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
+        """
+
+    def sync(self) -> None:
+        """Take in what others wrote, for every agent."""
 
     def close(self) -> None:
         """Give back all handles. The store can be used again, which opens them anew."""

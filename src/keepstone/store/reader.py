@@ -10,7 +10,7 @@ from datetime import datetime
 from keepstone.errors import StoreError
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.model import Entry, Scope
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.protocol import HNSW_FROM, Candidate, ExpiredError, Similar
 from keepstone.vector import Vector
 
@@ -155,11 +155,3 @@ class LogReader(IndexReader):
         return {
             first + row: entry_of(logs.agent, rows[row].session, record) for row, record in records.items()
         }
-
-
-def unusable(agent: str, error: Exception) -> StoreError:
-    """Return what is raised where an agent's index is needed and cannot be used now."""
-    return StoreError(
-        f"the index of agent {agent!r} cannot be used now ({error}): "
-        "end what keeps it busy, or free disk space, and try again"
-    )

@@ -7,7 +7,7 @@ write has succeeded when its lines are in the log: an index that cannot follow i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.lock import TIMEOUT
@@ -17,7 +17,8 @@ from keepstone.log.line import apply, check_size, dump
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs, entry_of
-from keepstone.store.protocol import Change
+from keepstone.store.decay import Decay
+from keepstone.store.protocol import Change, Compacted
 from keepstone.store.put import (
     LiveEntries,
     OnConflict,
@@ -89,22 +90,20 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     return True
 
 
-def compact(
-    logs: AgentLogs, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-) -> int:
-    """Fold the session's history away into its archive; return the bytes saved."""
+def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
+    """Fold the session's history away into its archive, with what has faded by a rule."""
     log = logs.log(session)
     if log.stat() is None:
-        return 0
+        return Compacted()
     catch_up_unlocked(logs, session, log)
     try:
         with log.locked(TIMEOUT if wait else 0):
             logs.follow(session, log, log.stat())
-            return _compact(logs, session, log, aged)
+            return _compact(logs, session, log, decay)
     except LockTimeoutError:
         if wait:
             raise
-        return 0
+        return Compacted()
 
 
 def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
@@ -175,9 +174,9 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
     return False
 
 
-def _compact(logs: AgentLogs, session: str, log: Log, aged: Callable[[Record], bool] | None = None) -> int:
-    rewritten = rewrite.compact(log, logs.archive(session), aged)
+def _compact(logs: AgentLogs, session: str, log: Log, decay: Decay | None = None) -> Compacted:
+    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None)
     if rewritten is None:
-        return 0
+        return Compacted()
     logs.relocate(session, log, rewritten, folded=True)
-    return rewritten.saved
+    return Compacted(rewritten.saved, len(rewritten.gone))

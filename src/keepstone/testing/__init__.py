@@ -19,20 +19,19 @@ from __future__ import annotations
 from keepstone.testing.clock import START, ManualClock
 from keepstone.testing.finding import (
     check_ask,
-    check_backup,
     check_counts_and_links,
     check_history,
     check_keys,
     check_matching_and_pinned,
     check_neighbours,
     check_pinned_and_standing,
-    check_rebuild_and_doctor,
     check_search,
     check_search_follows_changes,
     check_search_in_scope,
     check_search_in_the_past,
     check_time_travel_and_archive,
 )
+from keepstone.testing.maintenance import check_backup, check_rebuild_and_doctor
 from keepstone.testing.making import Check, Factory
 from keepstone.testing.purge import (
     check_clear_and_remove,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from keepstone.model import Scope
+from keepstone.store.decay import Decay, Fading
 from keepstone.store.protocol import ExpiredError, Reader, Store, ask
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
@@ -16,7 +16,7 @@ from keepstone.testing.making import (
     amend,
     ids_of,
     load,
-    raises,
+    rebuild,
     record,
     same,
     search,
@@ -123,10 +123,14 @@ def check_history(factory: Factory) -> None:
 def check_time_travel_and_archive(factory: Factory) -> None:
     """Entries can be read as they were, also after a compaction, and archived ones on request."""
     with factory() as store:
-        store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
+        store.append(AGENT, "s1", [record("a", "one", priority=0.2)])
+        store.append(AGENT, "s1", [record("b", "two", priority=0.2, pinned=True), record("c", "three")])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
         same(store.compacted_size(AGENT, "s1"), 0, "not compacted yet")
-        store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        decay = Decay(START + timedelta(days=365), fading={"note": Fading(1.0, 0.0)})
+        accessed = store.compact(AGENT, "s1", replace(decay, accesses={"a": 10}))
+        same(accessed.archived, 0, "accesses that are not counted yet keep an entry")
+        same(store.compact(AGENT, "s1", decay).archived, 1, "what has faded is archived, unless pinned")
         info = store.session(AGENT, "s1")
         same(store.compacted_size(AGENT, "s1"), info.size if info else None, "the size after the compaction")
         then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
@@ -193,7 +197,7 @@ def check_keys(factory: Factory) -> None:
         same((text[:64], made), (("walnut " * 20)[:64], START), "how it begins, and when it was made")
         store.append(AGENT, "s2", [record("c", "hazel")])
         same(_led_to(store, key), ["a"], "an entry more leaves the keys of others alone")
-        store.rebuild(None)
+        rebuild(store)
         same(_led_to(store, key) in (["a"], ["expired"]), True, "a key after a rebuild")  # noqa: FBT003
 
 
@@ -215,37 +219,10 @@ def check_ask(factory: Factory) -> None:
             told.append(again)
             keys = [found.key for found in reader.search(["walnut"], Scope(AGENT), 5)]
             if not again:
-                store.rebuild(None)
+                rebuild(store)
             found = load(reader, keys)
             same(reader.stale, False, "all was found")  # noqa: FBT003
             return found
 
         same(ask(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
         same(told in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003
-
-
-def check_backup(factory: Factory) -> None:
-    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
-    with factory() as store, TemporaryDirectory() as name:
-        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
-        amend(store, "s1", tombstone("a"))
-        store.files(AGENT).write("note.md", "x")
-        told: list[tuple[int, int]] = []
-        folder = Path(name, "copy")
-        info = store.backup(folder, lambda done, of: told.append((done, of)))
-        same((info.agents, info.sessions, info.entries, info.files), (1, 1, 1, 1), "what was copied")
-        same((info.findings, folder.is_dir(), bool(told)), ((), True, True), "a sound copy")
-        raises(ValueError, lambda: store.backup(folder, None))
-        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the store is as it was")
-
-
-def check_rebuild_and_doctor(factory: Factory) -> None:
-    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
-    with factory() as store:
-        store.append(AGENT, "s1", [record("a", "walnut")])
-        told: list[tuple[int, int]] = []
-        same(store.rebuild(lambda done, of: told.append((done, of))), 1, "one session was read")
-        same([done == of for done, of in told[-1:]], [True], "progress ends at the end")
-        store.sync()
-        same(search(store, ["walnut"]), ["a"], "what was found is found again")
-        same({finding.level for finding in store.doctor()}, {"ok"}, "all is well")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keepstone.model import Record, Scope
 from keepstone.store.protocol import Store
-from keepstone.testing.making import AGENT, Factory, amend, load, record, same, time_at, tombstone
+from keepstone.testing.making import AGENT, Factory, amend, load, rebuild, record, same, time_at, tombstone
 from keepstone.vector import Space, encode, unit
 
 _SPACE = "given:2"
@@ -37,9 +37,9 @@ def check_upkeep(factory: Factory) -> None:
             first = reader.similar(vector, _SPACE, scope, 5, hnsw_from=10)
         same(first.searched, "exact", "how the first of its kind is answered")
         for _ in range(100):
-            if not store.upkeep(AGENT):
+            if not store.maintenance.upkeep(AGENT):
                 break
-        same([store.upkeep(AGENT)], [False], "nothing is left to be done")
+        same([store.maintenance.upkeep(AGENT)], [False], "nothing is left to be done")
         store.purge(AGENT, "s1", ["7"])
         with store.reader(AGENT) as reader:
             second = reader.similar(vector, _SPACE, scope, 4, hnsw_from=10)
@@ -59,7 +59,7 @@ def check_vectors_follow_changes(factory: Factory) -> None:
         for _ in range(2):
             same(_near(store), ["b"], "only the one whose text is as it was")
             store.compact(AGENT, "s1")
-            store.rebuild(None)
+            rebuild(store)
 
 
 def check_made_vectors(factory: Factory) -> None:
@@ -113,8 +113,10 @@ def check_drop_and_counts(factory: Factory) -> None:
         same(store.drop(AGENT, "s1", time_at(5)), 2, "as many as there were")
         same(store.drop(AGENT, "none", time_at(5)), 0, "none of a missing session")
         same((store.entry_counts(AGENT), _near(store)), ({"s2": 1}, []), "nothing of it is left")
-        store.append(AGENT, "s1", [record("a", "anew")])
-        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins anew")
+        same(store.dropped(AGENT), ["s1"], "what was dropped is on record")
+        store.append(AGENT, "s1", [record("a", "again")])
+        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins again")
+        same(store.dropped(AGENT), ["s1"], "that it was dropped stays on record")
 
 
 def _record(name: str, vector: Sequence[float]) -> Record:

@@ -12,7 +12,7 @@ from keepstone.errors import (
     InvalidSessionIdError,
 )
 from keepstone.model import Entry, Record
-from keepstone.store.protocol import Store
+from keepstone.store.protocol import Compacted, Store
 from keepstone.testing.making import (
     AGENT,
     Factory,
@@ -174,7 +174,11 @@ def check_missing_things(factory: Factory) -> None:
         same(store.find(AGENT, "a", "none"), [], "no entry")
         same(store.history(AGENT, "a", None), [], "no history")
         same((store.clear(AGENT, "none"), store.remove(AGENT, "none")), (None, False), "nothing to remove")
-        same((store.compact(AGENT, "none"), store.purge(AGENT, "none", ["a"])), (0, 0), "nothing to rewrite")
+        same(
+            (store.compact(AGENT, "none"), store.purge(AGENT, "none", ["a"])),
+            (Compacted(), 0),
+            "nothing to rewrite",
+        )
         raises(AgentNotFoundError, lambda: store.purge_agent(AGENT))
         same(search(store, ["walnut"]), [], "nothing to be found")
         with store.reader(AGENT) as reader:

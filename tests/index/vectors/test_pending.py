@@ -89,7 +89,7 @@ def test_pending_entries_follow_types_and_rebuilding(store: FileStore, session: 
     make(store, "one")
     assert pending(store, Scope("a", types=("fact",))) == ["two"]
     assert pending(store, Scope("a", types=("note",))) == []
-    store.rebuild(None)
+    store.maintenance.rebuild(None)
     assert pending(store) == ["one", "two"]
 
 

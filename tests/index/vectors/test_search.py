@@ -426,7 +426,7 @@ def test_a_build_that_began_before_a_purge_is_thrown_away(
 def test_a_graph_that_began_before_a_purge_is_thrown_away(home: Home) -> None:
     fill(home)
     ask(home, hnsw_from=50)
-    assert store_of(home).upkeep("a")
+    assert store_of(home).maintenance.upkeep("a")
     home.agent("a").purge("3")
     home.sync()
     assert holding(home, bytes_of(vectors()[3])) == []
@@ -568,7 +568,7 @@ def test_a_large_graph_is_read_by_upkeep_and_not_by_a_query(
 def test_closing_leaves_an_unfinished_graph_to_the_next_query(home: Home) -> None:
     fill(home)
     ask(home, hnsw_from=50)
-    assert store_of(home).upkeep("a")
+    assert store_of(home).maintenance.upkeep("a")
     home.close()
     assert ask(home, hnsw_from=50).searched == "exact"
     home.sync()

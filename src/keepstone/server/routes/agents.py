@@ -38,6 +38,12 @@ def purge_agent(home: HomeWriting, agent: AgentName) -> Response:
     return answer(shapes.PurgedAgent(agent=agent, purged=True))
 
 
+@router.get("/agents/{agent}/dropped-sessions", **responds(shapes.DroppedSessions))  # noqa: FAST003
+def list_dropped_sessions(memory: Reading) -> Response:
+    """List the sessions that were dropped, those too that began again since."""
+    return answer(shapes.DroppedSessions(sessions=memory.dropped_sessions()))
+
+
 @router.get("/agents/{agent}/entry-counts", **responds(shapes.EntryCounts))  # noqa: FAST003  Reading takes it.
 def count_entries(memory: Reading) -> Response:
     """Count the entries of each session. Empty sessions are left out."""

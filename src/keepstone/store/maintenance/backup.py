@@ -132,7 +132,7 @@ class Backup:
             sessions = [(agent, info.id) for agent in agents for info in store.sessions(agent)]
             entries = sum(len(store.records(*session)) for session in sessions)
             files = sum(len(store.files(agent).list()) for agent in agents)
-            findings = tuple(finding for finding in store.doctor() if finding.level == "error")
+            findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
         derived = self._layout.derived_folder(made)
         shutil.rmtree(derived, ignore_errors=True)
         space = HomeSpace(self._root, self._layout).get()

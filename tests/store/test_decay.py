@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.log.line import format_time
-from keepstone.recall.decay import FADING, base_of, worth_of
+from keepstone.store.decay import FADING, Decay, Fading, base_of, worth_of
 
 MADE = datetime(2026, 1, 11, 14, 30, tzinfo=UTC)
 
@@ -103,3 +103,24 @@ def test_an_access_count_that_is_none_counts_as_zero(stored: object) -> None:
 def test_an_entry_without_a_time_is_refused_with_its_value() -> None:
     with pytest.raises(ValueError, match="'yesterday' is no time"):
         worth_of({"type": "decision", "ts": "yesterday"})
+
+
+@pytest.mark.parametrize(
+    ("rule", "faded"),
+    [
+        ({}, True),
+        ({"threshold": 0.1}, False),
+        ({"fading": {"finding": Fading(0.9, 0.0)}}, False),
+        ({"accesses": {"a": 10}}, False),
+        ({"accesses": {"b": 10}}, True),
+        ({"moment": MADE}, False),
+    ],
+)
+def test_each_part_of_a_rule_decides_what_has_faded(rule: dict[str, Any], faded: bool) -> None:  # noqa: FBT001
+    record = {"id": "a", "type": "finding", "ts": format_time(MADE)}
+    assert Decay(**{"moment": MADE + timedelta(days=40)} | rule).has_faded(record) is faded
+
+
+def test_pinned_entry_never_fades() -> None:
+    record = {"id": "a", "type": "finding", "ts": format_time(MADE), "pinned": True}
+    assert not Decay(MADE + timedelta(days=4000)).has_faded(record)

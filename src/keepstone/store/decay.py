@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
@@ -87,34 +87,38 @@ class Worth(NamedTuple):
         return self.base * _left(self.rate, (now - self.made).days) + boost
 
 
-def is_faded(record: Record, now: datetime, more: int = 0) -> bool:
-    """Tell whether an entry, with so many accesses more, has faded so far that a compaction may archive it.
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The rule by which entries have faded at a moment: a value that a store can send to a database.
 
-    Pinned ones never do.
+    Example:
+        >>> decay = Decay(datetime(2026, 3, 1, tzinfo=UTC))
+        >>> decay.has_faded({"type": "finding", "ts": "2026-01-11T00:00:00Z"})
+        True
     """
-    return record.get("pinned") is not True and worth_of(record).at(now, more) <= FADED
+
+    moment: datetime
+    """When the priorities are computed: an aware datetime."""
+    threshold: float = FADED
+    """An entry of this priority or less has faded, unless it is pinned."""
+    fading: Mapping[str, Fading] = field(default_factory=lambda: FADING)
+    """Base and rate by type; other types fade as ``CONVERSATION``."""
+    accesses: Mapping[str, int] = field(default_factory=dict)
+    """Accesses by id that the entries do not count yet."""
+
+    def has_faded(self, record: Record) -> bool:
+        """Tell whether a live entry, in the shape of its log line, has faded."""
+        more = self.accesses.get(record["id"], 0) if self.accesses else 0
+        worth = worth_of(record, self.fading)
+        return record.get("pinned") is not True and worth.at(self.moment, more) <= self.threshold
 
 
-class Faded:
-    """Tells whether an entry has faded by a certain time, and counts those that have."""
-
-    def __init__(self, now: datetime) -> None:
-        self.count = 0
-        self._now = now
-
-    def __call__(self, record: Record) -> bool:
-        """Tell it of a live entry that is not pinned, in the shape of its log line."""
-        faded = is_faded(record, self._now)
-        self.count += faded
-        return faded
-
-
-def worth_of(record: Record) -> Worth:
+def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
     """Return what the priority of an entry is made of; the entry is in the shape of its log line.
 
     A priority or a count that is none, as other programs may write it, is as good as not there.
     """
-    fading = FADING.get(record["type"], CONVERSATION)
+    fading = fadings.get(record["type"], CONVERSATION)
     base, access, made = record.get("priority"), record.get("access"), read_time(record["ts"])
     if made is None:
         raise ValueError(f"{record['ts']!r:.80} is no time")
