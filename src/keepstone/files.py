@@ -235,18 +235,11 @@ def _made(name: str) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Folder) -> Iterator[None]:
-    """Hold the lock of the agent's files; what a writer left behind is removed before and after."""
+    """Hold the lock of the agent's files; what a killed writer left behind is removed first."""
     with closing(Lock(folder, FILES_LOCK)) as lock, lock.hold():
-        _remove(folder, FILES_TEMPORARY)
-        try:
-            yield
-        finally:
-            _remove(folder, FILES_TEMPORARY)
-
-
-def _remove(folder: Folder, name: str) -> None:
-    with suppress(FileNotFoundError):
-        folder.unlink(name)
+        with suppress(FileNotFoundError):
+            folder.unlink(FILES_TEMPORARY)
+        yield
 
 
 def _read(folder: Folder, name: str) -> bytes:
