@@ -84,7 +84,7 @@ class OpenAgents:
     def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
         known = self._known(agent)
         # Who creates is about to write, and looks for that while it holds a lock.
-        if known is not None and (create or not known.is_moved()):
+        if known is not None and (create or not known.folder.is_moved()):
             return known
         if known is not None:
             self._retire(known)
