@@ -198,7 +198,8 @@ class Scope:
     @property
     def limits_within_a_session(self) -> bool:
         """Whether it may hold some entries of a session and not others, ``where`` aside."""
-        return any(limit is not None for limit in (self.types, self.tags, self.since, self.until))
+        has_kind = self.types is not None or self.tags is not None
+        return has_kind or self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,9 @@ def check_embedder(embedder: Any) -> Space:
         ValueError: Its id is empty or begins with ``given:``, or its dim is not positive.
     """
     name, dim = getattr(embedder, "id", None), getattr(embedder, "dim", None)
-    methods = (getattr(embedder, method, None) for method in ("embed_documents", "embed_query"))
+    methods = [getattr(embedder, "embed_documents", None), getattr(embedder, "embed_query", None)]
     has_numbers = isinstance(dim, int) and not isinstance(dim, bool)
-    if not isinstance(name, str) or not has_numbers or not all(callable(method) for method in methods):
+    if not isinstance(name, str) or not has_numbers or not all(map(callable, methods)):
         raise TypeError(
             f"{embedder!r:.80} is no embedder: it needs id, dim, embed_documents(texts) and embed_query(text)"
         )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain, starmap
 from typing import Any
 
 import apsw
@@ -14,6 +15,8 @@ from keepstone.index.database import IS_STANDING, Database, row_sum
 from keepstone.index.words import word_table
 from keepstone.log.fold import Folded
 from keepstone.log.line import (
+    EPOCH,
+    MICROSECOND,
     create,
     dump_read,
     from_microseconds,
@@ -51,19 +54,16 @@ class Row:
         """Return the entry's record from the bytes of its line, None if they are another's, or damaged."""
         said = (self.id, self.place, self.at, self.length, self.head, self.access)
         line = parse(raw) if self.sum == row_sum(*said) else None
-        if line is None or (id_of(line) or self.id) != self.id:
+        if line is None or (line.get("id") != self.id and id_of(line) is not None):
             return None
-        record = self._pristine(line) if self.head is None else self._merged(line, raw, self.head)
+        if self.head is None:
+            record = create(line) if "ts" in line and "id" in line else None
+        elif id_of(line) is None and not self.id.startswith(derived_id(raw)):
+            record = None
+        else:
+            payload = {key: value for key, value in line.items() if key not in head_of(line)}
+            record = json.loads(self.head) | payload
         return record if record is None or self.access is None else record | {"access": self.access}
-
-    def _pristine(self, line: Record) -> Record | None:
-        return create(line) if "ts" in line and "id" in line else None
-
-    def _merged(self, line: Record, raw: bytes, head: str) -> Record | None:
-        if id_of(line) is None and not self.id.startswith(derived_id(raw)):
-            return None
-        merged: Record = json.loads(head)
-        return merged | {key: value for key, value in line.items() if key not in head_of(line)}
 
     def folded(self, raw: bytes) -> Folded | None:
         """Return the entry as a fold of its log would hold it."""
@@ -312,10 +312,29 @@ def forget_digest(database: Database, session: str, entry_id: str) -> None:
     )
 
 
+def sid_at(database: Database, session: str, stat: Stat) -> int | None:
+    """Return the number of a session if the index has all of its log in this state, else None.
+
+    A log whose last line is unfinished is not held whole.
+    """
+    sql = "SELECT sid FROM session WHERE name=? AND size=? AND mtime=? AND inode=? AND offset=size"
+    found = database.row(sql, (session, stat.size, stat.mtime, stat.inode))
+    return None if found is None else found[0]
+
+
+def holders(database: Database, entry_id: str) -> list[str]:
+    """Return the sessions that have an entry with an id, and those that are not all in the index."""
+    sql = (
+        "SELECT s.name FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? "
+        "UNION ALL SELECT name FROM session WHERE offset!=size"
+    )
+    return list(dict.fromkeys(chain.from_iterable(database.rows(sql, (entry_id,)))))
+
+
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
     """Return the rows with an id, in one session or in all."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
-    return _rows(database, sql, (entry_id,) if session is None else (entry_id, session))
+    return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
 
 
 def live_bytes(database: Database, session: str) -> int:
@@ -332,19 +351,20 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
     sql = f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
-    return _rows(database, sql, bindings)
+    return list(starmap(Row, database.rows(sql, bindings)))
 
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
-    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid", ())
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
+    return list(starmap(Row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
     order = "e.ts DESC, s.name DESC, e.eid DESC"
     sql = f"SELECT {_ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
-    return _rows(database, sql, (limit,))[::-1]
+    return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
 def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None) -> list[Row]:
@@ -352,13 +372,13 @@ def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None
     kinds = "" if types is None else "AND e.type IN (SELECT value FROM json_each(?))"
     bindings = (sid,) if types is None else (sid, json.dumps(types))
     sql = f"SELECT {_ROW} {_FROM} WHERE e.sid=? {kinds} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
-    return _rows(database, sql, (*bindings, limit))[::-1]
+    return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
-    return {row.eid: row for row in _rows(database, sql, (json.dumps(list(eids)),))}
+    return {row.eid: row for row in starmap(Row, database.rows(sql, (json.dumps(list(eids)),)))}
 
 
 def instant_of(count: int) -> datetime:
@@ -374,10 +394,18 @@ def instant_of(count: int) -> datetime:
 
 
 def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-    """Return how the texts of rows begin, and when the entries were made."""
+    """Return how the texts of rows begin, and when the entries were made.
+
+    Raises:
+        apsw.CorruptError: A row has something else than a time, as only in a damaged file.
+    """
     head = f"CAST(substr(text, 1, {_HEAD}) AS TEXT)"
     sql = f"SELECT eid, {head}, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
-    return {eid: (text, instant_of(ts)) for eid, text, ts in database.rows(sql, (json.dumps(list(eids)),))}
+    rows = database.rows(sql, (json.dumps(list(eids)),))
+    try:
+        return {eid: (text, EPOCH + ts * MICROSECOND) for eid, text, ts in rows}
+    except (OverflowError, TypeError) as error:
+        raise apsw.CorruptError("a row has something else than a time") from error
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
@@ -450,7 +478,3 @@ def counts(database: Database, session: str | None = None) -> dict[str, int | No
     if session is None:
         return dict(database.rows(sql))
     return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
-
-
-def _rows(database: Database, sql: str, bindings: tuple[object, ...]) -> list[Row]:
-    return [Row(*values) for values in database.rows(sql, bindings)]

@@ -36,8 +36,8 @@ _BEYOND_DOUBLES = 2**1024 - 2**970
 """The smallest integer that rounds to infinity in a double, the only number that JavaScript has."""
 _JSON_SPACE = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def _refuse_constant(name: str) -> None:
@@ -72,13 +72,14 @@ def parse(raw: bytes) -> Record | None:
     if len(raw) > MAX_LINE:
         return None
     try:
-        text = without_bom(raw).decode().strip(_JSON_SPACE)
+        text = raw.removeprefix(_BOM).decode().strip(_JSON_SPACE)
         record, end = _decode(text)
     except (ValueError, RecursionError):
         return None
-    if end != len(text) or not isinstance(record, dict) or _is_too_deep(raw, record):
+    if end != len(text) or not isinstance(record, dict):
         return None
-    return record
+    may_be_deep = raw.count(b"[") + raw.count(b"{") > _LONGEST_READ_DEPTH
+    return None if may_be_deep and _is_too_deep(record) else record
 
 
 def without_bom(raw: bytes) -> bytes:
@@ -86,9 +87,7 @@ def without_bom(raw: bytes) -> bytes:
     return raw.removeprefix(_BOM)
 
 
-def _is_too_deep(raw: bytes, record: Record) -> bool:
-    if raw.count(b"[") + raw.count(b"{") <= _LONGEST_READ_DEPTH:
-        return False
+def _is_too_deep(record: Record) -> bool:
     level: list[Any] = [record]
     for _ in range(_LONGEST_READ_DEPTH):
         level = [item for value in level for item in _items(value)]
@@ -215,9 +214,11 @@ def is_tombstone(record: Record) -> bool:
 
 def create(record: Record) -> Record:
     """Return the entry that a creating line makes; the record itself if there is nothing to change."""
-    if type_of(record) is not None and "batch" not in record and next(iter(record)) in ENVELOPE:
+    kind = record.get("type")
+    has_type = isinstance(kind, str) and kind != ""
+    if has_type and "batch" not in record and next(iter(record)) in ENVELOPE:
         return record
-    entry = {"id": "", "ts": "", "type": ""} | record | {"type": type_of(record) or DEFAULT_TYPE}
+    entry = {"id": "", "ts": "", "type": ""} | record | {"type": kind if has_type else DEFAULT_TYPE}
     entry.pop("batch", None)
     return entry
 
@@ -356,9 +357,9 @@ def format_time(moment: datetime) -> str:
 
 def microseconds(moment: datetime) -> int:
     """Return the microseconds from 1970 to an aware datetime, as the index keeps times."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:
     """Return the instant that ``microseconds`` counted."""
-    return _EPOCH + count * _MICROSECOND
+    return EPOCH + count * MICROSECOND

@@ -26,7 +26,7 @@ from keepstone.errors import (
 )
 from keepstone.log.line import payload_of
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.fusion import Parts, boosts, fuse, in_order
+from keepstone.recall.fusion import BOOSTED, Parts, boosts, fuse, in_order
 from keepstone.recall.query import named, periods_of, speaker_of, terms_of, without
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.validity import BOUNDS, is_valid
@@ -127,15 +127,11 @@ class Dense:
         if self.reason:
             return
         try:
-            self.reason = "a vector was given" if vector is not None else self._vectors.reason()
-            if vector is None and text.strip() and self._vectors.embedder() is not None:
-                vector = self._vectors.embed_query(text)
-            space = None if vector is None else self._vectors.space()
+            self._vector, space, self.reason = self._vectors.query(text, vector)
         except _FAILURES as error:
             self._fail(error)
-            return
-        if vector is not None and space is not None:
-            self._vector, self.space = vector, space.id
+        else:
+            self.space = space.id if space is not None and self._vector is not None else None
 
     def nearest(self, first: Iterable[int], limit: int) -> Similar:
         """Return the entries in scope whose vectors are nearest; those that have none are made some first.
@@ -195,14 +191,17 @@ class _Found:
         """Whether the lists hold all there is."""
         self.cosines: dict[int, float] = {}
         self.parts: Parts = {}
-        self._ranks = {
-            name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
-            for name, found in (("words", words), ("vectors", near))
-        }
+        self._by_words = {candidate.key: rank for rank, candidate in enumerate(words, 1)}
+        self._by_vectors = {candidate.key: rank for rank, candidate in enumerate(near, 1)}
 
     def ranks(self, key: int) -> dict[str, int]:
         """Return the place that an entry has in each list that found it."""
-        return {name: ranks[key] for name, ranks in self._ranks.items() if key in ranks}
+        ranks = {}
+        if key in self._by_words:
+            ranks["words"] = self._by_words[key]
+        if key in self._by_vectors:
+            ranks["vectors"] = self._by_vectors[key]
+        return ranks
 
 
 class _Search:
@@ -258,8 +257,10 @@ class _Search:
         whole = len(words) < alone
         speakers = self._speakers(words)
         self._dense.ask(without(self._text, speakers), self._question.vector)
-        near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
+        near: Sequence[Candidate] = ()
         if self._dense.space is not None:
+            near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
+        if self._dense.space is not None:  # Or it turned out that vectors cannot be compared.
             words, whole = words[:each], len(words) < each and len(near) < each
         found = _Found(words, near, whole)
         if self._terms:
@@ -312,7 +313,7 @@ class _Search:
                 self._keys[entry.session, entry.id] = key
                 words = self._matcher.matched(entry.text) if self._terms else ()
                 parts = {name: given[key] for name, given in found.parts.items() if key in given}
-                boosted = tuple(f"{name} named" for name in ("speaker", "date") if name in parts)
+                boosted = tuple(map("{} named".format, filter(parts.__contains__, BOOSTED)))
                 why = Why(found.ranks(key), words, parts, found.cosines.get(key), boosted)
                 yield Hit(entry, score, why)
 

@@ -59,14 +59,13 @@ def _wanted(choice: Choice) -> Embedder:
 
 def _embed(store: Store, embedder: Embedder, agents: list[str], progress: Progress | None) -> int:
     run = _Run(store, Maker(embedder), progress)
-    for agent in agents:
-        ask(store, agent, lambda reader, _, agent=agent: run.count(reader, agent))  # type: ignore[misc]
-    for agent in agents:
-        try:
-            ask(store, agent, lambda reader, _, agent=agent: run.embed(reader, agent))  # type: ignore[misc]
-        except StoreError:
-            if agent in store.agents():
-                raise  # Else the agent was purged during the run.
+    for step in (run.count, run.embed):
+        for agent in agents:
+            try:
+                ask(store, agent, lambda reader, _, step=step, agent=agent: step(reader, agent))  # type: ignore[misc]
+            except StoreError:
+                if agent in store.agents():
+                    raise  # Else the agent was purged during the run.
     return run.made
 
 

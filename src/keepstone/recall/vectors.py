@@ -85,11 +85,12 @@ class Vectors:
         return space
 
     def _find(self, dim: int | None) -> Space | None:
-        known = self._store.spaces(self._agent)
         own = self._meaning.space()
         if self._meaning.is_named:
-            self._check_own(own, known)
+            if own is not None and self._store.home_space() is None:
+                self._check_own(own)
             return own
+        known = self._store.spaces(self._agent)
         given = next((space for space in known if space.is_given), None)
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given
@@ -105,9 +106,8 @@ class Vectors:
             return Space(embedder.id, embedder.dim)
         return None if dim is None else given_space(dim)
 
-    def _check_own(self, own: Space | None, known: Iterable[Space]) -> None:
-        if own is None or self._store.home_space() is not None:
-            return
+    def _check_own(self, own: Space) -> None:
+        known = self._store.spaces(self._agent)
         other = next((space for space in known if not space.is_given and space != own), None)
         if other is not None:
             raise SpaceMismatchError(
@@ -117,13 +117,7 @@ class Vectors:
 
     def embedder(self) -> Embedder | None:
         """Return what makes vectors of the space in use; None where nothing at hand does."""
-        if self._meaning.choice().embedder is None:
-            return None
-        space = self.space()
-        embedder = self._meaning.choice().embedder  # Another one, if the space was recorded only now.
-        if embedder is None:
-            return None
-        return embedder if space is not None and space.id == embedder.id else None
+        return self._selection()[0]
 
     @property
     def is_remote(self) -> bool:
@@ -132,11 +126,33 @@ class Vectors:
 
     def reason(self) -> str:
         """Return why the embedder is used that is, or why there is none, for people."""
+        return self._selection()[1]
+
+    def _selection(self) -> tuple[Embedder | None, str]:
         choice = self._meaning.choice()
-        if choice.embedder is None or self.embedder() is not None:
-            return choice.reason
+        if choice.embedder is None:
+            return None, choice.reason
         space = self.space()
-        return f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+        choice = self._meaning.choice()  # Another one, if the space was recorded only now.
+        if choice.embedder is None or (space is not None and space.id == choice.embedder.id):
+            return choice.embedder, choice.reason
+        return None, f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+
+    def query(self, text: str, given: Vector | None) -> tuple[Vector | None, Space | None, str]:
+        """Return the vector to search with, its space, and why: a given one goes before that of the text.
+
+        Raises:
+            SpaceMismatchError: The agent's vectors are of another embedder.
+            EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed``.
+        """
+        if given is not None:
+            return given, self.space(), "a vector was given"
+        embedder, reason = self._selection()
+        if embedder is None or not text.strip():
+            return None, None, reason
+        from keepstone.embed import embed_query
+
+        return unit(embed_query(embedder, text)), self.space(), reason
 
     def check(self, value: Any) -> Vector:
         """Return a caller's vector as float32 of unit length.
@@ -181,12 +197,6 @@ class Vectors:
             SpaceMismatchError: The agent's vectors are of another embedder.
         """
         return unit(self._meaning.maker(self._asked()).make_one(text))
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the vector of a text to search with; errors as for ``embed``."""
-        from keepstone.embed import embed_query
-
-        return unit(embed_query(self._asked(), text))
 
     def _asked(self) -> Embedder:
         embedder = self.embedder()

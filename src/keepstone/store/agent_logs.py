@@ -216,7 +216,7 @@ class AgentLogs:
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the index, once more if it had to be begun anew; UnavailableError if it cannot answer."""
         try:
-            return question(self.index, *args, **kwargs)
+            return question(self._index or self.index, *args, **kwargs)
         except DamagedError:
             self.heal()
         try:
@@ -361,11 +361,17 @@ class AgentLogs:
         for row in rows:
             by_session.setdefault(row.session, []).append(row)
         for session, others in by_session.items():
-            with self.log(session).reading() as fd:
-                for row in others if fd is not None else ():
-                    # A damaged row may name a place or a length that no file has.
-                    if fd is None or row.at < 0 or not 0 <= row.length <= 2 * MAX_LINE:
-                        continue
+            loaded |= self.load_from(self.log(session), others)
+        return loaded
+
+    @staticmethod
+    def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
+        """Return what rows of one session stand for, without those that stand for nothing any more."""
+        loaded: dict[int, Record] = {}
+        with log.reading() as fd:
+            for row in rows if fd is not None else ():
+                # A damaged row may name a place or a length that no file has.
+                if fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
                     record = row.record(os.pread(fd, row.length, row.at))
                     if record is not None:
                         loaded[row.eid] = record
@@ -422,7 +428,7 @@ class AgentLogs:
                 caught_up = stat
             elif not rows:
                 return None
-            elif loaded := self.load(rows):
+            elif loaded := self.load_from(log, rows):
                 return next(iter(loaded.values()))
             else:
                 self.asking(Index.reread, session, log)

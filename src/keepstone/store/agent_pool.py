@@ -95,7 +95,7 @@ class OpenAgents:
                 self._open.move_to_end(agent)
                 self._users[known] += 1
         # Who creates is about to write, and looks for that while it holds a lock.
-        if known is not None and (create or not known.is_moved()):
+        if known is not None and (create or not known.folder.is_moved()):
             return known
         if known is not None:
             self._retire(known)

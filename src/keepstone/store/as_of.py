@@ -27,7 +27,6 @@ class PastReader(IndexReader):
     """
 
     def __init__(self, agent: str, records: FindRecords, vectors: FindVectors) -> None:
-        super().__init__()
         self._agent = agent
         self._records = records
         self._vectors = vectors

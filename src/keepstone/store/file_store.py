@@ -220,19 +220,18 @@ class FileStore:
     # Reading
 
     def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
-        with self._using(agent) as logs:
+        with self._agents.using(agent, create=False) as logs:
             if logs is None:
                 return []
-            if session is not None:
-                record = LiveEntries(logs, logs.log(session), session).get(entry_id)
-                return [] if record is None else [entry_of(agent, session, record)]
-            return self._find_anywhere(logs, entry_id)
-
-    def _find_anywhere(self, logs: AgentLogs, entry_id: str) -> list[Entry]:
-        sessions = logs.asking_all(Index.holders, entry_id)
-        if sessions is None:
-            sessions = [session for session, _, _ in logs.files()]
-        return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
+            sessions = [session] if session is not None else logs.asking_all(Index.holders, entry_id)
+            if sessions is None:
+                sessions = [name for name, _, _ in logs.files()]
+            found = []
+            for name in sessions:
+                record = LiveEntries(logs, logs.log(name), name).get(entry_id)
+                if record is not None:
+                    found.append(entry_of(agent, name, record))
+            return found
 
     def entries(
         self,
@@ -273,17 +272,16 @@ class FileStore:
     ) -> list[Record] | None:
         """Return the newest records by the index, None where only the log can tell."""
         log = logs.log(session)
-        for _ in range(2):
+        for _ in range(3):
             stat = log.stat()
             if stat is None:
                 return []
-            if not logs.follow(session, log, stat):
-                return None
             try:
                 rows = logs.asking(Index.newest, session, stat, limit, types)
                 if rows is None:
+                    logs.asking(Index.catch_up, session, log)
                     continue
-                loaded = logs.load(rows)
+                loaded = logs.load_from(log, rows)
                 if len(loaded) == len(rows):
                     return [loaded[row.eid] for row in rows]
                 logs.asking(Index.reread, session, log)
@@ -358,7 +356,7 @@ class FileStore:
 
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
-        with self._using(agent) as logs:
+        with self._agents.using(agent, create=False) as logs:
             if logs is not None and as_of is None:
                 yield LogReader(logs)
             else:

@@ -21,8 +21,7 @@ ROWS = 1 << 44
 class IndexReader(ABC):
     """The questions of a ``Reader``, asked of an index whose rows its keys name: ``epoch * ROWS + row``."""
 
-    def __init__(self) -> None:
-        self._epoch = 0
+    _epoch = 0
 
     @property
     def stale(self) -> bool:
@@ -103,7 +102,6 @@ class LogReader(IndexReader):
     """
 
     def __init__(self, logs: AgentLogs) -> None:
-        super().__init__()
         self._logs = logs
         self._index: Index | None = None
         self._reached: Sequence[str] | None = ()

@@ -9,6 +9,12 @@ Example:
     ... def test_my_store_keeps_the_contract(check, tmp_path):
     ...     check(lambda: closing(MyStore(tmp_path)))
 
+A recall asks a ``Reader``, which ``Store.reader(agent, as_of=None)`` gives inside a ``with``. It pins one
+state of an agent's index, now or at a past moment. Its keys are numbers of the store's own, good for each
+reader of the agent until the store gives them to other entries, as a rebuild may. From then on a reader
+raises ``keepstone.store.protocol.ExpiredError``, and ``ask``, beside it, repeats the question. A store whose
+row numbers are never used twice needs no more than these numbers.
+
 A check takes a factory: each call of it gives a context manager over an empty
 store, which need not hold more agents than ``default``, except in the checks of
 ``CHECKS_OF_TWO_AGENTS``. A check that fails raises ``AssertionError``.

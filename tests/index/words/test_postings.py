@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from keepstone.index.database import Database
 from keepstone.index.words import postings
-from keepstone.index.words.postings import Postings, numbers_in, numbers_of, totals
+from keepstone.index.words.postings import Postings, numbers_of
+from keepstone.index.words.word_table import numbers_in, totals
 
 
 def table(*texts: str) -> Database:
