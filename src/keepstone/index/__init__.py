@@ -7,7 +7,7 @@ files that ``building`` makes of them (``generation``) and ``upkeep`` (``graph``
 """
 
 from keepstone.index.database import DamagedError, UnavailableError
-from keepstone.index.entries import Row
+from keepstone.index.entries import Place, Row
 from keepstone.index.index import Index
 
-__all__ = ["DamagedError", "Index", "Row", "UnavailableError"]
+__all__ = ["DamagedError", "Index", "Place", "Row", "UnavailableError"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from keepstone.index import entries, reading
 from keepstone.index.database import LONGEST_POLL, Database
-from keepstone.index.entries import Known, Row
+from keepstone.index.entries import Known, Place, Row
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.pending import Pending
 from keepstone.index.vectors.search import Nearest, Similar
@@ -212,8 +212,15 @@ class Index:
         with self._mending() as database:
             return entries.standing(database, limit)
 
-    def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
-        """Return where a session's newest entries stand, by time and place, the oldest first.
+    def newest(
+        self,
+        session: str,
+        stat: Stat,
+        limit: int,
+        types: Sequence[str] | None,
+        before: Place | None = None,
+    ) -> list[Row] | None:
+        """Return where a session's newest entries before a place stand, by time and place, the oldest first.
 
         None if the index does not hold all of the log: its last line may be unfinished.
         """
@@ -221,7 +228,7 @@ class Index:
             known = entries.known_of(database, session)
             if known is None or not known.holds(stat):
                 return None
-            return entries.newest(database, known.sid, limit, types)
+            return entries.newest(database, known.sid, limit, types, before)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""
