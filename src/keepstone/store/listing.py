@@ -57,8 +57,8 @@ def of_state(
     known = records if before is None else records[: _end(records, before)]
     chosen = [record for record in known if types is None or record["type"] in types]
     begin = 0 if limit is None else max(len(chosen) - limit, 0)
-    following = _cursor(chosen[begin], _LAST) if begin and limit else None
-    return Page((entry_of(logs.agent, session, deepcopy(each)) for each in chosen[begin:]), following)
+    found = [entry_of(logs.agent, session, deepcopy(record)) for record in chosen[begin:]]
+    return Page(found, _cursor(found[0], _LAST) if begin and found else None)
 
 
 def _by_index(
@@ -77,12 +77,12 @@ def _by_index(
             rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit + 1, types, before))  # type: ignore[misc]
             if rows is None:
                 continue
-            loaded = logs.load(rows)
-            if len(loaded) == len(rows):
-                shown = rows[1:] if len(rows) > limit else rows
+            shown = rows[1:] if len(rows) > limit else rows
+            loaded = logs.load(shown)
+            if len(loaded) == len(shown):
                 found = [entry_of(logs.agent, session, loaded[row.eid].record) for row in shown]
                 more = len(rows) > len(shown) > 0
-                return Page(found, _cursor(found[0].line, shown[0].eid) if more else None)
+                return Page(found, _cursor(found[0], shown[0].eid) if more else None)
             logs.asking(lambda index: index.reread(session, log))
         except UnavailableError as error:
             logs.lag(error)
@@ -103,9 +103,8 @@ def _end(records: Sequence[Record], before: Place) -> int:
     return len(records)
 
 
-def _cursor(record: Record, eid: int) -> str:
-    moment = read_time(record["ts"])
-    return encode(microseconds(moment) if moment else 0, eid, record["id"])
+def _cursor(first: Entry, eid: int) -> str:
+    return encode(microseconds(first.ts), eid, first.id)
 
 
 def matching(
