@@ -28,6 +28,7 @@ from keepstone.recall.validity import is_valid, newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
+from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files
 from keepstone.store.related import related
 from keepstone.text.tokenizer import containing
@@ -42,6 +43,9 @@ _TOKENS_A_HIT = 250
 """A budget has room for one more hit for each of so many tokens, beyond the least number."""
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
+
+_MATCHES = 10_000
+"""Entries that a store looks up at a time for a purge."""
 
 
 class Agent:
@@ -140,7 +144,12 @@ class Agent:
             >>> agent.purge_matching("oauth", dry_run=True)
             Purged(entries=(('main', '…'),), sessions=(), files=())
         """
-        entries = tuple(self._store.matching(self.slug, name_of(text, "text"), self._checked(session)))
+        holder = self._checked(session)
+
+        def matching(cursor: str | None) -> Page[tuple[str, str]]:
+            return self._store.matching(self.slug, name_of(text, "text"), holder, _MATCHES, cursor)
+
+        entries = tuple(pages(matching))
         found = Purged(entries) if session is not None else self._named_so(text, entries)
         if not dry_run:
             for name in sorted({holder for holder, _ in found.entries}):
@@ -331,7 +340,7 @@ class Agent:
         sent = names_of(window, "window") or ()
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
         recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
-        newest = [entry for info in self.sessions()[:1] for entry in self._newest(info.id)]
+        newest = [entry for info in self._store.sessions(self.slug, 1) for entry in self._newest(info.id)]
         wanted = Contents(
             pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
             standing=standing(self._store, self.slug, self._now()),

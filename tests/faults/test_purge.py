@@ -51,7 +51,7 @@ def fill(home: Home, slug: str = "a", session: str = "s") -> None:
     others = np.random.default_rng(1).normal(size=(60, DIM)).astype(np.float32)
     items = [{"id": f"{n}", "text": f"Qzvother {n}", "embedding": row} for n, row in enumerate(others)]
     log.add_many(items[:30])
-    log.add("note", {"content": f"{SECRET}ing 東京{SECRET}"}, id=ID, embedding=VECTOR)
+    log.add("note", {"content": f"{SECRET}ing 東京{SECRET}"}, id=ID, embedding=VECTOR, priority=0)
     log.add_many(items[30:])
     log.update(ID, tags=[f"tag{SECRET}"], summary=f"of {SECRET}")
     log.update("5", links=[{"to": "6", "rel": "near"}])
@@ -101,13 +101,8 @@ def changed_before(home: Home) -> None:
     purged(home)
 
 
-def archive(home: Home) -> None:
-    home.agent("a").update(ID, priority=0)
-    assert home.agent("a").session("s").archive_faded().archived == 1
-
-
 def moved_before(home: Home) -> None:
-    archive(home)
+    assert home.agent("a").session("s").archive_faded().archived == 1
     purged(home)
 
 
@@ -116,7 +111,7 @@ def collection_deleted(home: Home) -> None:
 
 
 def removed(home: Home) -> None:
-    archive(home)
+    home.agent("a").session("s").archive_faded()
     home.agent("a").session("s").remove()
 
 
@@ -286,7 +281,6 @@ def test_a_compaction_at_the_same_time_archives_nothing_that_is_purged(
     home: Home, way: Callable[[Home], None]
 ) -> None:
     fill(home)
-    home.agent("a").update(ID, priority=0)
     at_work, stop = start(_compact, home)
     assert at_work.wait(30)
     way(home)

@@ -6,7 +6,7 @@ the vectors, their exact scan and their graphs.
 """
 
 from keepstone.index.database import DamagedError, UnavailableError
-from keepstone.index.entries import Row
+from keepstone.index.entries import Place, Row
 from keepstone.index.index import Index
 
-__all__ = ["DamagedError", "Index", "Row", "UnavailableError"]
+__all__ = ["DamagedError", "Index", "Place", "Row", "UnavailableError"]

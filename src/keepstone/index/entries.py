@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -367,11 +367,29 @@ def standing(database: Database, limit: int) -> list[Row]:
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
-def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None) -> list[Row]:
-    """Return a session's newest rows by (time, place), the oldest first."""
-    kinds = "" if types is None else "AND e.type IN (SELECT value FROM json_each(?))"
-    bindings = (sid,) if types is None else (sid, json.dumps(types))
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.sid=? {kinds} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+class Place(NamedTuple):
+    """The place of an entry in its session, by time and row, that also holds once rows are made again."""
+
+    ts: int
+    """The entry's time in microseconds from 1970."""
+    eid: int
+    """Its row then, for when the entry is gone."""
+    id: str
+
+
+def newest(
+    database: Database, sid: int, limit: int, types: Sequence[str] | None, before: Place | None
+) -> list[Row]:
+    """Return a session's newest rows before a place by (time, place), the oldest first."""
+    where = "e.sid=?"
+    bindings: tuple[Any, ...] = (sid,)
+    if types is not None:
+        where, bindings = f"{where} AND e.type IN (SELECT value FROM json_each(?))", (sid, json.dumps(types))
+    if before is not None:
+        there = database.row("SELECT eid FROM entry WHERE id=? AND sid=?", (before.id, sid))
+        where = f"{where} AND (e.ts, e.eid) < (?, ?)"
+        bindings = (*bindings, before.ts, there[0] if there else before.eid)
+    sql = f"SELECT {_ROW} {_FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from keepstone.index import entries, reading
 from keepstone.index.database import LONGEST_POLL, Database
-from keepstone.index.entries import Known, Row
+from keepstone.index.entries import Known, Place, Row
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.pending import Pending
 from keepstone.index.vectors.search import Nearest, Similar
@@ -211,14 +211,21 @@ class Index:
         with self._database.mending() as database:
             return entries.standing(database, limit)
 
-    def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
-        """Return where a session's newest entries stand, by time and place, the oldest first.
+    def newest(
+        self,
+        session: str,
+        stat: Stat,
+        limit: int,
+        types: Sequence[str] | None,
+        before: Place | None = None,
+    ) -> list[Row] | None:
+        """Return where a session's newest entries before a place stand, by time and place, the oldest first.
 
         None if the index does not hold all of the log: its last line may be unfinished.
         """
         with self._database.mending() as database:
             sid = entries.sid_at(database, session, stat)
-            return None if sid is None else entries.newest(database, sid, limit, types)
+            return None if sid is None else entries.newest(database, sid, limit, types, before)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""

@@ -21,10 +21,10 @@ from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
 from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.log.rewrite import Rewritten
-from keepstone.model import Entry, Record, SessionInfo
-from keepstone.store.session_files import SessionFiles, SessionLog, info_of
+from keepstone.model import Entry, Record
+from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
-from keepstone.store.spellings import archive_of, logs_named, named_sessions, other_spellings, parts
+from keepstone.store.spellings import archive_of, other_spellings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class AgentLogs:
         self._is_made = create
         self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
-        self._files = SessionFiles(self.folder, layout)
+        self.session_files = SessionFiles(self.folder, layout)
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._looking = threading.RLock()
         self._looked = float("-inf")
@@ -111,8 +111,10 @@ class AgentLogs:
                 self.forget_log(session)
                 log = None
             if log is None:
-                name = self._files.name(session)
-                log = self._logs[session] = SessionLog(self._files, session, name, durable=self._durable)
+                name = self.session_files.name(session)
+                log = self._logs[session] = SessionLog(
+                    self.session_files, session, name, durable=self._durable
+                )
             self._logs.move_to_end(session)
             if len(self._logs) > MIN_OPEN_LOGS:
                 self.close_some()  # Also those that were in use when it became too many.
@@ -131,7 +133,7 @@ class AgentLogs:
         with self._guard:
             log = self._logs.pop(session, None)
             self._snapshots.pop(session, None)
-            self._files.forget(session)
+            self.session_files.forget(session)
             if log:
                 log.close()
 
@@ -155,33 +157,11 @@ class AgentLogs:
 
         Where none of them is canonical it is the first in the order of their characters.
         """
-        yield from self._files
-
-    def all_files(self, session: str | None) -> dict[str, list[Log]]:
-        """Return logs, archives and originals of one session, or of all, under whatever names they have."""
-        names: dict[str, set[str]] = {} if session is None else {session: set()}
-        for found, name in named_sessions(self.folder, self._layout):
-            if session in (None, found):
-                names.setdefault(found, set()).add(name)
-        logs = {found: self.log(found) for found in names}
-        others = {found: names[found] - {log.name} for found, log in logs.items()}
-        return {
-            found: [
-                part
-                for each in (log, *logs_named(self.folder, self._layout, others[found]))
-                for part in parts(self.folder, each)
-            ]
-            for found, log in logs.items()
-        }
+        yield from self.session_files
 
     def session_of(self, file_name: str) -> str | None:
         """Return the session that a file name stands for, None if it stands for none."""
         return self._layout.session_of(file_name)
-
-    def sessions(self) -> list[SessionInfo]:
-        """Return all sessions, the one changed last first."""
-        infos = [info_of(session, stat_of(status)) for session, _, status in self.files()]
-        return sorted(infos, key=lambda info: (info.modified, info.id), reverse=True)
 
     # The index
 
@@ -288,7 +268,7 @@ class AgentLogs:
             names[session] = name
             if known.pop(session, None) != (name, stat_of(status)):
                 with self._guard:
-                    self._files.keep_one(session, name)
+                    self.session_files.keep_one(session, name)
                 self.index.catch_up(session, self.log(session))
         for session in known:
             try:
@@ -298,7 +278,7 @@ class AgentLogs:
             else:
                 self.index.drop(session, log)
         with self._guard:
-            self._files.keep(names)
+            self.session_files.keep(names)
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""

@@ -22,18 +22,18 @@ from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, Row, UnavailableError
-from keepstone.log import rewrite
 from keepstone.log.line import apply, dump, links_of
 from keepstone.model import STANDING, Entry, Record, SessionInfo, Version
-from keepstone.store import writing
+from keepstone.store import listing, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
-from keepstone.store.history import state, versions
+from keepstone.store.history import state
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
+from keepstone.store.paging import Page
 from keepstone.store.protocol import Change, Compacted, Reader, SessionCheck
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
@@ -121,9 +121,9 @@ class FileStore:
             refuse=partial(self._layout.refuse_twin, self.root, agent),
         )
 
-    def sessions(self, agent: str) -> list[SessionInfo]:
+    def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
         with self._using(agent) as logs:
-            return logs.sessions() if logs else []
+            return listing.sessions(logs, limit, cursor) if logs else Page()
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         with self._using(agent) as logs:
@@ -233,6 +233,16 @@ class FileStore:
                     found.append(entry_of(agent, name, record))
             return found
 
+    def records(
+        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
+    ) -> Sequence[Record]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return ()
+            if as_of is None and not archived:
+                return logs.records(session)
+            return state(logs, session, as_of)
+
     def entries(
         self,
         agent: str,
@@ -242,65 +252,31 @@ class FileStore:
         *,
         as_of: datetime | None = None,
         archived: bool = False,
-    ) -> list[Entry]:
+        cursor: str | None = None,
+    ) -> Page[Entry]:
         with self._using(agent) as logs:
             if logs is None:
-                return []
-            plain = as_of is None and not archived
-            records: Sequence[Record] | None = None
-            if plain and limit is not None:
-                records = self._newest(logs, session, limit, types)
-            if records is None:
-                records = _chosen(self._records(logs, session, as_of, archived=archived), limit, types)
-        return [entry_of(agent, session, record) for record in records]
+                return Page()
+            if as_of is not None or archived:
+                return listing.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
+            return listing.entries(logs, session, limit, types, cursor)
 
-    def records(
-        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
-    ) -> Sequence[Record]:
+    def matching(
+        self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[tuple[str, str]]:
         with self._using(agent) as logs:
-            return self._records(logs, session, as_of, archived=archived) if logs else ()
+            return listing.matching(logs, text, session, limit, cursor) if logs else Page()
 
-    def _records(
-        self, logs: AgentLogs, session: str, as_of: datetime | None, *, archived: bool
-    ) -> Sequence[Record]:
-        if as_of is None and not archived:
-            return logs.records(session)
-        return state(logs, session, as_of)
-
-    def _newest(
-        self, logs: AgentLogs, session: str, limit: int, types: Sequence[str] | None
-    ) -> list[Record] | None:
-        """Return the newest records by the index, None where only the log can tell."""
-        log = logs.log(session)
-        for _ in range(3):
-            stat = log.stat()
-            if stat is None:
-                return []
-            try:
-                rows = logs.asking(Index.newest, session, stat, limit, types)
-                if rows is None:
-                    logs.asking(Index.catch_up, session, log)
-                    continue
-                loaded = logs.load_from(log, rows)
-                if len(loaded) == len(rows):
-                    return [loaded[row.eid] for row in rows]
-                logs.asking(Index.reread, session, log)
-            except UnavailableError as error:
-                logs.lag(error)
-                return None
-        return None
-
-    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
+    def history(
+        self,
+        agent: str,
+        entry_id: str,
+        session: str | None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Version]:
         with self._using(agent) as logs:
-            if logs is None:
-                return []
-            found = (
-                (name, entry_id)
-                for name, files in logs.all_files(session).items()
-                for file in files
-                for entry_id in rewrite.matching(file, text)
-            )
-            return sorted(set(found))
+            return listing.history(logs, entry_id, session, limit, cursor) if logs else Page()
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
         wanted = frozenset(ids)
@@ -341,14 +317,6 @@ class FileStore:
                 return [entry_of(agent, name, deepcopy(record)) for name, record in found]
             loaded = logs.load(rows)
             return [entry_of(agent, row.session, loaded[row.eid]) for row in rows if row.eid in loaded]
-
-    def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
-        with self._using(agent) as logs:
-            if logs is None:
-                return []
-            sessions = [session] if session is not None else [name for name, _, _ in logs.files()]
-            found = (versions(logs, name, entry_id) for name in sessions)
-            return [version for some in found for version in some]
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
@@ -442,14 +410,6 @@ class FileStore:
 
     def close(self) -> None:
         self._agents.close()
-
-
-def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] | None) -> Sequence[Record]:
-    """Return copies of the newest records of some types, the oldest first."""
-    chosen = [record for record in records if types is None or record["type"] in types]
-    return [
-        deepcopy(record) for record in (chosen if limit is None else chosen[max(len(chosen) - limit, 0) :])
-    ]
 
 
 def _states(

@@ -19,6 +19,7 @@ from keepstone.errors import StoreError
 from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.store.decay import Decay
+from keepstone.store.paging import Page
 from keepstone.vector import Space, Vector
 
 T = TypeVar("T")
@@ -154,6 +155,9 @@ class Reader(Protocol):
 class Entries(Protocol):
     """The part of a store that entries and sessions need: writing, lists, and removal.
 
+    Lists come in pages: at most ``limit`` items, from the place on that ``cursor`` says, which is the
+    ``next`` of the page before. Without a limit the page holds all.
+
     Every argument is a value that can be sent to a database: no path, no open file and no lock.
     """
 
@@ -166,8 +170,8 @@ class Entries(Protocol):
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have anything stored, sorted."""
 
-    def sessions(self, agent: str) -> list[SessionInfo]:
-        """Return all sessions, the one changed last first; none for an unknown agent."""
+    def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
+        """Return sessions, the one changed last first, then by id; none for an unknown agent."""
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         """Return one session, None if it is missing."""
@@ -260,8 +264,12 @@ class Entries(Protocol):
         *,
         as_of: datetime | None = None,
         archived: bool = False,
-    ) -> list[Entry]:
+        cursor: str | None = None,
+    ) -> Page[Entry]:
         """Return a session's live entries by (time, place), oldest first; a limit keeps the newest.
+
+        The next page has the entries before these. What is added or removed in between makes no other
+        entry come twice or be left out.
 
         With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
         """
@@ -271,8 +279,10 @@ class Entries(Protocol):
     ) -> Sequence[Record]:
         """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
 
-    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
-        """Return session and id of all that ``purge`` can take and that holds a text, in any case.
+    def matching(
+        self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[tuple[str, str]]:
+        """Return session and id, sorted, of all that ``purge`` can take and that holds a text, in any case.
 
         That is entries of which any version that is kept anywhere holds it, in a key or a value, also
         deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
@@ -287,8 +297,15 @@ class Entries(Protocol):
     def standing(self, agent: str, limit: int) -> list[Entry]:
         """Return the newest live preferences and decisions of all sessions, by time and then by session."""
 
-    def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
-        """Return all versions of an entry, oldest first, with deletions; none if purged or never there."""
+    def history(
+        self,
+        agent: str,
+        entry_id: str,
+        session: str | None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Version]:
+        """Return an entry's versions by session, oldest first, with deletions; none if it was purged."""
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""

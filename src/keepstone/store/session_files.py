@@ -15,7 +15,7 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import SessionInfo
 from keepstone.store.purge_marks import resume
-from keepstone.store.spellings import other_spellings
+from keepstone.store.spellings import named_sessions, other_spellings
 
 _LONGEST_NAME = 255
 """Characters of the longest file name of the usual file systems."""
@@ -56,6 +56,14 @@ class SessionFiles:
                     found[session] = (entry.name, entry.stat(follow_symlinks=False))
         for session, (name, status) in found.items():
             yield session, name, status
+
+    def all_names(self, session: str | None) -> dict[str, set[str]]:
+        """Return the names of all logs of one session, or of each, those of archives and originals too."""
+        names: dict[str, set[str]] = {} if session is None else {session: set()}
+        for found, name in named_sessions(self.folder, self.layout):
+            if session in (None, found):
+                names.setdefault(found, set()).add(name)
+        return names
 
     def _is_better(self, name: str, other: str, session: str) -> bool:
         """Tell which of two names for a session is used."""

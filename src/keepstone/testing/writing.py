@@ -12,6 +12,7 @@ from keepstone.errors import (
     InvalidSessionIdError,
 )
 from keepstone.model import Entry, Record
+from keepstone.store.paging import pages
 from keepstone.store.protocol import Compacted, Store
 from keepstone.testing.making import (
     AGENT,
@@ -163,6 +164,28 @@ def check_order_and_limits(factory: Factory) -> None:
         same(ids_of(store.entries(AGENT, "s1", 1, ["even"])), ["3"], "types choose before the limit counts")
         for nothing in (store.entries(AGENT, "s1", 0, None), store.entries(AGENT, "s1", None, [])):
             same(nothing, [], "limit 0 and no types give nothing")
+
+
+def check_pages(factory: Factory) -> None:
+    """Pages of a list hold each item once, whatever comes or goes in between."""
+    with factory() as store:
+        for name in ("s1", "s2", "s3"):
+            store.append(AGENT, name, [record(f"{at}", "walnut") for at in range(5)])
+        sessions = pages(lambda cursor: store.sessions(AGENT, 2, cursor))
+        same(list(sessions), store.sessions(AGENT), "pages of sessions")
+        matching = pages(lambda cursor: store.matching(AGENT, "walnut", None, 4, cursor))
+        same(list(matching), store.matching(AGENT, "walnut", None), "pages of what holds a text")
+        amend(store, "s1", tombstone("4"))
+        versions = pages(lambda cursor: store.history(AGENT, "4", None, 1, cursor))
+        same(list(versions), store.history(AGENT, "4", None), "pages of versions")
+        newest = store.entries(AGENT, "s2", 2, None)
+        store.purge(AGENT, "s2", ["3"])
+        store.append(AGENT, "s2", [record("5", "walnut")])
+        older = store.entries(AGENT, "s2", 2, None, cursor=newest.next)
+        last = store.entries(AGENT, "s2", 2, None, cursor=older.next)
+        found = [ids_of(page) for page in (newest, older, last)]
+        same(found, [["3", "4"], ["1", "2"], ["0"]], "pages of entries from the newest on")
+        same((last.next, store.entries(AGENT, "s2", 9, None).next), (None, None), "the last page")
 
 
 def check_missing_things(factory: Factory) -> None:
