@@ -19,7 +19,7 @@ def test_a_session_without_a_log_has_no_entries(session: Damaged) -> None:
 
 
 def test_the_worked_example_of_the_format_page_folds_as_it_says(session: Damaged) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "formats" / "log.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "formats" / "log.md").read_text()
     written, folded = page.split("## A worked example")[1].split("```text\n")[1:3]
     session.write_raw(written.split("```")[0].encode())
     assert b"".join(map(dump, session.records())).decode() == folded.split("```")[0]

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keepstone.model import Record
+from keepstone.text.bounded import joined
 
 MAX_LINE = 16 * 1024 * 1024
 """The longest line in bytes, newline included; readers skip longer ones."""
@@ -23,6 +24,11 @@ RESERVED = frozenset(
     "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split()
 )
 DEFAULT_TYPE = "event"
+_OF_MESSAGES = frozenset(
+    "content parts tool_calls data call_id summary encrypted_content action arguments code input output "
+    "queries result".split()
+)
+"""Keys of which a message with content blocks, or an item of a conversation, has one at least."""
 
 _HEAD = ENVELOPE | RESERVED
 _MAX_DEPTH = 200
@@ -242,8 +248,24 @@ def text_of(record: Record) -> str:
     speaker = next((key for key in ("speaker", "name", "role") if _is_text(payload.get(key))), None)
     text = record.get("text")
     if not isinstance(text, str):
-        text = _content(payload, speaker)
+        text = _message_text(payload, None if payload is record.get("data") else record.get("type"))
+        if text is None:
+            text = _content(payload, speaker)
+        elif "call_id" in payload:
+            return text  # A tool call, whose name is the tool's.
     return f"{payload[speaker]}: {text}" if speaker else text
+
+
+def _message_text(payload: Record, kind: object) -> str | None:
+    """Return the text of a message that is more than one string, None for any other payload."""
+    if isinstance(payload.get("content"), str) and "tool_calls" not in payload and "parts" not in payload:
+        return None
+    if payload.keys().isdisjoint(_OF_MESSAGES):
+        return None
+    # Late, so that importing keepstone stays fast.
+    from keepstone.text.messages.indexed import message_text
+
+    return message_text(payload, kind)
 
 
 def _is_text(value: object) -> bool:
@@ -254,7 +276,7 @@ def _content(payload: Record, speaker: str | None) -> str:
     for key in ("content", "text"):
         if isinstance(payload.get(key), str):
             return str(payload[key])
-    return "\n".join(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
+    return joined(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
 
 
 def _strings(value: Any, label: str) -> Iterator[str]:
