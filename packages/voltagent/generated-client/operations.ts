@@ -83,6 +83,9 @@ await data("list_sessions", GET(`${AGENT}/sessions`, { params: { ...agent.params
 const shown = GET(SESSION, session);
 same((await data("show_session", shown)).entries, 3);
 const old = { "if-match": (await shown).response.headers.get("etag") };
+const said = { messages: [{ role: "user", content: "Hi" }] };
+same((await data("add_messages", POST(`${SESSION}/messages`, { ...session, body: said }))).entries.length, 1);
+same((await data("messages", GET(`${SESSION}/messages`, session))).messages, said.messages);
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
 await data("purge_entry", POST(`${ENTRY}/purge`, entry));

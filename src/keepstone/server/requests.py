@@ -158,6 +158,16 @@ class ContextQuery(Body):
     )
 
 
+class NewMessages(Body):
+    """Chat messages to remember with one write: all of them, or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"messages": [{"role": "user", "content": "It hangs again."}]}]}
+    )
+
+    messages: Many[Values[Any]] = Field(description="Messages as a provider or framework has them.")
+
+
 class NewSession(Body):
     """A session to start."""
 
