@@ -41,6 +41,7 @@ from keepstone.home import Home, open  # noqa: A004  The design's name: keepston
 from keepstone.model import (
     BackupInfo,
     Context,
+    ContextSource,
     Entry,
     Finding,
     Hit,
@@ -72,6 +73,7 @@ __all__ = [
     "AmbiguousIdError",
     "BackupInfo",
     "Context",
+    "ContextSource",
     "CorruptLogError",
     "Counter",
     "EmbedderUnavailableError",

@@ -75,7 +75,7 @@ same(recalled.hits.flatMap(({ entry, why }) => [entry.id, ...why.words]).include
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
 const code: components["schemas"]["Problem"]["code"] | undefined = refused.error?.code;
 same(code, "invalid_argument");
-const about = { query: "OAuth", budget: 400, notes: true, window: [] };
+const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false };
 const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
 same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);
 

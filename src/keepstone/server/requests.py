@@ -153,6 +153,7 @@ class ContextQuery(Body):
     window: Many[str] = Field(
         [], description="Texts, and ids of entries, that are sent beside the block and need not be in it."
     )
+    ids: bool = Field(default=False, description="Show the session and the id of each entry in the text.")
     count_as: str | None = Field(
         None, description="Count tokens as `openai` or `openai:MODEL` does, if it is installed."
     )
