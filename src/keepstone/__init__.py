@@ -41,6 +41,7 @@ from keepstone.home import Home, open  # noqa: A004  The design's name: keepston
 from keepstone.model import (
     BackupInfo,
     Context,
+    ContextSource,
     Entry,
     Finding,
     Hit,
@@ -76,6 +77,7 @@ __all__ = [
     "AsyncSession",
     "BackupInfo",
     "Context",
+    "ContextSource",
     "CorruptLogError",
     "Counter",
     "EmbedderUnavailableError",

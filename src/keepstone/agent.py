@@ -310,8 +310,11 @@ class Agent:
         notes: Notes | None = None,
         counter: Counter | None = None,
         window: Iterable[str] = (),
+        ids: bool = False,
     ) -> Context:
         """Return a block for a system prompt, what changes least first.
+
+        An entry stands there with a short reference, such as ``[3]``; ``Context.sources`` says which it is.
 
         After short instructions come notes, pinned entries, preferences and decisions: the same for every
         query, as long as none of these changes. Then what the query recalls, and the newest turns.
@@ -324,6 +327,7 @@ class Agent:
                 tokens are estimated by kinds of characters, rather too many than too few.
             window: Texts, and ids of entries, that are sent beside the block: what is recalled, and the
                 newest turns, are left out where they are among these. The part before stays as it is.
+            ids: Show the session and the id of each entry in the text, too.
 
         Raises:
             TypeError, ValueError: An argument is none of these, or the counter gives no number from 0.
@@ -349,6 +353,7 @@ class Agent:
             notes=notes.sources() if notes is not None else (),
             query=query,
             window=sent,
+            with_ids=bool(ids),
         )
         return build(wanted, tokens, counter)
 

@@ -333,6 +333,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSource:
+    """Which entry a short reference in a context stands for."""
+
+    ref: str
+    """The reference without its brackets: ``"3"`` for ``[3]``."""
+    session: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """The text block that goes into a system prompt."""
 
@@ -348,6 +358,8 @@ class Context:
     """
     left_out: tuple[LeftOut, ...] = ()
     """What did not go in, and why."""
+    sources: tuple[ContextSource, ...] = ()
+    """Which entry each short reference in the text stands for, in the order of the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
@@ -23,6 +23,8 @@ from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
 from keepstone.store.decay import Decay
 from keepstone.store.protocol import Compacted, SessionCheck
+
+T = TypeVar("T")
 
 
 class Session:
@@ -105,6 +107,59 @@ class Session:
     def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Add or replace many entries, each as ``put`` does, with one write: all of them, or none."""
         return self._store.put(self.agent, self.id, self._records(_checked(items)))
+
+    def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
+        """Remember chat messages as a provider or framework has them: all of them, or none.
+
+        Each becomes an entry of type ``message`` with the message, whole, as its ``data``. A message with an
+        ``id`` is the entry of this id: the same id again replaces what it said.
+
+        Args:
+            messages: Mappings, or objects with ``model_dump()``, such as the messages of OpenAI's chat and
+                responses, of Anthropic, of LangChain and of the AI SDK.
+
+        Raises:
+            TypeError, ValueError: One of them cannot be stored; nothing was written.
+
+        Example:
+            >>> session.add_messages([{"role": "user", "content": "Hi"}, completion.choices[0].message])
+        """
+        from keepstone.text.messages.providers import as_mapping
+
+        items: list[Record] = []
+        for message in _checked(messages):
+            data = as_mapping(message)
+            own = data.get("id")
+            named = {"id": own} if isinstance(own, str) and own else {}
+            items.append({**named, "type": "message", "data": data})
+        return self.put_many(items)
+
+    def messages(
+        self, provider: Literal["openai", "anthropic"] | None = None, limit: int | None = None
+    ) -> list[Record]:
+        """Return the session's messages as they were given, oldest first.
+
+        With a provider they are what its API takes: a message of its own form as it was given, others
+        rewritten; tool results right after their calls, and neither without the other. OpenAI's are chat
+        messages, or items of the Responses API if the session has any of these. Anthropic's begin with a
+        user's; system messages are left out, for they go into the request's own field.
+
+        Args:
+            provider: ``"openai"`` or ``"anthropic"``.
+            limit: Keep the newest N, before what a provider would refuse is left out.
+
+        Raises:
+            ValueError: The provider is not known, or the limit is negative.
+
+        Example:
+            >>> client.messages.create(messages=session.messages("anthropic", limit=50), ...)
+        """
+        found = [entry.data for entry in self.entries(limit, ["message"])]
+        if provider is None:
+            return found
+        from keepstone.text.messages.providers import for_provider
+
+        return for_provider(found, provider)
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session, None if it is missing."""
@@ -298,7 +353,7 @@ def _body_of(entry: Entry) -> Record:
     return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}
 
 
-def _checked(items: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def _checked(items: Iterable[T]) -> Iterable[T]:
     if isinstance(items, Mapping | str | bytes) or not isinstance(items, Iterable):
         raise TypeError(f"items must be an iterable of mappings, not {items.__class__.__name__}")
     return items

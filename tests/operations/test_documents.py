@@ -13,6 +13,7 @@ from keepstone.log.line import payload_of
 from keepstone.model import (
     BackupInfo,
     Context,
+    ContextSource,
     Entry,
     Finding,
     Hit,
@@ -114,13 +115,15 @@ def test_a_recall_says_how_its_answer_came_about() -> None:
 def test_a_context_names_what_is_in_it_and_what_was_left_out() -> None:
     part = Part("recalled", "walnut", (entry(),), 3, (Item("main/one", 3, "shortened"),))
     left = LeftOut("newest", "main/two", "no room", 4)
-    assert documents.context_document(Context("walnut", 3, (part,), 6, (left,))) == {
+    source = ContextSource("1", "main", "one")
+    assert documents.context_document(Context("walnut", 3, (part,), 6, (left,), (source,))) == {
         "text": "walnut", "tokens": 3, "stable": 6,
         "parts": [{
             "kind": "recalled", "text": "walnut", "tokens": 3, "entries": [{**OURS, **HEAD}],
             "items": [{"source": "main/one", "tokens": 3, "remark": "shortened"}],
         }],
         "left_out": [{"kind": "newest", "source": "main/two", "reason": "no room", "count": 4}],
+            "sources": [{"ref": "1", "session": "main", "id": "one"}],
     }  # fmt: skip
 
 

@@ -43,6 +43,11 @@ SCRIPT = [
     Step("related_entries", CAUSE, {"depth": 2, "rel": "because"}),
     Step("entry_history", CAUSE, {"limit": 1}),
     Step("list_entries", MAIN, {"type": ["note", "decision"], "newest": True, "limit": 2}),
+    Step(
+        "add_messages", MAIN, body={"messages": [{"role": "user", "content": "Hi", "id": "hi"}]}, status=201
+    ),
+    Step("messages", MAIN, {"provider": "openai", "limit": 5}),
+    Step("purge_entries", MAIN, body={"ids": ["hi"]}),
     Step("count_accesses", MAIN, body={"increments": {"effect": 2}}),
     Step("count_entries", AGENT),
     Step("recall", AGENT, body={"query": "OAuth", "neighbours": 1, "tags": ["auth"]}),

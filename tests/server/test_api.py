@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import httpx
 import pytest
 from pydantic import BaseModel
+from tests.text.messages.samples import ANTHROPIC
 
 import keepstone
 from keepstone.server.requests import ContextQuery, Examination, Increments, RecallQuery
@@ -372,6 +373,19 @@ def test_a_slug_of_a_user_names_an_agent(http: httpx.Client) -> None:
     assert code(http.get("/v1/slug", params={"text": ""})) == (400, "invalid_argument")
 
 
+def test_messages_are_stored_and_given_back_for_a_provider(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/talk/messages"
+    assert code(http.get(path)) == (404, "session_not_found")
+    answer = http.post(path, json={"messages": ANTHROPIC})
+    assert [entry["data"] for entry in answer.json()["entries"]] == ANTHROPIC
+    assert http.get(answer.headers["location"]).json() == {"id": "talk", "messages": ANTHROPIC}
+    roles = [message["role"] for message in http.get(path, params={"provider": "openai"}).json()["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
+    cut = http.get(path, params={"provider": "anthropic", "limit": "2"}).json()["messages"]
+    assert cut == []
+    assert code(http.get(path, params={"provider": "gemini"})) == (400, "invalid_argument")
+
+
 def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
     http.post("/v1/agents/passing/sessions/s/entries", json={"type": "note", "text": "x"})
     assert "passing" in http.get("/v1/agents").json()["agents"]
@@ -393,6 +407,7 @@ PUBLIC = {
         "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
     },
     "Session": {
+        "add_messages": "add_messages", "messages": "messages",
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
         "put_many": "put_entries", "info": "show_session",
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",

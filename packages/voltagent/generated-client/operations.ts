@@ -75,7 +75,7 @@ same(recalled.hits.flatMap(({ entry, why }) => [entry.id, ...why.words]).include
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
 const code: components["schemas"]["Problem"]["code"] | undefined = refused.error?.code;
 same(code, "invalid_argument");
-const about = { query: "OAuth", budget: 400, notes: true, window: [] };
+const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false };
 const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
 same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);
 
@@ -83,6 +83,9 @@ await data("list_sessions", GET(`${AGENT}/sessions`, { params: { ...agent.params
 const shown = GET(SESSION, session);
 same((await data("show_session", shown)).entries, 3);
 const old = { "if-match": (await shown).response.headers.get("etag") };
+const said = { messages: [{ role: "user", content: "Hi" }] };
+same((await data("add_messages", POST(`${SESSION}/messages`, { ...session, body: said }))).entries.length, 1);
+same((await data("messages", GET(`${SESSION}/messages`, session))).messages, said.messages);
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
 await data("purge_entry", POST(`${ENTRY}/purge`, entry));

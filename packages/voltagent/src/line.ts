@@ -116,16 +116,9 @@ export function apply(entry: Item, later: Item): Item {
   );
 }
 
-/** Return the text of an entry that is indexed and shown, its speaker before it. */
-export function textOf(record: Item): string {
-  const payload = payloadOf(record);
-  const speaker = ["speaker", "name", "role"].find((key) => isText(payload[key]));
-  const text = typeof record.text === "string" ? record.text : contentOf(payload, speaker);
-  return speaker === undefined ? text : `${String(payload[speaker])}: ${text}`;
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" && value.trim() !== "";
+/** Return all that the text of an entry is made of. */
+export function saidBy(record: Item): Json {
+  return [record.text ?? null, payloadOf(record)];
 }
 
 function payloadOf(record: Item): Item {
@@ -133,25 +126,6 @@ function payloadOf(record: Item): Item {
     return record.data;
   }
   return Object.fromEntries(Object.entries(record).filter(([key]) => !isHead(key)));
-}
-
-function contentOf(payload: Item, speaker: string | undefined): string {
-  const found = ["content", "text"].find((key) => typeof payload[key] === "string");
-  if (found !== undefined) {
-    return String(payload[found]);
-  }
-  const rest = Object.entries(payload).filter(([key]) => key !== speaker);
-  return rest.flatMap(([key, value]) => strings(value, key)).join("\n");
-}
-
-function strings(value: Json, label: string): string[] {
-  if (typeof value === "string") {
-    return [label ? `${label}: ${value}` : value];
-  }
-  if (Array.isArray(value)) {
-    return value.flatMap((item) => strings(item, label));
-  }
-  return isItem(value) ? Object.entries(value).flatMap(([key, item]) => strings(item, key)) : [];
 }
 
 /**

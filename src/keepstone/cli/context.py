@@ -37,6 +37,7 @@ CounterOption = Annotated[
 OthersOption = Annotated[
     bool, typer.Option("--others", help="With CLAUDE.md, GEMINI.md and the rules of Cursor.")
 ]
+IdsOption = Annotated[bool, typer.Option("--ids", help="With the session and id of each entry.")]
 ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Show as a table what went in, what did not, and why.")
 ]
@@ -52,6 +53,7 @@ def context(
     user_file: UserFileOption = None,
     others: OthersOption = False,
     count_as: CounterOption = None,
+    ids: IdsOption = False,
     explain: ExplainOption = False,
 ) -> Answer:
     """Print the block of memory that goes into a system prompt: notes first, then entries.
@@ -60,7 +62,7 @@ def context(
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
-    block = agent.context(query, budget=budget, notes=notes, counter=counter)
+    block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids)
     if explain:
         return Answer(context_document(block), explained(block, budget))
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))

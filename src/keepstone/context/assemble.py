@@ -43,6 +43,8 @@ class Contents:
     query: str | None = None
     window: Sequence[str] = ()
     """Texts and ids of entries that the caller sends beside the context."""
+    with_ids: bool = False
+    """Whether each entry stands with its session and id."""
 
 
 def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Context:
@@ -54,7 +56,7 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
         counter: Says how many tokens a text has; the estimate if None.
     """
     count = checked(counter)
-    filler = Filler(count, AlreadyShown())
+    filler = Filler(count, AlreadyShown(), wanted.with_ids)
     share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
     files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
@@ -63,7 +65,8 @@ def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Cont
     text = _below_instructions(prefix.text, rest.text)
     left_out = [left for shelf in files for left in shelf.left_out()] + filler.left_out()
     tokens, stable = count(text) if text else 0, len(_below_instructions(prefix.text))
-    return Context(text, tokens, (*prefix.parts(), *rest.parts()), stable, tuple(left_out))
+    sources = [source for half in (prefix, rest) for section in half.sections for source in section.sources()]
+    return Context(text, tokens, (*prefix.parts(), *rest.parts()), stable, tuple(left_out), tuple(sources))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from keepstone.context.counting import Counter
 from keepstone.context.cutting import Placed, TokenRoom
 from keepstone.context.fence import line_of
-from keepstone.model import Entry, Item, LeftOut, Part
+from keepstone.model import ContextSource, Entry, Item, LeftOut, Part
 
 TITLES = {"standing": "preferences and decisions"}
 _BY_TIME = ("standing", "newest")
@@ -28,6 +28,12 @@ class PlacedEntry:
 
     entry: Entry
     placed: Placed
+    ref: str
+    """The reference in the placed text, a stand-in while the part is filled."""
+
+    def text(self, ref: str) -> str:
+        """Return the line with its reference."""
+        return f"- [{ref}]{self.placed.text.removeprefix(f'- [{self.ref}]')}"
 
 
 @dataclass(slots=True)
@@ -35,6 +41,8 @@ class Section:
     """A part of a context while it is filled."""
 
     kind: str
+    first: int = 1
+    """The number of its first line."""
     lines: list[PlacedEntry] = field(default_factory=list)
 
     @property
@@ -50,7 +58,8 @@ class Section:
     @property
     def text(self) -> str:
         """The title and the lines, nothing without lines."""
-        return self.title + "".join(line.placed.text for line in self.lines) if self.lines else ""
+        lines = (line.text(str(number)) for number, line in enumerate(self.lines, self.first))
+        return self.title + "".join(lines) if self.lines else ""
 
     def part(self, count: Counter) -> Part:
         """Return the part for those who read the context's parts."""
@@ -60,6 +69,13 @@ class Section:
         ]
         entries = tuple(line.entry for line in self.lines)
         return Part(self.kind, self.text, entries, count(self.text), tuple(items))
+
+    def sources(self) -> list[ContextSource]:
+        """Return which entry each reference of the part stands for."""
+        return [
+            ContextSource(str(number), line.entry.session, line.entry.id)
+            for number, line in enumerate(self.lines, self.first)
+        ]
 
 
 def source_of(entry: Entry) -> str:
@@ -125,6 +141,8 @@ class Filler:
 
     count: Counter
     shown: AlreadyShown
+    with_ids: bool = False
+    """Whether lines have the session and the id of their entry."""
     _left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
 
     def fill(self, kind: str, entries: Sequence[Entry], tokens: int) -> Section:
@@ -132,13 +150,15 @@ class Filler:
 
         Of parts that are ordered by time the last entries are the most wanted, of others the first.
         """
-        section = Section(kind)
+        section = Section(kind, len(self.shown.keys) + 1)
+        # As wide as the widest reference that the part may come to.
+        ref = str(len(self.shown.keys) + len(entries))
         room = self._room(section, entries, tokens)
         for entry in reversed(entries) if section.is_by_time else entries:
             if self.shown.holds(entry):
                 continue
             reason = self.shown.reason(entry, is_turn=kind == "newest")
-            reason = reason or self._refused(section, room, entry)
+            reason = reason or self._refused(section, room, entry, ref)
             if reason is not None:
                 self._leave_out(kind, entry, reason)
         if section.is_by_time:
@@ -150,13 +170,12 @@ class Filler:
         longest = left if len(entries) == 1 else max(left // _LONGEST, _WHOLE)
         return TokenRoom(left, self.count, longest)
 
-    def _refused(self, section: Section, room: TokenRoom, entry: Entry) -> str | None:
+    def _refused(self, section: Section, room: TokenRoom, entry: Entry, ref: str) -> str | None:
         """Add an entry to a part, or return why that cannot be done."""
-        with_id = section.kind == "recalled"
-        placed = room.place(entry.text, lambda text: line_of(entry, text, with_id=with_id))
+        placed = room.place(entry.text, lambda text: line_of(ref, entry, text, with_id=self.with_ids))
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
-        section.lines.append(PlacedEntry(entry, placed))
+        section.lines.append(PlacedEntry(entry, placed, ref))
         self.shown.add(entry, section.kind)
         return None
 
@@ -165,7 +184,9 @@ class Filler:
         other = {(entry.session, entry.id) for entry in recalled} | self.shown.keys
         wanted = [turn for turn in turns if (turn.session, turn.id) not in other]
         texts = [
-            line_of(turn, turn.text[:_LONG]) for turn in wanted if not self.shown.reason(turn, is_turn=True)
+            line_of("9", turn, turn.text[:_LONG], with_id=self.with_ids)
+            for turn in wanted
+            if not self.shown.reason(turn, is_turn=True)
         ]
         return sum(map(self.count, texts)) + self.count("newest:\n") if texts else 0
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keepstone.model import Record
+from keepstone.text.bounded import joined
 
 MAX_LINE = 16 * 1024 * 1024
 """The longest line in bytes, newline included; readers skip longer ones."""
@@ -24,6 +25,11 @@ RESERVED = frozenset(
     "valid_from valid_to expires modified embedding batch".split()
 )
 DEFAULT_TYPE = "event"
+_OF_MESSAGES = frozenset(
+    "content parts tool_calls data call_id summary encrypted_content action arguments code input output "
+    "queries result".split()
+)
+"""Keys of which a message with content blocks, or an item of a conversation, has one at least."""
 
 _HEAD = ENVELOPE | RESERVED
 _MAX_DEPTH = 200
@@ -249,12 +255,27 @@ def text_of(record: Record) -> str:
         if isinstance(name, str) and name.strip():
             speaker = key
             break
-    for text in (record.get("text"), payload.get("content"), payload.get("text")):
-        if isinstance(text, str):
-            break
-    else:
-        text = "\n".join(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
+    text = record.get("text")
+    if not isinstance(text, str):
+        text = payload.get("content")
+        if not isinstance(text, str) or "tool_calls" in payload or "parts" in payload:
+            text = None if payload.keys().isdisjoint(_OF_MESSAGES) else _message_text(record, payload)
+            if text is not None and "call_id" in payload:
+                return text  # A tool call, whose name is the tool's.
+    if text is None:
+        text = payload.get("content")
+    if not isinstance(text, str):
+        text = payload.get("text")
+    if not isinstance(text, str):
+        text = joined(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
     return f"{payload[speaker]}: {text}" if speaker else text
+
+
+def _message_text(record: Record, payload: Record) -> str | None:
+    """Return the text of a message that is more than one string, None for any other payload."""
+    from keepstone.text.messages.indexed import message_text  # Late, so that importing keepstone stays fast.
+
+    return message_text(payload, None if payload is record.get("data") else record.get("type"))
 
 
 def _strings(value: Any, label: str) -> Iterator[str]:

@@ -142,7 +142,10 @@ class _Memory:
             {"id": hit.entry.id, "text": text, "type": hit.entry.type, "ts": format_time(hit.entry.ts)}
             for hit, text in zip(hits, texts, strict=True)
         ]
-        lines = [line_of(hit.entry, text, with_id=True) for hit, text in zip(hits, texts, strict=True)]
+        lines = [
+            line_of(str(number), hit.entry, text, with_id=True)
+            for number, (hit, text) in enumerate(zip(hits, texts, strict=True), 1)
+        ]
         shown = _AS_DATA + fenced(lines) if lines else "nothing relevant is remembered"
         return ToolAnswer({"hits": found}, shown)
 

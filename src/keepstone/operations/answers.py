@@ -130,6 +130,14 @@ class LeftOut(TypedDict):
     count: int
 
 
+class ContextSource(TypedDict):
+    """Which entry a short reference in a context stands for."""
+
+    ref: Annotated[str, Schema(examples=["3"])]
+    session: str
+    id: str
+
+
 class Context(TypedDict):
     """The block for a system prompt. Its first ``stable`` characters are the same for every query."""
 
@@ -138,6 +146,7 @@ class Context(TypedDict):
     stable: int
     parts: list[Part]
     left_out: list[LeftOut]
+    sources: list[ContextSource]
 
 
 class Session(TypedDict):

@@ -113,6 +113,9 @@ def context_document(context: Context) -> answers.Context:
             {"kind": left.kind, "source": left.source, "reason": left.reason, "count": left.count}
             for left in context.left_out
         ],
+        "sources": [
+            {"ref": source.ref, "session": source.session, "id": source.id} for source in context.sources
+        ],
     }
 
 

@@ -33,6 +33,13 @@ class EntryPage(Entries):
     next: str | None
 
 
+class Messages(TypedDict):
+    """The messages of a session, the oldest first."""
+
+    id: str
+    messages: list[dict[str, Any]]
+
+
 class Versions(TypedDict):
     """The versions of an entry, the oldest first."""
 
