@@ -53,9 +53,11 @@ class Entry(TypedDict):
     pinned: NotRequired[bool]
     tags: NotRequired[list[str]]
     links: NotRequired[list[Any]]
+    aliases: NotRequired[list[str]]
     valid_from: NotRequired[AnyTime]
     valid_to: NotRequired[AnyTime]
     expires: NotRequired[AnyTime]
+    modified: NotRequired[AnyTime]
     embedding: NotRequired[Embedding]
 
 

@@ -53,6 +53,7 @@ class Keys(BaseModel):
     tags: Many[str] | None = None
     pinned: bool | None = None
     links: Many[Any] | None = None
+    aliases: Many[str] | None = None
     valid_from: Moment | None = None
     valid_to: Moment | None = None
     expires: Moment | None = None
