@@ -29,6 +29,11 @@ class Numbers:
         self.incoming: SimpleQueue[int] = SimpleQueue()
 
     def count(self, begin: int, end: int | None = None) -> Iterator[int]:
+        # Kept, so that only an explicit close ends it.
+        self.source = self._count(begin, end)
+        return self.source
+
+    def _count(self, begin: int, end: int | None) -> Iterator[int]:
         try:
             while begin != end:
                 self.begun.set()
