@@ -45,7 +45,7 @@ def test_recalling_counts_no_access(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("least", [-0.1, float("nan"), float("inf"), True, "high"])
-def test_a_least_priority_that_is_no_number_from_zero_is_refused(agent: Agent, least: float) -> None:
+def test_a_min_priority_that_is_not_a_number_from_zero_is_refused(agent: Agent, least: float) -> None:
     with pytest.raises((TypeError, ValueError), match="min_priority"):
         agent.recall("walnut", min_priority=least)
 
@@ -122,7 +122,7 @@ def test_scope_comes_before_meaning_so_nothing_else_takes_a_place(agent: Agent) 
     assert ids(agent.recall("my sibling", until="2021-01-01")) == ["wanted"]
 
 
-def test_what_an_index_that_was_healed_meanwhile_names_wrongly_is_not_returned(
+def test_wrong_rows_of_an_index_healed_during_the_read_are_not_returned(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent.session("mine").add("note", {"content": "walnut"}, id="mine")
