@@ -137,7 +137,7 @@ def test_a_second_run_starts_clean_and_writes_the_same(somewhere: Path) -> None:
     assert truth(somewhere) == before
 
 
-def test_a_folder_that_is_no_demo_is_left_alone(somewhere: Path) -> None:
+def test_a_folder_that_is_not_a_demo_is_left_alone(somewhere: Path) -> None:
     somewhere.mkdir()
     (somewhere / "thesis.txt").write_text("years of work", "utf-8")
     result = run()
@@ -145,7 +145,7 @@ def test_a_folder_that_is_no_demo_is_left_alone(somewhere: Path) -> None:
     assert [path.name for path in somewhere.iterdir()] == ["thesis.txt"]
 
 
-def test_a_forged_marker_of_other_words_is_no_demo(somewhere: Path) -> None:
+def test_a_forged_marker_of_other_words_is_not_a_demo(somewhere: Path) -> None:
     somewhere.mkdir()
     (somewhere / demo.MARKER).write_text("my own file of that name", "utf-8")
     assert run().exit_code == 2

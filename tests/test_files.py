@@ -183,7 +183,7 @@ def test_a_malformed_path_touches_nothing(files: AgentFiles, tmp_path: Path, cal
 
 
 @ALL
-def test_a_path_that_is_no_string_is_a_type_error(files: AgentFiles, tmp_path: Path, call: Call) -> None:
+def test_a_path_that_is_not_a_string_is_a_type_error(files: AgentFiles, tmp_path: Path, call: Call) -> None:
     with pytest.raises(TypeError):
         call(files, None)  # type: ignore[arg-type]
     assert tree(tmp_path) == {}
@@ -258,7 +258,7 @@ def test_content_with_a_lone_surrogate_changes_nothing(files: AgentFiles, root: 
 
 
 @pytest.mark.parametrize("content", [None, b"bytes", 7, ["a"]])
-def test_content_that_is_no_string_changes_nothing(files: AgentFiles, root: Path, content: str) -> None:
+def test_content_that_is_not_a_string_changes_nothing(files: AgentFiles, root: Path, content: str) -> None:
     for change in (files.write, files.append):
         with pytest.raises(TypeError, match="is a string"):
             change("a.md", content)
@@ -406,7 +406,7 @@ def test_a_change_waits_for_another_writer(
 
 
 @CHANGES
-def test_a_folder_that_vanishes_meanwhile_is_a_store_error(
+def test_a_folder_that_vanishes_concurrently_is_a_store_error(
     files: AgentFiles, root: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Folder, "make_folder", lambda *_: shutil.rmtree(root))

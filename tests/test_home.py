@@ -376,7 +376,7 @@ def test_a_purged_agent_leaves_nothing_under_the_home(home: Home, agent: Agent, 
         home.purge_agent("coder")
 
 
-def test_a_closed_home_opens_its_files_anew_when_used(home: Home, session: Session) -> None:
+def test_a_closed_home_reopens_its_files_when_used(home: Home, session: Session) -> None:
     session.add("note", {"content": "one"})
     home.close()
     session.add("note", {"content": "two"})

@@ -209,7 +209,7 @@ def test_a_server_that_keeps_silent_is_given_up(
         b"\x00" * 100,
     ],
 )
-def test_what_is_no_answer_is_told_and_may_be_asked_for_again(
+def test_an_unusable_answer_is_reported_and_may_be_retried(
     talk: Conversation, server: ModelServer, say: Said, nonsense: bytes
 ) -> None:
     server.nonsense = nonsense
@@ -445,7 +445,7 @@ def test_an_unexpected_error_of_a_model_is_told(agent: Agent, notes: Notes) -> N
     assert contents(talk) == [("user", "Hi"), ("assistant", "part")]
 
 
-def test_a_whitespace_answer_is_no_answer(agent: Agent, notes: Notes) -> None:
+def test_a_whitespace_answer_counts_as_empty(agent: Agent, notes: Notes) -> None:
     talk, _ = scripted(agent, notes, ["\n ", "\t"])
     assert "answered nothing" in list(talk.send("Hi"))[-1].text
     assert contents(talk) == [("user", "Hi")]

@@ -92,7 +92,7 @@ def test_explain_tells_the_total_and_the_length_of_the_prefix(cli: Command) -> N
     assert f"{total} are the same for every query" in cli("context", "--explain").stdout
 
 
-def test_an_explanation_of_nothing_is_no_failure(cli: Command) -> None:
+def test_an_explanation_of_nothing_is_not_a_failure(cli: Command) -> None:
     result = cli("context", "--explain")
     assert (result.exit_code, "0 of 2,000 tokens" in result.stdout) == (0, True)
 

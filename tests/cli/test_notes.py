@@ -102,7 +102,7 @@ def test_a_note_that_the_other_file_has_is_saved_and_says_so(project: Project) -
 
 
 @pytest.mark.parametrize("options", [[], ["--project", "--user"]])
-def test_a_note_that_is_nobodys_or_both_is_bad_input(project: Project, options: list[str]) -> None:
+def test_a_note_of_neither_or_both_types_is_bad_input(project: Project, options: list[str]) -> None:
     result = project("add", "# Use pnpm", *options)
     assert (result.exit_code, "--project or --user" in result.stderr) == (2, True)
     assert not project.project_file.exists()

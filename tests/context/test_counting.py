@@ -106,7 +106,7 @@ def test_a_tokenizer_that_cannot_be_used_leaves_the_estimate(
     assert counter_of("openai") is estimate_tokens
 
 
-def test_a_model_that_is_no_string_is_refused() -> None:
+def test_a_model_that_is_not_a_string_is_refused() -> None:
     with pytest.raises(TypeError, match="model must be a string"):
         counter_of(None)  # type: ignore[arg-type]
 

@@ -276,7 +276,7 @@ def folder(path: Path, other: Path) -> None:  # noqa: ARG001
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("make", [fifo, device, link, folder])
-def test_what_is_no_file_is_neither_followed_nor_waited_for(
+def test_anything_but_a_file_is_neither_followed_nor_waited_for(
     home: Home, place: str, make: Callable[[Path, Path], None]
 ) -> None:
     home.close()

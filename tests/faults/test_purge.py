@@ -210,7 +210,7 @@ def test_an_embedder_that_comes_late_brings_nothing_back(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_generation_that_is_made_meanwhile_is_thrown_away(
+def test_a_generation_built_concurrently_is_discarded(
     home: Home, monkeypatch: pytest.MonkeyPatch, way: Callable[[Home], None]
 ) -> None:
     fill(home)
@@ -233,7 +233,7 @@ def test_a_generation_that_is_made_meanwhile_is_thrown_away(
 
 
 @pytest.mark.parametrize("place", ["step", "save"])
-def test_a_graph_that_is_made_meanwhile_is_thrown_away(
+def test_a_graph_built_concurrently_is_discarded(
     home: Home, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     fill(home)

@@ -140,7 +140,7 @@ def test_a_purge_by_text_that_only_looks_takes_nothing(home: Home) -> None:
     assert home.agent("a").purge_matching(SECRET) == found
 
 
-def test_a_vector_is_no_text(home: Home) -> None:
+def test_a_vector_is_not_text(home: Home) -> None:
     home.agent("a").session("s").add("note", text="x", embedding=[1.0, 0.0])
     assert not home.agent("a").purge_matching("AAAA")
 

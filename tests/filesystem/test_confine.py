@@ -108,7 +108,7 @@ def test_a_malformed_path_is_a_value_error(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [None, 7, b"a", Path("a"), ["a"]])
-def test_a_path_that_is_no_string_is_a_type_error(path: object) -> None:
+def test_a_path_that_is_not_a_string_is_a_type_error(path: object) -> None:
     with pytest.raises(TypeError, match="is a string"):
         check_path(path)
 
@@ -288,7 +288,7 @@ def test_a_folder_is_not_opened_as_a_file(folder: Folder, flags: int) -> None:
         folder.open("b", flags)
 
 
-def test_a_device_is_no_regular_file() -> None:
+def test_a_device_is_not_a_regular_file() -> None:
     with pytest.raises(PathEscapeError, match="device"):
         check_file(os.stat(os.devnull), "null")
 

@@ -54,7 +54,7 @@ def open_and_add(path: Path, number: int) -> None:
     add(Database(path), number)
 
 
-def test_a_fork_waits_until_nobody_uses_the_index(tmp_path: Path) -> None:
+def test_a_fork_waits_until_the_index_is_unused(tmp_path: Path) -> None:
     database, using, done = Database(tmp_path / "index"), threading.Event(), []
 
     def use() -> None:

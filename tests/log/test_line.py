@@ -78,11 +78,11 @@ def test_what_was_read_is_written_as_it_would_be_given(record: dict[str, Any]) -
     [b"", b" ", b"[]", b"1", b'"a"', b"null", b"{", b'{"a":1} {}', b'{"a":NaN}', b'{"a":-Infinity}',
      b'{"a":1e999}', b"\xff\xfe", b'{"a":"\xff"}', b"\0{}", b'{"a":"\x01"}'],
 )  # fmt: skip
-def test_a_line_that_is_no_json_object_is_unreadable(raw: bytes) -> None:
+def test_a_line_that_is_not_a_json_object_is_unreadable(raw: bytes) -> None:
     assert parse(raw) is None
 
 
-def test_a_byte_order_mark_is_no_part_of_an_object() -> None:
+def test_a_byte_order_mark_is_not_part_of_an_object() -> None:
     assert parse(b'\xef\xbb\xbf{"id":"a"}') == {"id": "a"}
 
 
@@ -121,7 +121,7 @@ def test_a_value_without_a_json_form_is_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize("key", [1, None, True, (1, 2), b"a"])
-def test_a_key_that_is_no_string_is_refused(key: object) -> None:
+def test_a_key_that_is_not_a_string_is_refused(key: object) -> None:
     with pytest.raises(TypeError, match="keys must be strings"):
         plain({"a": {key: 1}})
 
@@ -159,7 +159,7 @@ def test_data_is_the_payload_if_it_is_an_object() -> None:
 
 
 @pytest.mark.parametrize("value", ["", None, 5, ["a"]])
-def test_an_id_or_type_that_is_no_word_counts_as_missing(value: object) -> None:
+def test_an_id_or_type_that_is_not_a_word_counts_as_missing(value: object) -> None:
     assert id_of({"id": value}) is None
     assert type_of({"type": value}) is None
 
@@ -266,7 +266,7 @@ def test_a_time_without_zone_is_utc_in_a_log_and_refused_from_a_caller(written: 
 @pytest.mark.parametrize(
     "written", ["", "yesterday", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+23:00", "\ud800", 5, None, {}]
 )
-def test_what_is_no_time_reads_as_none(written: object) -> None:
+def test_anything_but_a_time_reads_as_none(written: object) -> None:
     assert read_time(written) is None
 
 

@@ -141,7 +141,7 @@ def test_a_torn_batch_of_this_process_is_truncated_too(session: Damaged) -> None
 
 
 @pytest.mark.parametrize("items", [batch(A, B, C), batch(A, B, C)[1:], [*batch(A, B, length=3), b"damaged"]])
-def test_what_is_no_torn_batch_is_left_as_it_is(session: Damaged, items: list[bytes]) -> None:
+def test_lines_other_than_a_torn_batch_stay(session: Damaged, items: list[bytes]) -> None:
     session.write(*items)
     session.append(entry("d"))
     assert session.path.read_bytes() == lines(*items, entry("d"))
@@ -179,7 +179,7 @@ def test_a_log_that_was_removed_is_made_again(session: Damaged) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "fifo"])
-def test_what_is_no_regular_file_is_refused(session: Damaged, kind: str) -> None:
+def test_anything_but_a_regular_file_is_refused(session: Damaged, kind: str) -> None:
     outside = session.path.parent.parent / "outside"
     outside.write_bytes(lines(A))
     makers: dict[str, Callable[[Path], None]] = {

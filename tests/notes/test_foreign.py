@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(
     assert "CLAUDE.md" in caplog.text
 
 
-def test_a_copy_of_agents_md_is_no_source_of_its_own(tmp_path: Path) -> None:
+def test_a_copy_of_agents_md_is_not_a_source_of_its_own(tmp_path: Path) -> None:
     for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md"):
         (tmp_path / name).write_text("Be kind." if name != "GEMINI.md" else "Be brief.", "utf-8")
     found = Notes(tmp_path, tmp_path / "user.md", others=True).sources()

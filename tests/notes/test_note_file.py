@@ -180,7 +180,7 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: p
     assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"old", ["AGENTS.md"])
 
 
-def test_what_an_editor_saved_meanwhile_is_not_lost(tmp_path: Path) -> None:
+def test_a_concurrent_save_by_an_editor_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "AGENTS.md"
     path.write_bytes(b"old")
     editor = iter([b"edited"])

@@ -47,7 +47,7 @@ def test_recalling_counts_no_access(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("least", [-0.1, float("nan"), float("inf"), True, "high"])
-def test_a_least_priority_that_is_no_number_from_zero_is_refused(agent: Agent, least: float) -> None:
+def test_a_min_priority_that_is_not_a_number_from_zero_is_refused(agent: Agent, least: float) -> None:
     with pytest.raises((TypeError, ValueError), match="min_priority"):
         agent.recall("walnut", min_priority=least)
 

@@ -175,7 +175,7 @@ def test_entries_of_a_named_speaker_or_date_are_boosted() -> None:
     assert given_ == {"speaker": {1: BOOST, 2: BOOST}, "date": {1: BOOST, 3: BOOST}}
 
 
-def test_a_question_that_names_nobody_and_no_date_boosts_nothing() -> None:
+def test_a_query_without_speaker_or_date_boosts_nothing() -> None:
     assert boosts({1: ("Ann: hello", datetime(2023, 5, 3, tzinfo=UTC))}, set(), []) == {}
 
 

@@ -354,7 +354,7 @@ def test_metrics_count_routes_and_tell_no_memory_and_no_ids(http: httpx.Client) 
     assert "coder" not in text
 
 
-def test_the_indexes_can_be_made_anew(http: httpx.Client) -> None:
+def test_the_indexes_can_be_rebuilt(http: httpx.Client) -> None:
     answer = http.post("/v1/index", json={"rebuild": True}).json()
     assert answer["rebuilt"]
     assert answer["vectors_made"] is None

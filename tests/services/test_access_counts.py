@@ -60,7 +60,7 @@ def test_counts_are_written_when_the_memory_is_closed(root: Path) -> None:
     assert [(line["id"], line["access"]) for line in lines_of(root)[4:]] == [("m002", 4)]
 
 
-def test_counts_are_written_when_nobody_holds_the_memory(root: Path) -> None:
+def test_counts_are_written_when_the_memory_is_garbage_collected(root: Path) -> None:
     copy_by_hand(root, *DOCUMENTED)
     SessionMemory("s", root).query("decision")
     gc.collect()

@@ -114,7 +114,7 @@ def test_at_most_four_agents_take_turns() -> None:
     assert "".join(pieces[:13]) == "abcdabcdabcde"
 
 
-def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
+def test_closing_stops_endless_work_and_waking_restarts_it() -> None:
     asked: list[str] = []
     begun = threading.Event()
 

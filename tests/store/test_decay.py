@@ -91,7 +91,7 @@ def test_a_stored_priority_takes_the_place_of_the_base() -> None:
 
 
 @pytest.mark.parametrize("stored", [None, "high", True, [1], 10**400])
-def test_a_stored_priority_that_is_no_number_counts_as_none(stored: object) -> None:
+def test_a_stored_priority_that_is_not_a_number_counts_as_none(stored: object) -> None:
     assert priority(type="finding", priority=stored) == 0.9
 
 

@@ -205,7 +205,7 @@ def test_a_server_that_keeps_silent_is_given_up_and_can_be_asked_again(
 
 
 @pytest.mark.parametrize("nonsense", [b"<html>Login</html>", b"data: {broken\n\n"])
-def test_what_is_no_answer_is_told_and_can_be_asked_for_again(
+def test_an_unusable_answer_is_reported_and_can_be_retried(
     chat: Chat, server: ModelServer, nonsense: bytes
 ) -> None:
     server.nonsense = nonsense

@@ -76,7 +76,7 @@ def test_only_what_a_model_says_is_markdown() -> None:
     assert isinstance(answer_of(None), PlainText)
 
 
-def test_a_long_line_of_code_wraps_as_nobody_can_scroll_it_by_keys() -> None:
+def test_a_long_line_of_code_wraps() -> None:
     line = " ".join(f"word{number}" for number in range(40))
     words = shown([f"```\n{line}\n```\n"])
     assert all(f"word{number}" in words for number in range(40))

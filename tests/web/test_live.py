@@ -140,7 +140,7 @@ def test_the_page_does_not_look_while_a_refresh_is_under_way() -> None:
     on_a_page(steps)
 
 
-def test_nothing_is_drawn_on_a_page_that_was_closed_meanwhile() -> None:
+def test_nothing_is_drawn_on_a_page_that_was_closed_concurrently() -> None:
     drawn: list[object] = []
 
     async def steps(page: Client) -> None:

@@ -170,7 +170,7 @@ def test_a_tenth_more_vectors_make_a_new_generation(home: Home) -> None:
 
 
 @pytest.mark.parametrize("newer", [False, True])
-def test_what_goes_is_not_found_and_what_changes_is_found_anew(home: Home, *, newer: bool) -> None:
+def test_removed_entries_are_not_found_and_changed_ones_are(home: Home, *, newer: bool) -> None:
     fill(home)
     if not newer:
         ask(home)

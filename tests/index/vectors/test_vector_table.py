@@ -202,7 +202,7 @@ def apply(session: Session, change: int, which: int, vector: list[int]) -> None:
         (session.delete if change == 4 else session.purge)(entry_id)
 
 
-def test_a_rebuild_reads_every_vector_anew(home: Home, agent: Agent) -> None:
+def test_a_rebuild_reads_every_vector_again(home: Home, agent: Agent) -> None:
     agent.session("s1").add("note", text="one", embedding=[1, 0])
     assert found(agent, limit=1, sessions=("s1",)) == ["one"]
     agent.session("s1").remove()
