@@ -65,7 +65,8 @@ check: $(INSTALLED)
 	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements.lock requirements-lowest.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(HAS_NPM),check-voltagent,without-npm)
 
-check-voltagent: $(VOLTAGENT_INSTALLED)
+check-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
+	$(VOLTAGENT)/node_modules/.bin/pyright -p tests/typing
 	$(NPM) run types
 	$(NPM) run build
 	@! grep -n '"resolved"' $(VOLTAGENT)/package-lock.json || { echo "package-lock.json names an index: run npm install in $(VOLTAGENT)"; exit 1; }

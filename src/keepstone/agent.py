@@ -34,7 +34,7 @@ from keepstone.store.related import related
 from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
-    from keepstone.embed import Embedder
+    from keepstone.embed import EmbedderLike
     from keepstone.notes.notes import Notes
     from keepstone.operations.toolbox import Toolbox, ToolFormat
 
@@ -285,7 +285,7 @@ class Agent:
         """Return how many entries each session has; sessions without any are left out."""
         return self._store.entry_counts(self.slug)
 
-    def vectors(self, embedder: Embedder | str | None = None, dim: int | None = None) -> Vectors:
+    def vectors(self, embedder: EmbedderLike | None = None, dim: int | None = None) -> Vectors:
         """Return what compares the agent's vectors: those of an embedder, or else those that were given.
 
         Args:

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from keepstone.agent import Agent
 from keepstone.errors import KeepstoneError
@@ -24,6 +24,9 @@ from keepstone.store.background import Background
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
 
+if TYPE_CHECKING:
+    from keepstone.embed import EmbedderLike
+
 logger = logging.getLogger("keepstone.recall")
 
 _CATCHING_UP_SECONDS = 1.0
@@ -34,7 +37,7 @@ def open(  # noqa: A001  The name that the design gives it, called as keepstone.
     target: str | os.PathLike[str] | None = None,
     *,
     layout: str | Layout = "default",
-    embedder: Any = "auto",
+    embedder: EmbedderLike | None = "auto",
     durability: Literal["full", "os"] = "full",
     reranker: Reranker | None = None,
     secrets: Literal["keep", "mask", "refuse"] = "keep",
@@ -124,7 +127,7 @@ class Home:
         store: Store,
         root: Path,
         *,
-        embedder: Any,
+        embedder: EmbedderLike | None,
         reranker: Reranker | None,
         secrets: Literal["keep", "mask", "refuse"],
         clock: Clock,
@@ -181,7 +184,9 @@ class Home:
         """
         return embed_all(self._store, self._shared.meaning.choice(), progress)
 
-    def reembed(self, embedder: Any = "auto", progress: Callable[[int, int], None] | None = None) -> int:
+    def reembed(
+        self, embedder: EmbedderLike = "auto", progress: Callable[[int, int], None] | None = None
+    ) -> int:
         """Make the vectors of all agents anew with another embedder, which is the home's from then on.
 
         When this is stopped half-way, nothing has changed for recall; called again it goes on

@@ -60,9 +60,9 @@ class Entry:
         yield "type", self.type
         yield "session", self.session
         yield "ts", _moment(self.ts)
-        yield "text", self.text
+        yield "text", _shortened(self.text)
         if self.data:
-            yield "data", self.data
+            yield "data", _shortened(self.data)
 
     def as_dict(self) -> Record:
         """Return the entry in the shape of its log line, as a dictionary of its own."""
@@ -135,10 +135,22 @@ class Entry:
 
 _SHOWN = 80
 """Characters of a text that a ``repr`` shows."""
+_SHOWN_BY_RICH = 400
+"""Characters of a text that rich shows."""
 
 
 def _begin(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value whose long texts, such as pictures in Base64, are cut for a terminal."""
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    is_long = isinstance(value, str) and len(value) > _SHOWN_BY_RICH
+    return f"{value[:_SHOWN_BY_RICH]}…" if is_long else value
 
 
 def _moment(moment: datetime) -> str:

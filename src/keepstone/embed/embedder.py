@@ -55,6 +55,20 @@ class Embedder(Protocol):
         """Return the vector of a text to search with: float32 of shape ``(dim,)``."""
 
 
+class Embeddings(Protocol):
+    """What LangChain's embeddings have: vectors as lists of numbers, and no id."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of texts to be found."""
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a text to search with."""
+
+
+EmbedderLike = Embedder | Embeddings | Callable[[list[str]], Any] | str
+"""What a caller may give as an embedder: also a function from texts to vectors, or a name."""
+
+
 def check_embedder(embedder: Any) -> Space:
     """Return the space of an embedder.
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from keepstone.agent import Agent
-from keepstone.embed import Embedder
+from keepstone.embed import EmbedderLike
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
@@ -187,7 +187,7 @@ class MemoryService:
         home: Target = None,
         *,
         agent: str = DEFAULT_AGENT,
-        embedder: Embedder | str | None = None,
+        embedder: EmbedderLike | None = None,
         dim: int | None = None,
         hnsw_from: int = HNSW_FROM,
     ) -> None:
