@@ -47,13 +47,12 @@ class Row:
     """The entry without its payload, as JSON; None if its one line says it."""
     access: int | None
     """The count of accesses, where later lines changed it."""
-    sum: int
-    """The checksum of all this, for SQLite has none."""
+    is_sound: bool
+    """Whether the checksum of all this is right; see ``IS_SOUND``."""
 
     def record(self, raw: bytes) -> Record | None:
         """Return the entry's record from the bytes of its line, None if they are another's, or damaged."""
-        said = (self.id, self.place, self.at, self.length, self.head, self.access)
-        line = parse(raw) if self.sum == row_sum(*said) else None
+        line = parse(raw) if self.is_sound else None
         if line is None or (line.get("id") != self.id and id_of(line) is not None):
             return None
         if self.head is None:
@@ -117,7 +116,9 @@ _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
 _SAID = "id, place, at, length, head, access"
-_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
+IS_SOUND = f"sum=row_sum({_SAID})"
+"""Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
+_ROW = f"e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -231,7 +232,7 @@ def count(database: Database, sid: int, entry_id: str, access: int) -> None:
 
 def _summed(said: str) -> str:
     """Return the SQL of a row's new checksum; what was damaged before stays damaged."""
-    return f"CASE WHEN sum=row_sum({_SAID}) THEN row_sum({said}) ELSE -1 END"
+    return f"CASE WHEN {IS_SOUND} THEN row_sum({said}) ELSE -1 END"
 
 
 def _columns(folded: Folded) -> tuple[Any, ...]:

@@ -165,11 +165,8 @@ class Dense:
 
     def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
         try:
-            if self._vectors.is_remote:
-                self.pending = len(self._vectors.pending(reader, self._scope))
-            else:
-                self.pending, refused = self._vectors.fill_quickly(reader, self._scope, first, SECONDS)
-                self.reason = refused or self.reason
+            self.pending, refused = self._vectors.fill_quickly(reader, self._scope, first, SECONDS)
+            self.reason = refused or self.reason
         except _FAILURES as error:
             # What has a vector can be compared all the same.
             self.reason = str(error)

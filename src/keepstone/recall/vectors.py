@@ -12,7 +12,7 @@ from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.embedder import Meaning
 from keepstone.store.protocol import HNSW_FROM, Reader, Store, ask
-from keepstone.vector import Space, Vector, check_dim, encode, given_space, settle, unit
+from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
@@ -31,11 +31,7 @@ _PATIENCE = 0.25
 
 
 class SimilarEntries(list[tuple[Entry, float]]):
-    """Entries with cosines, best first.
-
-    Attributes:
-        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
-    """
+    """Entries with cosines, best first; ``searched`` is ``"hnsw"`` or ``"exact"``, as in ``Similar``."""
 
     def __init__(self, found: Iterable[tuple[Entry, float]] = (), searched: str = "exact") -> None:
         super().__init__(found)
@@ -97,12 +93,10 @@ class Vectors:
         if own is None and known and given is None:
             self._record(known[0])  # The index knows what the home's record, which is gone, said.
             return known[0]
-        return own or self._first(dim or self._dim)
-
-    def _first(self, dim: int | None) -> Space | None:
-        """Return the space of the first vector: the embedder's that is at hand, if the dimension is."""
-        embedder = self._meaning.choice().embedder
-        if embedder is not None and dim in (None, embedder.dim):
+        if own is not None:
+            return own
+        dim, embedder = dim or self._dim, self._meaning.choice().embedder
+        if embedder is not None and dim in (None, embedder.dim):  # The first vector is the embedder's.
             return Space(embedder.id, embedder.dim)
         return None if dim is None else given_space(dim)
 
@@ -183,7 +177,8 @@ class Vectors:
         Raises:
             EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
         """
-        dim = next((dim_of(record["embedding"]) for record in records if record.get("embedding")), None)
+        first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
+        dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)
         self._record(space)
@@ -196,16 +191,13 @@ class Vectors:
             EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
             SpaceMismatchError: The agent's vectors are of another embedder.
         """
-        return unit(self._meaning.maker(self._asked()).make_one(text))
-
-    def _asked(self) -> Embedder:
-        embedder = self.embedder()
+        embedder, reason = self._selection()
         if embedder is None:
             raise EmbedderUnavailableError(
-                f"there is no embedder to make a vector of the text ({self.reason()}): pass embedding=, or "
+                f"there is no embedder to make a vector of the text ({reason}): pass embedding=, or "
                 "embedder=, an object with id, dim, embed_documents(texts) and embed_query(text)"
             )
-        return embedder
+        return unit(self._meaning.maker(embedder).make_one(text))
 
     def keep(self, entry: Entry, vector: Vector) -> None:
         """Keep the vector that the embedder made of an entry's text."""
@@ -305,9 +297,7 @@ class Vectors:
             keys = reader.pending(server.id, Scope(self._agent))[-AT_ONCE:]
             if not keys:
                 return
-            ask_within(
-                max(0.0, until - time.monotonic()), server.id, lambda: server.dim
-            )  # It may have to ask.
+            ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
             with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
                 if not mine or self.embedder() is not server:
                     return
@@ -333,13 +323,16 @@ class Vectors:
         are left without, and why the embedder refuses some of these. Errors are those of ``fill``.
         """
         embedder = self.embedder()
-        if embedder is None or not reader.pending(embedder.id, scope):
-            return 0, ""
+        waiting = 0 if embedder is None else len(reader.pending(embedder.id, scope))
+        if embedder is None or not waiting or self.is_remote:
+            return waiting, ""
         refused = ""
         with self._meaning.turns.soon(_PATIENCE) as mine:
             pending = reader.pending(embedder.id, scope)
             began, left = time.monotonic(), len(pending)
-            chosen = self._refused_last(_urgent_first(pending, first))[:AT_ONCE]
+            wanted = set(first)
+            rest = [key for key in reversed(pending) if key not in wanted]
+            chosen = self._refused_last([key for key in pending if key in wanted] + rest)[:AT_ONCE]
             for keys in _slices(chosen, FEW) if mine else ():
                 made = self._make(embedder, reader, keys)
                 left -= made.kept
@@ -383,14 +376,11 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What came of asking for the vectors of some entries."""
+    """How many vectors were stored and texts refused, and why the first of those, now or before."""
 
     kept: int
-    """Vectors that were stored."""
     refused: int
-    """Texts that the embedder was asked about, and refused."""
     reason: str
-    """Why it refuses the first of those that it does, now or before."""
 
     @property
     def any(self) -> bool:
@@ -400,16 +390,3 @@ class _Made:
 
 def _slices(keys: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (keys[begin : begin + size] for begin in range(0, len(keys), size))
-
-
-def _urgent_first(pending: Sequence[int], first: Iterable[int]) -> list[int]:
-    wanted = set(first)
-    return [key for key in pending if key in wanted] + [key for key in reversed(pending) if key not in wanted]
-
-
-def dim_of(embedding: Any) -> int | None:
-    """Return the dimension of a log line's embedding."""
-    from keepstone.vector import decode
-
-    found = decode(embedding)
-    return None if found is None else found[0].dim
