@@ -184,9 +184,9 @@ import os, sys, json, threading
 import numpy as np
 import keepstone
 from keepstone import MemoryService
-from keepstone.index import held
+from keepstone.index.vectors import cache
 from tests.recall.concepts import Concepts
-held.NEWER = 16
+cache.NEWER = 16
 embedder = Concepts()
 home = keepstone.open(sys.argv[1], embedder=embedder)
 agent, session = home.agent("a"), home.agent("a").session("s")
