@@ -60,7 +60,7 @@ def _open_folder(target: str, layout: Layout, durable: bool) -> tuple[Store, Pat
 
 
 def _root(target: str) -> Path:
-    path = _path_of(target) if _SCHEME.match(target) and target[:5].lower() == "file:" else target
+    path = _path_of(target) if target[:5].lower() == "file:" else target
     if not path or "\0" in path:
         raise ValueError(f"target is not a path: {path!r:.80}")
     try:
