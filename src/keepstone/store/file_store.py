@@ -393,6 +393,8 @@ class FileStore:
             try:
                 return logs.asking(question, *args, **kwargs)
             except UnavailableError as error:
+                if logs.is_moved():
+                    return None  # Removed during the call.
                 logs.lag(error)
                 raise unusable(agent, error) from error
 
