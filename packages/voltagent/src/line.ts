@@ -116,9 +116,22 @@ export function apply(entry: Item, later: Item): Item {
   );
 }
 
-/** Return all that the text of an entry is made of. */
+const OF_MESSAGES = "content parts tool_calls data call_id summary encrypted_content action arguments code input output queries result";
+
+/** Return the text of an entry, or its payload if that may be a message with content blocks, which only Python reads. */
 export function saidBy(record: Item): Json {
-  return [record.text ?? null, payloadOf(record)];
+  const payload = payloadOf(record);
+  const speaker = ["speaker", "name", "role"].find((key) => isText(payload[key]));
+  const isPlain = typeof payload.content === "string" && !("tool_calls" in payload) && !("parts" in payload);
+  if (typeof record.text !== "string" && !isPlain && OF_MESSAGES.split(" ").some((key) => key in payload)) {
+    return payload;
+  }
+  const text = typeof record.text === "string" ? record.text : contentOf(payload, speaker);
+  return speaker === undefined ? text : `${String(payload[speaker])}: ${text}`;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.trim() !== "";
 }
 
 function payloadOf(record: Item): Item {
@@ -126,6 +139,25 @@ function payloadOf(record: Item): Item {
     return record.data;
   }
   return Object.fromEntries(Object.entries(record).filter(([key]) => !isHead(key)));
+}
+
+function contentOf(payload: Item, speaker: string | undefined): string {
+  const found = ["content", "text"].find((key) => typeof payload[key] === "string");
+  if (found !== undefined) {
+    return String(payload[found]);
+  }
+  const rest = Object.entries(payload).filter(([key]) => key !== speaker);
+  return rest.flatMap(([key, value]) => strings(value, key)).join("\n");
+}
+
+function strings(value: Json, label: string): string[] {
+  if (typeof value === "string") {
+    return [label ? `${label}: ${value}` : value];
+  }
+  if (Array.isArray(value)) {
+    return value.flatMap((item) => strings(item, label));
+  }
+  return isItem(value) ? Object.entries(value).flatMap(([key, item]) => strings(item, key)) : [];
 }
 
 /**

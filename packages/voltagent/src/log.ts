@@ -220,11 +220,7 @@ export class Log {
   }
 }
 
-/**
- * Return a later line of an entry so that no vector answers for a text that it was not given for.
- *
- * How a text is made of a payload only Python knows: another payload may have another text.
- */
+/** Return a later line of an entry so that no vector answers for a text that it was not given for. */
 function withoutOldVector(there: Item, later: Item): Item {
   if (!("embedding" in there) || "embedding" in later || isDeepStrictEqual(saidBy(apply(there, later)), saidBy(there))) {
     return later;
