@@ -50,7 +50,7 @@ class ToolAnswer(NamedTuple):
     data: dict[str, Any]
     """JSON; from ``Toolbox.call`` with ``ok``, and with ``error`` where that is false."""
     text: str
-    """The same for a model to read, in as few words as possible. Recalled text is fenced."""
+    """The same in few words for a model, with recalled text fenced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Toolbox:
 
     Args:
         tools: The tools, in the order in which a model sees them.
-        refused: Told of each call whose arguments do not fit.
+        refused: Called for each call whose arguments do not fit, for logs.
     """
 
     def __init__(self, tools: Iterable[Tool], refused: Refused | None = None) -> None:
