@@ -17,19 +17,21 @@ FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_mode
 	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run test test-voltagent offline-voltagent snapshots faults fuzz check check-voltagent without-npm docs lock bench clean
+.PHONY: help run test test-voltagent offline-voltagent snapshots lowest newest faults fuzz check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
 	@echo "make test    run the tests (PYTEST=\"-x tests/log/test_log_file.py\" chooses)"
-	@echo "make snapshots  take the pictures of the chat anew, for the tests and the README"
-	@echo "make faults  break it in every way, at length"
-	@echo "make fuzz    throw made-up logs, notes, queries, names and paths at their readers (SECONDS=600 chooses how long)"
+	@echo "make snapshots  take new pictures of the chat, for the tests and the README"
+	@echo "make lowest  run a smoke part of the tests with the lowest versions we accept, on the oldest Python"
+	@echo "make newest  run it on the newest Python"
+	@echo "make faults  run the fault tests (kill -9, full disk, damage) at length, then fuzz"
+	@echo "make fuzz    fuzz the readers of logs, notes, queries, names and paths (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
-	@echo "make lock    resolve the dependencies anew into requirements.lock"
+	@echo "make lock    resolve the dependencies into requirements.lock and requirements-lowest.lock"
 	@echo "make clean   remove what make made"
 
 run: $(INSTALLED)
@@ -60,10 +62,11 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
-	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements.lock || { echo "requirements.lock names an index: run make lock"; exit 1; }
+	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements.lock requirements-lowest.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(HAS_NPM),check-voltagent,without-npm)
 
-check-voltagent: $(VOLTAGENT_INSTALLED)
+check-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
+	$(VOLTAGENT)/node_modules/.bin/pyright -p tests/typing
 	$(NPM) run types
 	$(NPM) run build
 	@! grep -n '"resolved"' $(VOLTAGENT)/package-lock.json || { echo "package-lock.json names an index: run npm install in $(VOLTAGENT)"; exit 1; }
@@ -73,6 +76,10 @@ without-npm:
 
 docs: $(INSTALLED)
 	$(BIN)/mkdocs serve
+
+# A smoke part of the tests with the lowest versions on the oldest Python, and on the newest Python.
+lowest newest: $(INSTALLED)
+	$(BIN)/python scripts/smoke.py $@
 
 faults: $(INSTALLED)
 	KEEPSTONE_FAULT_ROUNDS=200 $(BIN)/python -m pytest tests/faults -n auto --timeout 900
@@ -90,10 +97,12 @@ bench: $(INSTALLED)
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --quiet \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra all --group test --python-version 3.11 --resolution lowest-direct --upgrade --quiet \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements-lowest.lock
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest .venv-newest .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A new lock makes a new environment, so that nothing of an old one stays; a change of pyproject.toml only the package.
 $(LOCKED): requirements.lock

@@ -1,4 +1,4 @@
-"""Figures of the context: what assembling one takes with 10,000 entries, and with large notes.
+"""Figures of the context: assembly time with 10,000 entries, and with large notes.
 
 python bench/context.py
 """

@@ -35,7 +35,7 @@ CLIENTS = 8
 SESSION = 60
 """Requests of a client in one session before it removes it."""
 MAY_GROW_MB = 8.0
-"""Megabytes from which more memory is growth: freed pages come and go by so much."""
+"""Megabytes above which more memory counts as growth: freed pages vary by up to this."""
 MAY_GROW_FILES = 4
 TOLD_FROM = 25 * 60
 """Seconds from which on a run tells growth from warming up."""
@@ -54,7 +54,7 @@ class Seen:
     errors: list[str] = field(default_factory=list)
 
     def note(self, pid: int) -> None:
-        """Note what a process has by now."""
+        """Record the memory and open files of a process."""
         status = Path(f"/proc/{pid}/status").read_text()
         values = dict(row.partition(":")[::2] for row in status.splitlines())
         self.memory.append(int(values["VmRSS"].split()[0]) / 1024)

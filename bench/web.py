@@ -1,6 +1,6 @@
-"""How soon the pages are there: 10,000 sessions, and one session of 100,000 entries, in Chromium.
+"""First paint of the pages in Chromium: 10,000 sessions, and one session of 100,000 entries.
 
-Needs Chromium and the packages of the ``server`` extra; without Chromium it says so and measures nothing.
+Needs Chromium and the packages of the ``server`` extra; without Chromium it only prints a message.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Texts are sentences whose words fall off in frequency as in natural language; sessions have 500 entries.
 A question holds eight words of one sentence, common ones among them; the last figures ask for nothing but
-the commonest words that a recall looks for. A recall right after an add takes the new entry in first.
+the most frequent words that a recall looks for. A recall right after an add indexes the new entry first.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def some_of(words: Sequence[str]) -> str:
 
 
 def commonest(texts: Iterator[str]) -> list[str]:
-    """Return the thirty commonest words that are no stop words."""
+    """Return the thirty most frequent words except stop words."""
     some = (word for text in islice(texts, 5_000) for word in text.split() if word not in STOP_WORDS)
     return [word for word, _ in Counter(some).most_common(30)]
 

@@ -1,4 +1,4 @@
-"""How fast many processes add to one home, and how soon others see what was written.
+"""Write throughput of concurrent processes, and the delay until readers see the entries.
 
     python bench/writers.py [--json]
 
@@ -115,7 +115,7 @@ def one_lag(
         pass
     seen = time.monotonic_ns()
     written: int = here.recv()
-    return max(seen - written, 0) / 1e6  # What is seen before the write returned was seen at once.
+    return max(seen - written, 0) / 1e6  # Lines read before the write returned have no delay.
 
 
 def is_read(agent: keepstone.Agent, word: str) -> bool:

@@ -73,8 +73,7 @@ def test_a_backup_leaves_out_what_is_derived(home: Home, target: Path) -> None:
     assert not (target / ".index").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
-def test_nobody_else_can_read_a_backup(home: Home, target: Path) -> None:
+def test_a_backup_is_readable_by_its_owner_only(home: Home, target: Path) -> None:
     home.backup(target)
     assert {path.stat().st_mode & 0o077 for path in (target, *target.rglob("*"))} == {0}
 
@@ -140,7 +139,7 @@ def test_a_backup_that_fails_leaves_nothing(
     assert left_beside(target) == []
 
 
-def test_a_copy_that_reads_back_otherwise_is_no_backup(
+def test_a_copy_that_reads_back_differently_is_not_a_backup(
     home: Home, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = Copy._written  # noqa: SLF001
@@ -219,7 +218,7 @@ def test_a_session_emptied_and_filled_again_is_copied_again(
     assert contents(target) == contents(home.root)
 
 
-def test_a_file_that_was_deleted_meanwhile_is_not_in_the_backup(
+def test_a_file_that_was_deleted_concurrently_is_not_in_the_backup(
     home: Home, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between_rounds(monkeypatch, lambda: home.agent("a").files.delete("plans/today.md"))

@@ -59,11 +59,35 @@ def test_the_parts_stand_in_the_order_of_how_seldom_they_change(agent: Agent, no
     ]
 
 
-def test_what_is_recalled_stands_with_its_date_session_and_id(agent: Agent) -> None:
+def test_what_is_recalled_stands_with_its_reference_date_and_type(agent: Agent) -> None:
     agent.session("old").add("finding", {"content": "We found walnut wood"}, id="it")
     context = agent.context("walnut")
-    assert "- [2026-01-11, old, finding, it] We found walnut wood\n" in context.text
+    assert "- [1] (2026-01-11, finding) We found walnut wood\n" in context.text
     assert context.tokens == estimate_tokens(context.text)
+
+
+def test_each_reference_names_its_entry(agent: Agent, notes: Notes) -> None:
+    notes.add("Use pnpm", "Project")
+    agent.session("old").add("rule", {"content": "Never use npm"}, id="rule", pinned=True)
+    agent.session("old").add("decision", {"content": "Walnut it is"}, id="first")
+    agent.session("old").add("decision", {"content": "Oak no more"}, id="second")
+    agent.session("new").add_many({"content": f"walnut {n}", "id": f"turn-{n}"} for n in range(12))
+    context = agent.context("walnut", notes=notes)
+    lines = dict(re.findall(r"^- \[(\d+)\] (.+)$", context.text, re.MULTILINE))
+    assert [source.ref for source in context.sources] == [str(n) for n in range(1, len(lines) + 1)]
+    for source in context.sources:
+        assert lines[source.ref].endswith(agent.get(source.id, source.session).text)
+    assert [(source.session, source.id) for source in context.sources] == [
+        (entry.session, entry.id) for part in context.parts for entry in part.entries
+    ]
+
+
+def test_no_session_or_id_is_in_the_text_unless_asked_for(agent: Agent) -> None:
+    session = agent.new_session()
+    entry = session.add("finding", {"content": "We found walnut wood"})
+    context = agent.context("walnut")
+    assert (session.id in context.text, entry.id in context.text) == (False, False)
+    assert f"[1] (2026-01-11, finding, {session.id}/{entry.id}) We" in agent.context("walnut", ids=True).text
 
 
 def test_our_instructions_stand_first_and_once(agent: Agent, notes: Notes) -> None:

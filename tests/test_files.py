@@ -25,7 +25,6 @@ from keepstone.errors import (
     StoreError,
 )
 from keepstone.files import AgentFiles
-from keepstone.filesystem import confine
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY
 from keepstone.filesystem.lock import Lock
@@ -41,14 +40,6 @@ ALL = pytest.mark.parametrize(
 )
 CHANGES = pytest.mark.parametrize("call", [WRITE, APPEND], ids=["write", "append"])
 LOOKS = pytest.mark.parametrize("call", [READ, DELETE], ids=["read", "delete"])
-
-
-@pytest.fixture(params=["handles", "paths"], autouse=True)
-def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test runs with directory handles, and again with the fallback that checks paths."""
-    if request.param == "handles" and not confine.HANDLES:
-        pytest.skip("this system has no directory handles")
-    monkeypatch.setattr(confine, "HANDLES", request.param == "handles")
 
 
 @pytest.fixture
@@ -192,7 +183,7 @@ def test_a_malformed_path_touches_nothing(files: AgentFiles, tmp_path: Path, cal
 
 
 @ALL
-def test_a_path_that_is_no_string_is_a_type_error(files: AgentFiles, tmp_path: Path, call: Call) -> None:
+def test_a_path_that_is_not_a_string_is_a_type_error(files: AgentFiles, tmp_path: Path, call: Call) -> None:
     with pytest.raises(TypeError):
         call(files, None)  # type: ignore[arg-type]
     assert tree(tmp_path) == {}
@@ -267,7 +258,7 @@ def test_content_with_a_lone_surrogate_changes_nothing(files: AgentFiles, root: 
 
 
 @pytest.mark.parametrize("content", [None, b"bytes", 7, ["a"]])
-def test_content_that_is_no_string_changes_nothing(files: AgentFiles, root: Path, content: str) -> None:
+def test_content_that_is_not_a_string_changes_nothing(files: AgentFiles, root: Path, content: str) -> None:
     for change in (files.write, files.append):
         with pytest.raises(TypeError, match="must be a string"):
             change("a.md", content)
@@ -377,10 +368,10 @@ def test_a_sync_that_fails_leaves_the_old_content(
 ) -> None:
     files.write("a.md", "old")
 
-    def fail(_: int) -> None:
+    def fail(*_: object) -> None:
         raise StoreError("the disk failed")
 
-    monkeypatch.setattr("keepstone.files.sync_file", fail)
+    monkeypatch.setattr("keepstone.filesystem.atomic.sync_file", fail)
     with pytest.raises(StoreError):
         call(files, "a.md")
     assert tree(root) == {"a.md": b"old"}
@@ -415,7 +406,7 @@ def test_a_change_waits_for_another_writer(
 
 
 @CHANGES
-def test_a_folder_that_vanishes_meanwhile_is_a_store_error(
+def test_a_folder_that_vanishes_concurrently_is_a_store_error(
     files: AgentFiles, root: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Folder, "make_folder", lambda *_: shutil.rmtree(root))

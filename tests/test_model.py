@@ -86,3 +86,15 @@ def test_hits_are_a_list_that_knows_how_it_came_about() -> None:
 
 def test_a_reason_reads_as_a_sentence_for_people() -> None:
     assert str(Why({"words": 3}, ("oauth", "login"))) == "found by words #3; words: oauth, login"
+
+
+def test_rich_cuts_long_texts_of_an_entry_and_keeps_short_ones() -> None:
+    data = {
+        "role": "user",
+        "content": [{"type": "image", "data": "A" * 9000}, {"type": "text", "text": "door"}],
+    }
+    shown = dict(entry(data=data).__rich_repr__())
+    assert shown["data"] == {
+        "role": "user",
+        "content": [{"type": "image", "data": "A" * 400 + "…"}, {"type": "text", "text": "door"}],
+    }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keepstone.extras import install_command
+from keepstone.errors import install_command
 
 ROOT = Path(__file__).parent.parent
 FORMER = bytes.fromhex("7265636f6c6c656374").decode()  # Spelled out, this file would hold it.

@@ -9,8 +9,8 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Entry
-from keepstone.agent import MOST_RELATED
 from keepstone.log.arguments import MOST_LINKS
+from keepstone.store.related import MOST_RELATED
 
 
 @pytest.fixture

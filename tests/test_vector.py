@@ -147,7 +147,7 @@ def test_an_embedding_of_another_entrys_line_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("value", [{}, {"space": "x", "f32": ""}, encode("x", unit([1])) | {"more": 1}])
-def test_a_mapping_that_is_no_embedding_of_a_line_is_refused(value: dict[str, Any]) -> None:
+def test_a_mapping_that_is_not_an_embedding_of_a_line_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(InvalidEmbeddingError, match="base64"):
         embedding_of(value)
 

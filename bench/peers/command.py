@@ -70,7 +70,7 @@ def measure(peer: str, data: Path, size: int, timeout: float) -> dict[str, Any]:
 
 
 def load(scale: str) -> dict[str, Any]:
-    """Return what was measured before at a scale, so that a peer can be measured anew by itself."""
+    """Return what was measured before at a scale, so that one peer can be measured again."""
     if not _file(scale).exists():
         return {"scale": scale, "rows": SCALES[scale], "peers": {}}
     results: dict[str, Any] = json.loads(_file(scale).read_text())

@@ -1,4 +1,4 @@
-"""The rows that every peer is given, the questions that it is asked, and their files."""
+"""The rows and questions that every peer gets, and their files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Rows:
         )
 
     def batches(self, size: int) -> Iterator[Rows]:
-        """Yield the rows, so many at a time."""
+        """Yield the rows in batches."""
         for begin in range(0, len(self), size):
             yield self.part(begin, begin + size)
 

@@ -1,4 +1,4 @@
-"""The ratios that keepstone is held to."""
+"""The ratios that keepstone must reach."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ QUESTIONS = 100
 
 
 def dataset(folder: Path, size: int) -> Path:
-    """Return the folder with so many rows and their questions, making it if it is not there."""
+    """Return the folder with a number of rows and their questions; create it if missing."""
     place = folder / f"{size}-{SEED}"
     if not (place / "questions.json").exists():
         place.mkdir(parents=True, exist_ok=True)

@@ -159,7 +159,7 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def _memory() -> dict[str, float]:
-    """Return the process's resident memory, the part of it that is no file's, and the peak, in MB."""
+    """Return the process's resident memory, the part not backed by files, and the peak, in MB."""
     status = Path("/proc/self/status").read_text()
     lines = dict(line.split(":", 1) for line in status.splitlines())
     names = {"rss_mb": "VmRSS", "own_mb": "RssAnon", "peak_mb": "VmHWM"}

@@ -30,7 +30,7 @@ class Peer(Protocol):
     settings: str
     """How it was set up, in words."""
     durability: str
-    """What is certain when a single add has returned."""
+    """The durability of a single add when it has returned."""
     largest: int
     """It is not measured with more rows than this."""
     persistent: bool
@@ -73,11 +73,11 @@ class Defaults:
         """Build nothing: filling did."""
 
     def near(self, vector: Vector, scope: Scope, limit: int) -> list[tuple[int, str]]:
-        """Refuse: there are no vectors."""
+        """Refuse: this peer has no vectors."""
         raise NotImplementedError
 
     def words(self, query: str, limit: int) -> list[tuple[int, str]]:
-        """Refuse: there is no search by words."""
+        """Refuse: this peer has no keyword search."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ def step(name: str, peer: str, data: Path, folder: Path, timeout: float) -> dict
     """Run a step of a peer in a new process and return its figures.
 
     Raises:
-        StepFailedError: It failed, or took longer than so many seconds.
+        StepFailedError: It failed, or took longer than the limit in seconds.
     """
     with tempfile.TemporaryDirectory(prefix="keepstone-bench-") as place:
         answer = Path(place) / "figures.json"

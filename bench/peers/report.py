@@ -22,7 +22,7 @@ GROWING: dict[str, Callable[[dict[str, Any]], float]] = {
     "memory": lambda peer: float(peer["memory"]["rss_mb"]),
     "disk": lambda peer: float(peer["bytes"]),
 }
-"""What is compared between scales."""
+"""The figures compared between scales."""
 
 
 def table(scale: str, results: dict[str, Any]) -> None:

@@ -34,10 +34,12 @@ from keepstone.errors import (
     StoreError,
 )
 from keepstone.filesystem.layout import Layout
+from keepstone.filesystem.slug import slug, unslug
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
 from keepstone.model import (
     BackupInfo,
     Context,
+    ContextSource,
     Entry,
     Finding,
     Hit,
@@ -57,6 +59,7 @@ if typing.TYPE_CHECKING:
     from keepstone.notes.notes import MemoryEntry, Notes, SaveResult
     from keepstone.services.adapter import MemoryAdapter
     from keepstone.services.agent_files import AgentMemoryService, FileResult
+    from keepstone.services.asynchronous import AsyncAgent, AsyncHome, AsyncSession, aopen
     from keepstone.services.input_manager import InputManager, MemorySelectorState
     from keepstone.services.memory_service import Memory, MemoryRepository, MemoryService
     from keepstone.services.session_memory import SessionMemory
@@ -67,8 +70,12 @@ __all__ = [
     "AgentMemoryService",
     "AgentNotFoundError",
     "AmbiguousIdError",
+    "AsyncAgent",
+    "AsyncHome",
+    "AsyncSession",
     "BackupInfo",
     "Context",
+    "ContextSource",
     "CorruptLogError",
     "Counter",
     "EmbedderUnavailableError",
@@ -111,8 +118,11 @@ __all__ = [
     "StoreError",
     "Version",
     "Why",
+    "aopen",
     "counter_of",
     "open",
+    "slug",
+    "unslug",
 ]
 
 _LATER = {
@@ -124,6 +134,10 @@ _LATER = {
     "MemoryAdapter": "keepstone.services.adapter",
     "AgentMemoryService": "keepstone.services.agent_files",
     "FileResult": "keepstone.services.agent_files",
+    "AsyncAgent": "keepstone.services.asynchronous",
+    "AsyncHome": "keepstone.services.asynchronous",
+    "AsyncSession": "keepstone.services.asynchronous",
+    "aopen": "keepstone.services.asynchronous",
     "InputManager": "keepstone.services.input_manager",
     "MemorySelectorState": "keepstone.services.input_manager",
     "Memory": "keepstone.services.memory_service",

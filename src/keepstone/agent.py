@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from keepstone.context import Counter, Wanted, build
+from keepstone.context import Contents, Counter, build
 from keepstone.context.standing import standing
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
     count_of,
     entry_id_of,
-    limit_of,
     name_of,
     names_of,
     new_id,
+    number_of,
     query_of,
-    share_of,
     where_of,
 )
-from keepstone.log.line import instant, links_of
+from keepstone.log.line import instant
 from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.embedder import Meaning
@@ -30,12 +28,15 @@ from keepstone.recall.validity import is_valid, newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
+from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files
+from keepstone.store.related import related
 from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
-    from keepstone.embed import Embedder
+    from keepstone.embed import EmbedderLike
     from keepstone.notes.notes import Notes
+    from keepstone.operations.toolbox import Toolbox, ToolFormat
 
 _CONTEXT_HITS = 8
 _TOKENS_A_HIT = 250
@@ -43,8 +44,8 @@ _TOKENS_A_HIT = 250
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
 
-MOST_RELATED = 1_000
-"""Maximum number of entries that ``related`` returns; it raises above that."""
+_MATCHES = 10_000
+"""Entries that a purge looks up per page."""
 
 
 class Agent:
@@ -85,6 +86,10 @@ class Agent:
     def sessions(self) -> list[SessionInfo]:
         """Return id, last change and size of all sessions, last changed first."""
         return self._store.sessions(self.slug)
+
+    def dropped_sessions(self) -> list[str]:
+        """Return the ids of the sessions that ``Session.drop`` marked, sorted; also if they began again."""
+        return self._store.dropped(self.slug)
 
     def get(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
         """Return an entry.
@@ -136,10 +141,15 @@ class Agent:
             PurgePendingError: As for ``Session.purge``.
 
         Example:
-            >>> agent.purge_matching("hunter2", dry_run=True)
-            Purged(entries=(('main', '01980f0e-…'),), sessions=(), files=('notes/server.md',))
+            >>> agent.purge_matching("oauth", dry_run=True)
+            Purged(entries=(('main', '…'),), sessions=(), files=())
         """
-        entries = tuple(self._store.matching(self.slug, name_of(text, "text"), self._checked(session)))
+        holder = self._checked(session)
+
+        def matching(cursor: str | None) -> Page[tuple[str, str]]:
+            return self._store.matching(self.slug, name_of(text, "text"), holder, _MATCHES, cursor)
+
+        entries = tuple(pages(matching))
         found = Purged(entries) if session is not None else self._with_matching_names(text, entries)
         if not dry_run:
             for name in sorted({holder for holder, _ in found.entries}):
@@ -175,7 +185,8 @@ class Agent:
             EntryNotFoundError: One of them does not exist.
 
         Example:
-            >>> agent.link(decision.id, finding.id, "because")
+            >>> agent.link(decision.id, finding.id, "because").links
+            ({'to': '…', 'rel': 'because'},)
         """
         source, target = self.get(a), self.get(b)
         return self.session(source.session).link(source.id, target.id, rel)
@@ -192,36 +203,7 @@ class Agent:
             EntryNotFoundError: There is no such entry.
             ValueError: ``depth`` is less than 1, or more than 1,000 entries are related.
         """
-        if not limit_of(depth, "depth"):
-            raise ValueError(f"depth must be at least 1, not {depth}")
-        found = {id: self.get(id)}
-        edge = [found[id]]
-        while edge and depth:
-            near = {entry.id: entry for entry in self._linked(edge, rel, found)}
-            found |= near
-            edge = list(near.values())
-            depth -= 1
-            if len(found) > MOST_RELATED + 1:
-                raise ValueError(
-                    f"more than {MOST_RELATED:,} entries are related to {id!r:.80}; "
-                    "use a smaller depth, or name a relation with rel"
-                )
-        return [entry for key, entry in found.items() if key != id]
-
-    def _linked(self, edge: Sequence[Entry], rel: str | None, known: Collection[str]) -> Iterator[Entry]:
-        """Yield new entries linked with one of ``edge``, in either direction."""
-        targets = dict.fromkeys(
-            link["to"]
-            for entry in edge
-            for link in links_of(entry.line)
-            if rel in (None, link.get("rel")) and link["to"] not in known
-        )
-        for target in islice(targets, MOST_RELATED + 1):
-            yield from self._store.find(self.slug, target, None)
-        ids = [entry.id for entry in edge]
-        # The limit includes known entries, which the store may return first.
-        inward = self._store.linked(self.slug, ids, rel, MOST_RELATED + 1 + len(known))
-        yield from (entry for entry in inward if entry.id not in known)
+        return related(self._store, self.get(id), rel, count_of(depth, "depth", least=1))
 
     def recall(
         self,
@@ -267,8 +249,8 @@ class Agent:
             SpaceMismatchError: The home was opened with an embedder other than its own.
 
         Example:
-            >>> hits = agent.recall("what did we decide about sign-in?", types=["decision"])
-            >>> hits[0].entry.data["decision"], str(hits[0].why)
+            >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
+            'found by words #1; words: sign'
         """
         vectors = self.vectors()
         question = Question(
@@ -276,7 +258,7 @@ class Agent:
             count_of(limit, "limit"),
             self._shared.clock(),
             None if vector is None else vectors.check(vector),
-            share_of(min_priority, "min_priority"),
+            number_of(min_priority, "min_priority", least=0),
             count_of(neighbours, "neighbours"),
             None if as_of is None else instant(as_of, "as_of"),
             bool(include_superseded),
@@ -303,7 +285,7 @@ class Agent:
         """Return the number of entries of each session; empty sessions are left out."""
         return self._store.entry_counts(self.slug)
 
-    def vectors(self, embedder: Embedder | str | None = None, dim: int | None = None) -> Vectors:
+    def vectors(self, embedder: EmbedderLike | None = None, dim: int | None = None) -> Vectors:
         """Return the vector search of the agent, in the space of an embedder or of given vectors.
 
         Args:
@@ -328,8 +310,11 @@ class Agent:
         notes: Notes | None = None,
         counter: Counter | None = None,
         window: Iterable[str] = (),
+        ids: bool = False,
     ) -> Context:
         """Return a memory block for a system prompt, with a stable prefix.
+
+        Each entry has a short reference, such as ``[3]``; ``Context.sources`` maps it to the entry.
 
         The prefix has short instructions, notes, pinned entries, preferences and decisions, and is the same
         for every query while none of these changes. Recalled entries and the newest turns follow.
@@ -342,6 +327,7 @@ class Agent:
                 conservative estimate.
             window: Texts, and ids of entries, that the prompt already has. Recalled entries and newest turns
                 among them are left out; the prefix does not change.
+            ids: Show the session and the id of each entry in the text, too.
 
         Raises:
             TypeError, ValueError: An argument or a result of the counter is invalid.
@@ -358,8 +344,8 @@ class Agent:
         sent = names_of(window, "window") or ()
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
         recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
-        newest = [entry for info in self.sessions()[:1] for entry in self._newest(info.id)]
-        wanted = Wanted(
+        newest = [entry for info in self._store.sessions(self.slug, 1) for entry in self._newest(info.id)]
+        wanted = Contents(
             pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
             standing=standing(self._store, self.slug, self._now()),
             recalled=[hit.entry for hit in recalled],
@@ -367,6 +353,7 @@ class Agent:
             notes=notes.sources() if notes is not None else (),
             query=query,
             window=sent,
+            with_ids=bool(ids),
         )
         return build(wanted, tokens, counter)
 
@@ -375,6 +362,32 @@ class Agent:
             return self._store.entries(self.slug, session, limit, None)
 
         return newest_valid(newest, _CONTEXT_NEWEST, self._now())
+
+    def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
+        """Return the seven tools with which a model uses this memory; ``call`` runs them.
+
+        ``format`` is ``"json"`` (``name``, ``description``, and ``parameters`` as a JSON schema),
+        ``"anthropic"``, ``"openai"`` (chat completions) or ``"openai-responses"``.
+        """
+        return self._toolbox("main").definitions(format)
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str, session: str = "main") -> dict[str, Any]:
+        """Run a tool with what a model sent, a mapping or its JSON text, and return its result. Never raises.
+
+        The result is ``{"ok": True, …}``, or ``{"ok": False, "error": {"code": …, "message": …}}``, where the
+        message says what the model can do. ``remember`` writes to ``session``.
+
+        Example:
+            >>> agent.call("remember", {"text": "Ada prefers tea", "type": "preference"})
+            {'ok': True, 'id': '…'}
+        """
+        return self._toolbox(session).call(name, arguments).data
+
+    def _toolbox(self, session: str) -> Toolbox:
+        from keepstone.operations.agent_tools import agent_tools  # Loaded for a model only.
+        from keepstone.operations.toolbox import Toolbox
+
+        return Toolbox(agent_tools(self, session))
 
     def _session_of(self, id: str, session: str | None) -> Session:  # noqa: A002
         return self.session(session if session is not None else self.get(id).session)

@@ -18,15 +18,13 @@ from keepstone.errors import (
     PathEscapeError,
     StoreError,
 )
+from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import (
     FILE_MODE,
     Folder,
     border,
     check_file,
     check_path,
-    set_mode,
-    sync_file,
-    write_all,
 )
 from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY, RESERVED
 from keepstone.filesystem.lock import Lock
@@ -162,7 +160,8 @@ class AgentFiles:
                 if check is not None:
                     check(_decoded(_read(folder, name)))
                 folder.unlink(name)
-                self._sync_parent(folder, name)
+                if self._durable:
+                    folder.sync(_parent_of(name))
 
     def _open(self, *, create: bool = False) -> Folder:
         self._refuse()
@@ -185,24 +184,7 @@ class AgentFiles:
 
     def _replace(self, folder: Folder, name: str, data: bytes, mode: int) -> None:
         """Replace ``name`` atomically."""
-        fd = folder.open(FILES_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            if mode != FILE_MODE:
-                set_mode(fd, mode)
-            self._store(fd, data)
-        finally:
-            os.close(fd)
-        folder.replace(FILES_TEMPORARY, name)
-        self._sync_parent(folder, name)
-
-    def _store(self, fd: int, data: bytes) -> None:
-        write_all(fd, data)
-        if self._durable:
-            sync_file(fd)
-
-    def _sync_parent(self, folder: Folder, name: str) -> None:
-        if self._durable:
-            folder.sync(_parent_of(name))
+        replace_file(folder, name, [data], temporary=FILES_TEMPORARY, mode=mode, durable=self._durable)
 
 
 def _name_of(path: object) -> str:
@@ -250,18 +232,11 @@ def _made(name: str) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Folder) -> Iterator[None]:
-    """Hold the lock of the agent's files, and remove a temporary file before and after."""
+    """Hold the lock of the agent's files, and remove the temporary file of a killed writer first."""
     with closing(Lock(folder, FILES_LOCK)) as lock, lock.hold():
-        _remove(folder, FILES_TEMPORARY)
-        try:
-            yield
-        finally:
-            _remove(folder, FILES_TEMPORARY)
-
-
-def _remove(folder: Folder, name: str) -> None:
-    with suppress(FileNotFoundError):
-        folder.unlink(name)
+        with suppress(FileNotFoundError):
+            folder.unlink(FILES_TEMPORARY)
+        yield
 
 
 def _read(folder: Folder, name: str) -> bytes:

@@ -9,11 +9,10 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from stat import S_ISDIR
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from keepstone.agent import Agent
-from keepstone.errors import AccessDeniedError, KeepstoneError
+from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.log.arguments import Clock, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
@@ -22,7 +21,11 @@ from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.shared import Guard, Shared
 from keepstone.store.background import Background
+from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
+
+if TYPE_CHECKING:
+    from keepstone.embed import EmbedderLike
 
 logger = logging.getLogger("keepstone.recall")
 
@@ -34,7 +37,7 @@ def open(  # noqa: A001  Called as keepstone.open.
     target: str | os.PathLike[str] | None = None,
     *,
     layout: str | Layout = "default",
-    embedder: Any = "auto",
+    embedder: EmbedderLike | None = "auto",
     durability: Literal["full", "os"] = "full",
     reranker: Reranker | None = None,
     secrets: Literal["keep", "mask", "refuse"] = "keep",
@@ -43,7 +46,8 @@ def open(  # noqa: A001  Called as keepstone.open.
     """Open a home. Nothing is written before the first add.
 
     Args:
-        target: The home's folder. Default: ``$KEEPSTONE_HOME``, else the user's data folder.
+        target: The home's folder, as a path or a ``file:`` URL. Default: ``$KEEPSTONE_HOME``, else the user's
+            data folder.
         layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
         embedder: The embedder of vector search. ``"auto"`` is the embedder of the home's vectors; in a home
             without vectors $KEEPSTONE_EMBEDDER, else the best installed one (minilm, else static, else
@@ -61,14 +65,17 @@ def open(  # noqa: A001  Called as keepstone.open.
         clock: Returns the time of new entries; default: the system clock.
 
     Raises:
-        ValueError: The layout, durability or ``secrets`` is unknown, or the target is not a folder's path.
+        ValueError: The layout, durability or ``secrets`` is unknown, the target is not a folder's
+            path, or a URL of an unknown scheme.
+        StoreError: The target is a database whose extra is not installed.
         AccessDeniedError: Permission to access the target is denied.
         EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
         SpaceMismatchError: The home's vectors are from an embedder other than the named one.
 
     Example:
         >>> home = keepstone.open(".work-agent")
-        >>> home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
+        >>> entry = home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
+        >>> home.close()
     """
     if durability not in ("full", "os"):
         raise ValueError(f"durability must be 'full' or 'os', not {durability!r}")
@@ -78,43 +85,19 @@ def open(  # noqa: A001  Called as keepstone.open.
         raise TypeError(f"clock must be callable, not {type(clock).__name__}: {clock!r:.80}")
     if reranker is not None and not callable(reranker):
         raise TypeError(f"reranker must be callable, not {type(reranker).__name__}: {reranker!r:.80}")
-    return Home(
-        _root(target),
+    store, root = open_store(
+        os.environ.get("KEEPSTONE_HOME") or _user_folder() if target is None else target,
         layout_of(layout),
-        embedder=embedder,
         durable=durability == "full",
+    )
+    return Home(
+        store,
+        root,
+        embedder=embedder,
         reranker=reranker,
         secrets=secrets,
         clock=clock or system_clock,
     )
-
-
-def _root(target: str | os.PathLike[str] | None) -> Path:
-    if target is None:
-        target = os.environ.get("KEEPSTONE_HOME") or _user_folder()
-    path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
-    if not isinstance(path, str):
-        raise TypeError(f"target must be a path, not {type(path).__name__}: {path!r:.80}")
-    if not path or "\0" in path:
-        raise ValueError(f"target is not a path: {path!r:.80}")
-    try:
-        root = Path(path).expanduser().absolute()
-        is_folder = _is_folder(root)
-    except PermissionError as error:
-        raise AccessDeniedError(f"permission denied for {path!r:.80}; check its owner and mode") from error
-    except (OSError, RuntimeError, UnicodeEncodeError) as error:
-        raise ValueError(f"target is not the path of a folder: {path!r:.80}; {error}") from error
-    if not is_folder:
-        raise ValueError(f"target {root} is a file; a home must be a folder")
-    return root
-
-
-def _is_folder(root: Path) -> bool:
-    """Tell whether a path is a folder or does not exist."""
-    try:
-        return S_ISDIR(root.stat().st_mode)
-    except FileNotFoundError:
-        return True
 
 
 def _user_folder() -> str:
@@ -139,22 +122,17 @@ class Home:
 
     def __init__(
         self,
+        store: Store,
         root: Path,
-        layout: Layout,
         *,
-        embedder: Any,
-        durable: bool,
+        embedder: EmbedderLike | None,
         reranker: Reranker | None,
         secrets: Literal["keep", "mask", "refuse"],
         clock: Clock,
     ) -> None:
         """Use ``keepstone.open`` instead."""
-        from keepstone.store.file_store import (
-            FileStore,  # SQLite is loaded when a home is opened, not on import.
-        )
-
         self.root = root
-        self._store: Store = FileStore(root, layout, durable=durable)
+        self._store = store
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake)
         self._shared = Shared(self._store, clock, meaning, reranker, _guard(secrets))
@@ -193,7 +171,7 @@ class Home:
 
         ``progress`` is called with the bytes read and the total bytes.
         """
-        return self._store.rebuild(progress)
+        return self._store.maintenance.rebuild(progress)
 
     def embed(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed all entries without a vector; return how many vectors were made.
@@ -205,7 +183,9 @@ class Home:
         """
         return embed_all(self._store, self._shared.meaning.choice(), progress)
 
-    def reembed(self, embedder: Any = "auto", progress: Callable[[int, int], None] | None = None) -> int:
+    def reembed(
+        self, embedder: EmbedderLike = "auto", progress: Callable[[int, int], None] | None = None
+    ) -> int:
         """Re-embed all entries with another embedder, which is the home's from then on.
 
         If this is interrupted, recall is unchanged, and the next call resumes. Vectors given by callers stay
@@ -238,7 +218,7 @@ class Home:
                 from a log, its original is kept beside its archive until its session is removed.
             progress: Called with the bytes of logs checked and the total bytes.
         """
-        findings = self._store.doctor(deep=deep, fix=fix, progress=progress)
+        findings = self._store.maintenance.doctor(deep=deep, fix=fix, progress=progress)
         return [*findings, self._shared.meaning.finding()]
 
     def backup(
@@ -260,10 +240,10 @@ class Home:
             StoreError: The disk is full or failed, or the verification failed.
 
         Example:
-            >>> home.backup("/backups/2026-01-11").entries
-            1204
+            >>> home.backup("backups/2026-01-11").entries
+            2
         """
-        return self._store.backup(Path(folder).expanduser(), progress)
+        return self._store.maintenance.backup(Path(folder).expanduser(), progress)
 
     def close(self) -> None:
         """Close all files. They are reopened when needed.
@@ -286,7 +266,7 @@ class Home:
 
     def _improve(self, agent: str) -> bool:
         """Do one unit of background work on an agent's index; False if there is none left."""
-        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.upkeep(agent)
+        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.maintenance.upkeep(agent)
 
     def __enter__(self) -> Self:
         """Return the home itself."""

@@ -60,9 +60,9 @@ class Entry:
         yield "type", self.type
         yield "session", self.session
         yield "ts", _moment(self.ts)
-        yield "text", self.text
+        yield "text", _shortened(self.text)
         if self.data:
-            yield "data", self.data
+            yield "data", _shortened(self.data)
 
     def as_dict(self) -> Record:
         """Return the entry in the shape of its log line, as a copy."""
@@ -135,10 +135,22 @@ class Entry:
 
 _SHOWN = 80
 """Characters of a text in a ``repr``."""
+_SHOWN_BY_RICH = 400
+"""Characters of a text that rich shows."""
 
 
 def _begin(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value whose long texts, such as pictures in Base64, are cut for a terminal."""
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    is_long = isinstance(value, str) and len(value) > _SHOWN_BY_RICH
+    return f"{value[:_SHOWN_BY_RICH]}…" if is_long else value
 
 
 def _moment(moment: datetime) -> str:
@@ -198,7 +210,8 @@ class Scope:
     @property
     def limits_within_a_session(self) -> bool:
         """Whether it may match only some entries of a session, ``where`` aside."""
-        return any(limit is not None for limit in (self.types, self.tags, self.since, self.until))
+        has_kind = self.types is not None or self.tags is not None
+        return has_kind or self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +345,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSource:
+    """Which entry a short reference in a context stands for."""
+
+    ref: str
+    """The reference without its brackets: ``"3"`` for ``[3]``."""
+    session: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A memory block for a system prompt."""
 
@@ -347,6 +370,8 @@ class Context:
     """
     left_out: tuple[LeftOut, ...] = ()
     """What was left out, and why."""
+    sources: tuple[ContextSource, ...] = ()
+    """The entry of each short reference in the text, in the order of the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
@@ -21,7 +21,10 @@ from keepstone.model import Entry, Record, SessionInfo
 from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
-from keepstone.store.protocol import SessionCheck
+from keepstone.store.decay import Decay
+from keepstone.store.protocol import Compacted, SessionCheck
+
+T = TypeVar("T")
 
 
 class Session:
@@ -73,14 +76,18 @@ class Session:
             StoreError: The disk is full or failed; nothing was written.
 
         Example:
-            >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).id
+            >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
+            'user: Use pnpm'
         """
-        # The vector comes last, where it disturbs readers of the line least.
-        given = {"id": id, "ts": ts, "text": text, "data": data, **keys, "embedding": embedding}
-        item = {"type": name_of(type, "type")} | {
-            key: value for key, value in given.items() if value is not None or key in keys
-        }
-        return self._store.append(self.agent, self.id, self._records([item]))[0]
+        item: Record = {"id": id, "ts": ts, "type": name_of(type, "type")}
+        if text is not None:
+            item["text"] = text
+        if data is not None:
+            item["data"] = data
+        item |= keys
+        if embedding is not None:
+            item["embedding"] = embedding  # Last in the line, where it disturbs readers of the line least.
+        return self._store.append(self.agent, self.id, self._settle([record_of(item, self._clock)]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Add many entries with one write and one sync, all or none.
@@ -99,6 +106,59 @@ class Session:
     def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Add or replace many entries with one write, all or none, each like ``put``."""
         return self._store.put(self.agent, self.id, self._records(_checked(items)))
+
+    def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
+        """Remember chat messages as a provider or framework has them: all of them, or none.
+
+        Each becomes an entry of type ``message`` with the message, whole, as its ``data``. A message with an
+        ``id`` is the entry of this id: the same id again replaces what it said.
+
+        Args:
+            messages: Mappings, or objects with ``model_dump()``, such as the messages of OpenAI's chat and
+                responses, of Anthropic, of LangChain and of the AI SDK.
+
+        Raises:
+            TypeError, ValueError: One of them cannot be stored; nothing was written.
+
+        Example:
+            >>> session.add_messages([{"role": "user", "content": "Hi"}, completion.choices[0].message])
+        """
+        from keepstone.text.messages.providers import as_mapping
+
+        items: list[Record] = []
+        for message in _checked(messages):
+            data = as_mapping(message)
+            own = data.get("id")
+            named = {"id": own} if isinstance(own, str) and own else {}
+            items.append({**named, "type": "message", "data": data})
+        return self.put_many(items)
+
+    def messages(
+        self, provider: Literal["openai", "anthropic"] | None = None, limit: int | None = None
+    ) -> list[Record]:
+        """Return the session's messages as they were given, oldest first.
+
+        With a provider they are what its API takes: a message of its own form as it was given, others
+        rewritten; tool results right after their calls, and neither without the other. OpenAI's are chat
+        messages, or items of the Responses API if the session has any of these. Anthropic's begin with a
+        user's; system messages are left out, for they go into the request's own field.
+
+        Args:
+            provider: ``"openai"`` or ``"anthropic"``.
+            limit: Keep the newest N, before what a provider would refuse is left out.
+
+        Raises:
+            ValueError: The provider is not known, or the limit is negative.
+
+        Example:
+            >>> client.messages.create(messages=session.messages("anthropic", limit=50), ...)
+        """
+        found = [entry.data for entry in self.entries(limit, ["message"])]
+        if provider is None:
+            return found
+        from keepstone.text.messages.providers import for_provider
+
+        return for_provider(found, provider)
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session; None if it is missing."""
@@ -161,7 +221,8 @@ class Session:
             EntryNotFoundError: The session has no live entry with this id.
 
         Example:
-            >>> session.update(entry.id, pinned=True)
+            >>> session.update(decision.id, pinned=True).pinned
+            True
         """
         (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
         keeps_body = "type" in keys and keys.keys() <= {"type", *RESERVED}
@@ -169,8 +230,7 @@ class Session:
         def change(entry: Entry) -> Record:
             # A line with a type is a put, which would remove the payload if it had none.
             body = _body_of(entry) if keeps_body else {}
-            (record,) = self._guarded([self._later(id) | given | body])
-            return record
+            return self.guarded(self._later(id) | given | body)
 
         return self._store.modify(self.agent, self.id, id, change)
 
@@ -216,14 +276,21 @@ class Session:
         """
         return self._store.purge(self.agent, self.id, [*map(entry_id_of, names_of(ids, "ids") or ())])
 
-    def compact(self, archive: Callable[[Record], bool] | None = None, *, wait: bool = True) -> int:
+    def compact(self) -> int:
         """Move old versions and deleted entries to the archive; return the bytes saved.
 
-        Long logs are compacted automatically. Live entries for which ``archive`` is true, unless pinned,
-        move to the archive, too; ``entries(archived=True)`` returns them.
-        Without ``wait``, return 0 if the session is locked.
+        Long logs are compacted automatically.
         """
-        return self._store.compact(self.agent, self.id, archive, wait=wait)
+        return self._store.compact(self.agent, self.id).saved
+
+    def archive_faded(self, decay: Decay | None = None, *, wait: bool = True) -> Compacted:
+        """Compact the log, and archive live entries that have faded; return what was saved and archived.
+
+        ``entries(archived=True)`` has them. Without ``decay`` those have faded whose priority is 0.3 or
+        less now, unless they are pinned. Without ``wait``, nothing is done if a writer is at work.
+        """
+        rule = decay or Decay(instant(self._clock(), "the clock's time"))
+        return self._store.compact(self.agent, self.id, rule, wait=wait)
 
     def compacted_size(self) -> int:
         """Return the bytes of the log after its last compaction; 0 if unknown."""
@@ -266,15 +333,14 @@ class Session:
 
     def _settle(self, records: list[Record]) -> list[Record]:
         """Return the lines for writing: vectors checked, secrets masked or refused."""
-        records = self._guarded(records)
-        self._shared.meaning.claim()
-        self._shared.meaning.owe(self.agent)
-        if any(record.get("embedding") for record in records):
-            Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+        if self._shared.guard is not None:
+            records = self._shared.guard(self.id, records)
+        self._shared.meaning.claim(self.agent)
+        for record in records:
+            if record.get("embedding"):
+                Vectors(self._store, self.agent, self._shared.meaning).settle(records)
+                break
         return records
-
-    def _guarded(self, records: list[Record]) -> list[Record]:
-        return records if self._shared.guard is None else self._shared.guard(self.id, records)
 
     def _later(self, id: str) -> Record:  # noqa: A002
         """Return the envelope of a later line of an entry."""
@@ -286,7 +352,7 @@ def _body_of(entry: Entry) -> Record:
     return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}
 
 
-def _checked(items: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def _checked(items: Iterable[T]) -> Iterable[T]:
     if isinstance(items, Mapping | str | bytes) or not isinstance(items, Iterable):
         raise TypeError(f"items must be an iterable of mappings, not {items.__class__.__name__}")
     return items

@@ -76,7 +76,7 @@ def unit(value: Any) -> Vector:
         raise InvalidEmbeddingError("an embedding has finite numbers only; this holds NaN or infinity")
     if not largest:
         raise InvalidEmbeddingError("an embedding of zeros has no direction, so nothing is similar to it")
-    # Scaled first, for the squares of very large or very small numbers are no floats.
+    # Scaled first, as the squares of very large or very small numbers overflow or underflow.
     scaled = numbers / largest
     return np.asarray(scaled / np.linalg.norm(scaled), np.float32)
 

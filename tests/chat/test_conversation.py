@@ -76,7 +76,7 @@ def test_every_round_of_tools_holds_both_notes_files(
 ) -> None:
     notes.add("My name is Alice", "User")
     talk = Conversation(talk.agent, notes, talk.model, talk.session, ask=lambda *_: True)
-    server.replies = [("save", {"text": "Use pnpm", "where": "project"}), ("list_files", {}), "Done."]
+    server.replies = [("save_note", {"text": "Use pnpm", "where": "project"}), ("list_files", {}), "Done."]
     say(talk, "Save that we use pnpm")
     assert ["Use pnpm" in prompt for prompt in server.prompts] == [False, True, True]
     assert all("My name is Alice" in prompt for prompt in server.prompts)
@@ -209,7 +209,7 @@ def test_a_server_that_keeps_silent_is_given_up(
         b"\x00" * 100,
     ],
 )
-def test_what_is_no_answer_is_told_and_may_be_asked_for_again(
+def test_an_unusable_answer_is_reported_and_may_be_retried(
     talk: Conversation, server: ModelServer, say: Said, nonsense: bytes
 ) -> None:
     server.nonsense = nonsense
@@ -256,12 +256,12 @@ def test_retry_without_a_message_says_so(talk: Conversation) -> None:
 def test_a_model_saves_by_a_tool_and_knows_it_at_once(
     talk: Conversation, server: ModelServer, say: Said
 ) -> None:
-    server.replies = [("save", {"text": "Alice prefers tea", "type": "preference"}), "Noted."]
+    server.replies = [("remember", {"text": "Alice prefers tea", "type": "preference"}), "Noted."]
     assert say(talk, "I prefer tea") == "Noted. "
     assert [entry.type for entry in talk.session.entries()] == ["message", "preference", "message"]
     assert "Alice prefers tea" in server.prompts[1]
-    assert '\\"ok\\": true' in json.dumps(server.asked[1]["messages"][-1])
-    assert talk.turns()[-1].data["tools"] == ["save"]
+    assert "remembered, id" in json.dumps(server.asked[1]["messages"][-1])
+    assert talk.turns()[-1].data["tools"] == ["remember"]
 
 
 def test_a_model_that_only_asks_for_tools_is_stopped(
@@ -344,8 +344,9 @@ def test_a_conversation_without_words_leaves_no_session(agent: Agent, talk: Conv
 
 def test_leaving_a_session_without_live_entries_keeps_its_history(agent: Agent, talk: Conversation) -> None:
     session = agent.session("plans")
-    deleted, archived = session.add("note", text="deleted"), session.add("note", text="archived")
-    session.compact(lambda record: record["id"] == archived.id)
+    deleted = session.add("note", text="deleted")
+    session.add("note", text="archived", priority=0)
+    session.archive_faded()
     session.delete(deleted.id)
     assert Conversation(agent, talk.notes, talk.model, agent.session("plans")).close()
     assert [version.text for version in agent.history(deleted.id)] == ["deleted", "deleted"]
@@ -444,7 +445,7 @@ def test_an_unexpected_error_of_a_model_is_told(agent: Agent, notes: Notes) -> N
     assert contents(talk) == [("user", "Hi"), ("assistant", "part")]
 
 
-def test_a_whitespace_answer_is_no_answer(agent: Agent, notes: Notes) -> None:
+def test_a_whitespace_answer_counts_as_empty(agent: Agent, notes: Notes) -> None:
     talk, _ = scripted(agent, notes, ["\n ", "\t"])
     assert "sent an empty answer" in list(talk.send("Hi"))[-1].text
     assert contents(talk) == [("user", "Hi")]
@@ -503,7 +504,7 @@ def test_a_models_secret_is_masked_where_secrets_are_refused(tmp_path: Path, not
 
 
 def test_a_models_note_waits_for_the_persons_yes(agent: Agent, notes: Notes) -> None:
-    call = ToolCall("1", "save", json.dumps({"text": "Use pnpm", "where": "project"}))
+    call = ToolCall("1", "save_note", json.dumps({"text": "Use pnpm", "where": "project"}))
     asked: list[str] = []
 
     def ask(text: str, _: str) -> bool:

@@ -35,7 +35,7 @@ def test_what_is_not_remembered_is_not_made_up(talk: Conversation, say: Said) ->
     assert say(talk, "Who won?") == "(offline, no model) I remember nothing about that."
 
 
-def test_what_is_no_question_is_said_to_be_kept(talk: Conversation, say: Said) -> None:
+def test_a_statement_is_answered_as_kept(talk: Conversation, say: Said) -> None:
     assert say(talk, "My cat is called Miso.").startswith("(offline, no model) Your message is stored. ")
     assert "“user: My cat is called Miso.”" in say(talk, "Who is the cat?")
 

@@ -41,3 +41,11 @@ def test_an_unknown_agent_cannot_be_purged(cli: Command) -> None:
 def test_a_slug_that_is_none_is_bad_input(cli: Command) -> None:
     assert cli.error("add", "text", "--agent", "../other") == (2, "invalid_agent_id")
     assert not cli.home.exists() or list(cli.home.rglob("*.ndjson")) == []
+
+
+def test_a_user_has_the_same_slug_every_time_and_needs_no_home(cli: Command) -> None:
+    answer = {"text": "ada@example.com", "slug": "u.ada_40example.com"}
+    assert [cli.json("agents", "slug", "ada@example.com") for _ in range(2)] == [answer] * 2
+    assert cli("agents", "slug", "coder").stdout == "coder\n"
+    assert cli.error("agents", "slug", "") == (2, "invalid_argument")
+    assert not cli.home.exists()

@@ -92,7 +92,7 @@ def test_a_text_goes_through_a_pipe_byte_for_byte(run: Any) -> None:
     assert run("first", "-", text=raw).stdout_bytes == raw
 
 
-def test_an_argument_that_is_no_dash_is_taken_as_it_is(run: Any) -> None:
+def test_an_argument_that_is_not_a_dash_is_taken_as_it_is(run: Any) -> None:
     assert run("first", "--", "--", text=b"not read").stdout_bytes == b"--"
 
 
@@ -138,7 +138,7 @@ def test_on_a_terminal_a_document_is_indented() -> None:
     assert shown.splitlines() == [b"{", b'  "a": 1', b"}"]
 
 
-def test_a_question_that_nobody_can_answer_names_the_option() -> None:
+def test_a_question_without_a_terminal_names_the_option() -> None:
     with pytest.raises(
         ValueError, match=r"^Delete it\? Standard input is not a terminal: confirm with --yes$"
     ):

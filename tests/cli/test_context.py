@@ -24,7 +24,7 @@ def test_context_prints_the_block_and_nothing_else(cli: Command) -> None:
     document = cli.json("context", "passkeys")
     assert "passkeys replace passwords" in document["text"]
     assert cli("context", "passkeys").stdout == document["text"]
-    assert set(document) == {"text", "tokens", "stable", "parts", "left_out"}
+    assert set(document) == {"text", "tokens", "stable", "parts", "left_out", "sources"}
 
 
 def test_context_without_a_query_shows_the_newest(cli: Command) -> None:
@@ -92,7 +92,7 @@ def test_explain_tells_the_total_and_the_length_of_the_prefix(cli: Command) -> N
     assert f"{total} are the same for every query" in cli("context", "--explain").stdout
 
 
-def test_an_explanation_of_nothing_is_no_failure(cli: Command) -> None:
+def test_an_explanation_of_nothing_is_not_a_failure(cli: Command) -> None:
     result = cli("context", "--explain")
     assert (result.exit_code, "0 of 2,000 tokens" in result.stdout) == (0, True)
 
@@ -105,3 +105,9 @@ def test_tokens_are_estimated_where_no_tokenizer_is_known(cli: Command) -> None:
 @pytest.mark.parametrize("words", [["--budget", "-1"], ["--budget", "many"], ["--dir", "/nowhere/at/all"]])
 def test_a_wrong_option_of_context_is_bad_input(cli: Command, words: list[str]) -> None:
     assert cli.error("context", *words)[0] == 2
+
+
+def test_ids_stand_in_the_block_where_they_are_asked_for(cli: Command) -> None:
+    added = cli.json("add", "passkeys replace passwords", "--session", "main")
+    assert added["id"] not in cli.json("context", "passkeys")["text"]
+    assert f"main/{added['id']}" in cli.json("context", "passkeys", "--ids")["text"]

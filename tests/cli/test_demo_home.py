@@ -12,25 +12,36 @@ from keepstone.cli import demo_home, sample
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    with keepstone.open(tmp_path / "home", embedder="none") as opened:
+    sample.copy_to(tmp_path)
+    with keepstone.open(tmp_path, embedder="none") as opened:
         yield opened
 
 
 def test_only_the_finding_that_was_asked_for_is_worth_more_afterwards(tmp_path: Path) -> None:
-    faded = {entry.type: entry for entry in demo_home.fade(tmp_path)}
+    sample.copy_to(tmp_path)
+    faded = {entry.type: entry for entry in demo_home.fade(tmp_path / sample.BMAD)}
     gained = {kind: round(entry.asked - entry.priorities[-1], 3) for kind, entry in faded.items()}
     assert gained == dict.fromkeys(faded, 0.0) | {"finding": 0.02 * demo_home.ASKED}
 
 
 def test_notes_keep_the_place_that_was_chosen_for_them(tmp_path: Path) -> None:
-    notes = keepstone.Notes(tmp_path / "project", tmp_path / "user.md")
-    results = demo_home.save_notes(notes, tmp_path / "project")
+    sample.copy_to(tmp_path)
+    notes = keepstone.Notes(tmp_path / sample.PROJECT, tmp_path / "user.md")
+    results = demo_home.save_notes(notes)
     saved = [result.entry.content for result in results if result.saved]
     assert {note.content for note in notes.entries()} >= set(saved)
     assert [result.entry.type for result in results if not result.saved] == ["Project"]
 
 
 def test_calls_are_found_with_their_own_vectors_and_no_embedder(home: Home) -> None:
-    found = demo_home.take_calls(home)
+    service = keepstone.MemoryService(home, agent=sample.DESK)
+    found = service.query_similar_memories(sample.QUESTION_VECTOR, sample.CALLS, limit=3)
     assert (len(found), found[0].id) == (3, "password-field")
-    assert len(home.agent(sample.DESK).session(sample.CALLS).entries()) == len(sample.CALLS_TAKEN)
+    assert len(home.agent(sample.DESK).session(sample.CALLS).entries()) == 6
+
+
+def test_the_sample_is_for_its_owner_only(tmp_path: Path) -> None:
+    sample.copy_to(tmp_path / "home")
+    found = list((tmp_path / "home").rglob("*"))
+    assert {path.stat().st_mode & 0o077 for path in found} == {0}
+    assert sum(path.is_file() for path in found) == 10

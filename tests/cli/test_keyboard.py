@@ -10,8 +10,6 @@ import pytest
 
 from keepstone.cli.keyboard import read_keys
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-
 
 @pytest.fixture
 def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:

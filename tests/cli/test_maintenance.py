@@ -21,7 +21,7 @@ def test_doctor_finds_a_healthy_home_healthy(cli: Command) -> None:
     assert cli.json("doctor")["healthy"] is True
 
 
-def test_doctor_names_a_line_that_is_no_json(cli: Command) -> None:
+def test_doctor_names_a_line_that_is_not_json(cli: Command) -> None:
     cli.json("add", "text")
     with (cli.sessions() / "main.ndjson").open("a", encoding="utf-8") as log:
         log.write("no json\n")
@@ -38,7 +38,7 @@ def test_doctor_ends_with_1_after_an_error(cli: Command, monkeypatch: pytest.Mon
     assert (result.exit_code, "move it away" in result.stdout) == (1, True)
 
 
-def test_a_deleted_index_is_made_anew(cli: Command) -> None:
+def test_a_deleted_index_is_rebuilt(cli: Command) -> None:
     cli.json("add", "apple")
     shutil.rmtree(cli.home / ".index")
     assert cli.json("index", "--rebuild") == {"rebuilt": True, "sessions": 1, "vectors_made": None}

@@ -18,8 +18,6 @@ from keepstone import Notes
 if TYPE_CHECKING:
     from .conftest import Command
 
-HAS_TERMINALS = sys.platform != "win32"
-
 
 @dataclass(frozen=True)
 class Project:
@@ -68,7 +66,7 @@ def test_a_note_goes_into_agents_md_without_its_hashes(project: Project, message
 
 def test_a_note_of_the_user_goes_into_the_users_file(project: Project) -> None:
     shown = project("add", "# My name is Alice", "--user").stdout
-    assert shown == f"saved User note: {project.user_file}:1\n"
+    assert shown == f"Saved as a User note: {project.user_file}:1\n"
     assert project.user_file.read_text("utf-8") == "- My name is Alice\n"
     assert not project.project_file.exists()
 
@@ -84,7 +82,7 @@ def test_a_note_that_is_there_is_not_written_again(project: Project) -> None:
     project.write("Use pnpm")
     result = project("add", "# use  PNPM.", "--project")
     place = f"{project.project_file}:3"
-    assert (result.exit_code, result.stdout) == (0, f"not saved: {place} already says the same\n")
+    assert (result.exit_code, result.stdout) == (0, f"Not saved: {place} already says “Use pnpm”\n")
     assert project.project_file.read_text("utf-8") == "## Memories\n\n- Use pnpm\n"
 
 
@@ -97,11 +95,14 @@ def test_a_duplicate_is_told_as_json_with_the_note_it_repeats(project: Project) 
 def test_a_note_that_the_other_file_has_is_saved_and_says_so(project: Project) -> None:
     project.write("Use pnpm")
     shown = project("add", "# Use pnpm", "--user").stdout
-    assert shown == f"saved User note: {project.user_file}:1; {project.project_file}:3 says the same\n"
+    assert shown == (
+        f"Saved as a User note: {project.user_file}:1. "
+        f"The Project notes say the same: {project.project_file}:3\n"
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--project", "--user"]])
-def test_a_note_that_is_nobodys_or_both_is_bad_input(project: Project, options: list[str]) -> None:
+def test_a_note_of_neither_or_both_types_is_bad_input(project: Project, options: list[str]) -> None:
     result = project("add", "# Use pnpm", *options)
     assert (result.exit_code, "--project or --user" in result.stderr) == (2, True)
     assert not project.project_file.exists()
@@ -139,7 +140,6 @@ def on_a_terminal(project: Project, keys: bytes, *words: str) -> subprocess.Comp
     return done
 
 
-@pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("key", "kind"), [(b"p", "Project"), (b"U", "User"), (b"xu", "User")])
 @pytest.mark.requirement("notes.us1.hash-opens-the-selector", "notes.fr002.choice-of-project-or-user")
 def test_on_a_terminal_a_key_chooses_whose_note_it_is(project: Project, key: bytes, kind: str) -> None:
@@ -149,7 +149,6 @@ def test_on_a_terminal_a_key_chooses_whose_note_it_is(project: Project, key: byt
     assert [(note.content, note.type) for note in notes] == [("Use pnpm", kind)]
 
 
-@pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("key", [b"\x1b", b"\x1b[Aq", b"\n", b"x\n"])
 def test_escape_and_an_empty_answer_save_no_note(project: Project, key: bytes) -> None:
     done = on_a_terminal(project, key, "add", "# Use pnpm")
@@ -157,7 +156,6 @@ def test_escape_and_an_empty_answer_save_no_note(project: Project, key: bytes) -
     assert Notes(project.folder, project.user_file).entries() == []
 
 
-@pytest.mark.skipif(not HAS_TERMINALS, reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("answer", "status", "left"), [(b"n\n", 1, 1), (b"y\n", 0, 0)])
 def test_on_a_terminal_removing_a_note_asks_first(
     project: Project, answer: bytes, status: int, left: int

@@ -85,7 +85,6 @@ def test_a_named_file_that_is_not_utf8_is_refused(cli: Command, folder: Path) ->
     assert notes(folder) == ["Use pnpm"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(
     ("answer", "status", "added"),
     [

@@ -73,7 +73,6 @@ def test_a_reader_that_leaves_early_sees_no_traceback(tmp_path: Path, words: lis
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("answer", "status", "left"), [(b"n\n", 1, 1), (b"y\n", 0, 0)])
 def test_on_a_terminal_a_deletion_asks_first(tmp_path: Path, answer: bytes, status: int, left: int) -> None:
     run("add", "text", home=tmp_path)

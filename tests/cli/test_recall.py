@@ -35,7 +35,7 @@ def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
     assert row.split()[:4] == ["1", "1.00", "1.00", "#1"]
 
 
-def test_a_recall_without_hits_is_no_failure(cli: Command) -> None:
+def test_a_recall_without_hits_is_not_a_failure(cli: Command) -> None:
     cli.json("add", "apple")
     result = cli("recall", "anything")
     assert (result.exit_code, result.stdout) == (0, "nothing found\n")

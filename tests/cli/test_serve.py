@@ -61,7 +61,7 @@ def test_without_a_token_others_are_not_served(cli: Command, served: list[Any]) 
     assert "0.0.0.0 is not loopback and there is no token: run keepstone token create" in told.stderr
 
 
-def test_a_revoked_token_is_no_token_to_serve_others_by(cli: Command, served: list[Any]) -> None:
+def test_a_revoked_token_does_not_allow_listening_elsewhere(cli: Command, served: list[Any]) -> None:
     tokens = Tokens(cli.home)
     _, made = tokens.create()
     tokens.revoke(made.id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.text.messages.samples import ANTHROPIC
 
 if TYPE_CHECKING:
     from .conftest import Command
@@ -113,3 +115,18 @@ def test_a_lone_surrogate_in_a_log_can_be_shown(cli: Command) -> None:
     result = cli("sessions", "show", "main")
     assert (result.exit_code, r"a\ud800b" in result.stdout) == (0, True)
     assert cli.json("sessions", "show", "main")["entries"][0]["text"] == "a\ud800b"
+
+
+def test_messages_go_in_and_come_back_for_a_provider(cli: Command) -> None:
+    added = cli.json("sessions", "add-messages", "talk", "-", text=json.dumps(ANTHROPIC))
+    assert [entry["data"] for entry in added["entries"]] == ANTHROPIC
+    assert cli.json("sessions", "messages", "talk") == {"id": "talk", "messages": ANTHROPIC}
+    chat = cli.json("sessions", "messages", "talk", "--provider", "openai", "--limit", "3")["messages"]
+    assert chat[0]["role"] == "assistant"
+    assert cli("sessions", "messages", "talk", "--limit", "1").stdout.startswith('{"role": "assistant"')
+
+
+def test_messages_that_are_not_a_list_are_bad_input(cli: Command) -> None:
+    for wrong in ("{", '{"role": "user"}', "[1]"):
+        assert cli.error("sessions", "add-messages", "talk", wrong) == (2, "invalid_argument")
+    assert cli.error("sessions", "messages", "talk") == (1, "session_not_found")

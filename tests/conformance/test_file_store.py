@@ -9,7 +9,7 @@ import pytest
 
 from keepstone.filesystem.layout import DEFAULT_AGENT, LAYOUTS
 from keepstone.store.file_store import FileStore
-from keepstone.store.protocol import Store
+from keepstone.store.protocol import Maintenance, Store
 from keepstone.testing import CHECKS, CHECKS_OF_TWO_AGENTS, Check, Factory, check_store
 
 SEVERAL_AGENTS = [name for name, layout in LAYOUTS.items() if "{agent}" in layout.sessions]
@@ -41,14 +41,15 @@ def test_a_layout_without_room_for_a_second_agent_says_so() -> None:
 
 
 class Watched:
-    """A store that notes which of its methods are called."""
+    """A store, or a part of one, that notes which of its methods are called."""
 
-    def __init__(self, store: FileStore, called: set[str]) -> None:
+    def __init__(self, store: Any, called: set[str]) -> None:
         self._store, self._called = store, called
 
     def __getattr__(self, name: str) -> Any:
         self._called.add(name)
-        return getattr(self._store, name)
+        part = getattr(self._store, name)
+        return Watched(part, self._called) if name == "maintenance" else part
 
 
 def test_the_suite_calls_every_method_of_a_store(tmp_path: Path) -> None:
@@ -59,7 +60,9 @@ def test_the_suite_calls_every_method_of_a_store(tmp_path: Path) -> None:
         return closing(Watched(store, called))
 
     check_store(watched)
-    assert {name for each in Store.__mro__ for name in vars(each) if name[0] != "_"} - called == set()
+    assert {
+        name for each in (*Store.__mro__, Maintenance) for name in vars(each) if name[0] != "_"
+    } - called == set()
 
 
 def test_one_call_runs_every_check_of_the_suite(tmp_path: Path) -> None:

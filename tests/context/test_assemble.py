@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone import Context, Entry
-from keepstone.context.assemble import INSTRUCTIONS, Wanted, build
+from keepstone.context.assemble import INSTRUCTIONS, Contents, build
 from keepstone.notes.bullets import Bullets
 from keepstone.notes.prompt import Source
 
@@ -35,11 +35,11 @@ def ids(context: Context, kind: str) -> list[str]:
     return [entry.id for part in context.parts if part.kind == kind for entry in part.entries]
 
 
-def built(wanted: Wanted, budget: int = BUDGET, counter: Callable[[str], int] = len) -> Context:
+def built(wanted: Contents, budget: int = BUDGET, counter: Callable[[str], int] = len) -> Context:
     return build(wanted, budget, counter)
 
 
-FULL = Wanted(
+FULL = Contents(
     pinned=entries("pinned"),
     standing=entries("standing"),
     recalled=entries("recalled"),
@@ -51,11 +51,11 @@ FULL = Wanted(
 
 @pytest.mark.parametrize("budget", [0, 1, BUDGET])
 def test_of_nothing_comes_nothing_not_even_instructions(budget: int) -> None:
-    assert built(Wanted(query="walnut", window=["x"]), budget) == Context("", 0, (), 0, ())
+    assert built(Contents(query="walnut", window=["x"]), budget) == Context("", 0, (), 0, ())
 
 
-@pytest.mark.parametrize("wanted", [Wanted(newest=entries("newest", [0])), Wanted(notes=(notes(1),))])
-def test_where_the_instructions_leave_no_room_nothing_is_shown(wanted: Wanted) -> None:
+@pytest.mark.parametrize("wanted", [Contents(newest=entries("newest", [0])), Contents(notes=(notes(1),))])
+def test_where_the_instructions_leave_no_room_nothing_is_shown(wanted: Contents) -> None:
     assert built(wanted, len(INSTRUCTIONS)).text == ""
     assert built(wanted, len(INSTRUCTIONS)).left_out
     assert built(wanted, 2 * len(INSTRUCTIONS) + 300).text.startswith(INSTRUCTIONS)
@@ -70,13 +70,13 @@ def test_no_part_takes_more_than_its_share_of_the_budget() -> None:
 
 
 def test_a_file_of_more_than_half_the_budget_is_cut_though_the_prefix_had_room() -> None:
-    [part] = built(Wanted(notes=(notes(400),))).parts
+    [part] = built(Contents(notes=(notes(400),))).parts
     assert len(notes(400).bullets.body) < BUDGET * 0.7
     assert part.items[0].remark.endswith("passages")
 
 
 def test_preferences_and_decisions_take_a_fifth_at_most_the_newest_first() -> None:
-    context = built(Wanted(standing=entries("standing")))
+    context = built(Contents(standing=entries("standing")))
     assert BUDGET / 5 * 0.9 < sizes(context)["standing"] <= BUDGET / 5
     shown = ids(context, "standing")
     assert shown == [entry.id for entry in entries("standing")][-len(shown) :]
@@ -86,7 +86,7 @@ def test_preferences_and_decisions_take_a_fifth_at_most_the_newest_first() -> No
 def test_newest_turns_are_sure_of_a_quarter_of_the_room_or_what_they_need(
     count: int, sure: float, rest: float
 ) -> None:
-    context = built(Wanted(recalled=entries("recalled"), newest=entries("newest", range(count))))
+    context = built(Contents(recalled=entries("recalled"), newest=entries("newest", range(count))))
     turns = ids(context, "newest")
     assert turns == [entry.id for entry in entries("newest", range(count))][-len(turns) :]
     assert sizes(context)["newest"] >= BUDGET * sure
@@ -95,26 +95,26 @@ def test_newest_turns_are_sure_of_a_quarter_of_the_room_or_what_they_need(
 
 
 def test_what_the_recalled_leave_goes_to_the_newest_turns() -> None:
-    context = built(Wanted(recalled=entries("recalled", [0]), newest=entries("newest")))
+    context = built(Contents(recalled=entries("recalled", [0]), newest=entries("newest")))
     assert sizes(context)["newest"] > BUDGET * 0.8
 
 
 def test_what_no_query_changes_stands_first_whatever_follows() -> None:
-    one, other = built(FULL), built(Wanted(pinned=FULL.pinned, standing=FULL.standing, notes=FULL.notes))
+    one, other = built(FULL), built(Contents(pinned=FULL.pinned, standing=FULL.standing, notes=FULL.notes))
     assert one.stable == other.stable == other.tokens
     assert one.text.startswith(other.text)
 
 
 def test_pinned_entries_stand_although_they_are_in_the_window() -> None:
     [pinned] = entries("pinned", [0])
-    context = built(Wanted(pinned=[pinned], newest=entries("newest", [0]), window=[pinned.id, "newest0"]))
+    context = built(Contents(pinned=[pinned], newest=entries("newest", [0]), window=[pinned.id, "newest0"]))
     assert (ids(context, "pinned"), ids(context, "newest")) == (["pinned0"], [])
     assert [(left.source, left.reason) for left in context.left_out] == [("s/newest0", "is in the window")]
 
 
 def test_an_entry_of_several_kinds_stands_in_the_first_one_that_has_room() -> None:
     some = entries("e", [0])
-    context = built(Wanted(pinned=some, standing=some, recalled=some, newest=some))
+    context = built(Contents(pinned=some, standing=some, recalled=some, newest=some))
     assert sizes(context).keys() == {"pinned"}
     assert context.left_out == ()
 
@@ -135,7 +135,7 @@ def test_a_counter_by_which_the_whole_is_longer_than_its_parts_is_kept_to() -> N
 def test_a_counter_that_gives_no_number_is_an_error(
     counter: Callable[[str], int], error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match="counter must"):
+    with pytest.raises(error, match="the counter's result must"):
         built(FULL, BUDGET, counter)
 
 
@@ -149,7 +149,7 @@ def test_a_counter_that_gives_no_number_is_an_error(
 def test_every_entry_stands_once_or_is_left_out_with_a_reason(
     budget: int, pinned: int, standing: int, newest: int, bullets: int
 ) -> None:
-    wanted = Wanted(
+    wanted = Contents(
         pinned=entries("pinned", range(pinned)),
         standing=entries("standing", range(standing)),
         recalled=entries("newest", range(newest // 2)),

@@ -106,7 +106,7 @@ def test_a_tokenizer_that_cannot_be_used_leaves_the_estimate(
     assert counter_of("openai") is estimate_tokens
 
 
-def test_a_model_that_is_no_string_is_refused() -> None:
+def test_a_model_that_is_not_a_string_is_refused() -> None:
     with pytest.raises(TypeError, match="model must be a string"):
         counter_of(None)  # type: ignore[arg-type]
 
@@ -114,7 +114,7 @@ def test_a_model_that_is_no_string_is_refused() -> None:
 @pytest.mark.parametrize(("answer", "error"), [(1.5, TypeError), (True, TypeError), (-1, ValueError)])
 def test_a_counter_must_answer_with_a_number_from_zero(answer: object, error: type[Exception]) -> None:
     count = checked(lambda _: answer)  # type: ignore[arg-type]
-    with pytest.raises(error, match="counter must"):
+    with pytest.raises(error, match="the counter's result must"):
         count("text")
 
 

@@ -3,17 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.context.counting import Counter, estimate_tokens
-from keepstone.context.cutting import LEAST, MARK, Placed, Room
+from keepstone.context.cutting import LEAST, MARK, Placed, TokenRoom
 
 COUNTERS: list[Counter] = [estimate_tokens, len, lambda text: len(text.split()), lambda text: len(text) // 7]
 
 
 def placed(text: str, tokens: int, count: Counter = len) -> Placed | None:
-    return Room(tokens, count, tokens).place(text, str)
+    return TokenRoom(tokens, count, tokens).place(text, str)
 
 
 def test_a_text_that_fits_is_placed_whole() -> None:
-    room = Room(10, len, 10)
+    room = TokenRoom(10, len, 10)
     assert room.place("walnut", str) == Placed("walnut", 6, is_cut=False)
     assert room.left == 4
 
@@ -49,13 +49,13 @@ def test_sentences_of_other_scripts_end_as_well(end: str) -> None:
 
 
 def test_too_little_room_for_a_beginning_places_nothing() -> None:
-    room = Room(LEAST - 1, len, LEAST - 1)
+    room = TokenRoom(LEAST - 1, len, LEAST - 1)
     assert room.place("walnut " * 20, str) is None
     assert room.left == LEAST - 1
 
 
 def test_one_text_takes_no_more_than_the_longest_may() -> None:
-    found = Room(1000, len, 50).place("walnut " * 100, str)
+    found = TokenRoom(1000, len, 50).place("walnut " * 100, str)
     assert found is not None
     assert found.tokens <= 50
 
@@ -76,6 +76,6 @@ def test_a_text_far_too_long_is_not_counted_as_a_whole() -> None:
     st.text(max_size=400) | st.text("ab .\n", max_size=400), st.integers(0, 120), st.sampled_from(COUNTERS)
 )
 def test_what_is_placed_never_takes_more_than_the_room(text: str, tokens: int, count: Counter) -> None:
-    found = Room(tokens, count, tokens).place(text, lambda shown: f"- {shown}\n")
+    found = TokenRoom(tokens, count, tokens).place(text, lambda shown: f"- {shown}\n")
     if found is not None:
         assert found.tokens == count(found.text) <= tokens

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from keepstone import Entry
-from keepstone.context.entries_part import Filler, Shown
+from keepstone.context.entries_part import AlreadyShown, Filler
 
 MOMENT = datetime(2026, 1, 11, tzinfo=UTC)
 
@@ -14,7 +14,7 @@ def entry(name: str, text: str = "") -> Entry:
 
 @pytest.fixture
 def filler() -> Filler:
-    return Filler(len, Shown())
+    return Filler(len, AlreadyShown())
 
 
 def ids(filler: Filler, kind: str, entries: list[Entry], tokens: int) -> list[str]:
@@ -29,9 +29,7 @@ def test_of_turns_and_decisions_the_last_are_kept_of_others_the_first(
     filler: Filler, kind: str, kept: list[str]
 ) -> None:
     entries = [entry(name) for name in "abc"]
-    room = len(f"{filler.fill(kind, entries[:1], 0).title}") + 2 * len(
-        "- [2026-01-11, s, note, a] text of a\n"
-    )
+    room = len(f"{filler.fill(kind, entries[:1], 0).title}") + 2 * len("- [3] (2026-01-11, note) text of a\n")
     assert ids(filler, kind, entries, room) == kept
 
 

@@ -12,25 +12,26 @@ def entry(session: str = "s", kind: str = "note") -> Entry:
     return Entry("a", session, "it", MOMENT, kind, "text", {}, {})
 
 
-def test_a_line_names_date_session_and_type_of_an_entry() -> None:
-    assert line_of(entry(), "We take walnut") == "- [2026-01-11, s, note] We take walnut\n"
+def test_a_line_has_reference_date_and_type_of_an_entry() -> None:
+    assert line_of("3", entry(), "We take walnut") == "- [3] (2026-01-11, note) We take walnut\n"
 
 
-def test_a_line_names_the_id_where_it_is_wanted() -> None:
-    assert line_of(entry(), "walnut", with_id=True) == "- [2026-01-11, s, note, it] walnut\n"
+def test_a_line_has_session_and_id_where_they_are_wanted() -> None:
+    assert line_of("3", entry(), "walnut", with_id=True) == "- [3] (2026-01-11, note, s/it) walnut\n"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r", "\x85", "\u2028"])
 def test_every_line_of_an_entry_is_indented(newline: str) -> None:
-    assert line_of(entry(), f"a{newline}- b") == "- [2026-01-11, s, note] a\n  - b\n"
+    assert line_of("1", entry(), f"a{newline}- b") == "- [1] (2026-01-11, note) a\n  - b\n"
 
 
 def test_a_name_with_a_line_break_begins_no_line_of_its_own() -> None:
-    assert line_of(entry("s\n- fake", "n\nfoo"), "c").splitlines() == ["- [2026-01-11, s - fake, n foo] c"]
+    line = line_of("1", entry("s\n- fake", "n\nfoo"), "c", with_id=True)
+    assert line.splitlines() == ["- [1] (2026-01-11, n foo, s - fake/it) c"]
 
 
 def test_a_mention_in_an_entry_is_neutralised() -> None:
-    assert line_of(entry("@s"), "@/etc/passwd").endswith("`@/etc/passwd`\n")
+    assert line_of("1", entry("@s"), "@/etc/passwd").endswith("`@/etc/passwd`\n")
 
 
 def test_no_pieces_make_no_fence() -> None:

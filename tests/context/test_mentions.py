@@ -113,7 +113,7 @@ def test_code_that_may_not_be_code_to_a_reader_hides_no_mention(text: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "- [2026-01-11, s, note] use `npm i @x` and ``@y``\n  ```sh\n  npm i @z\n  ```\n",
+        "- [1] (2026-01-11, note) use `npm i @x` and ``@y``\n  ```sh\n  npm i @z\n  ```\n",
         "1. `@a`\n2. `@b` | `@c`\n\n~~~~ js\n```\n@d\n~~~~\r\n`@e`",
     ],
 )

@@ -11,7 +11,7 @@ from keepstone.embed.catalogue import MINILM, MODELS, Model, model_named
 EVERY = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
-def test_a_model_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown model 'huge': choose from minilm"):
         model_named("huge")
     assert model_named("minilm") is MINILM

@@ -38,7 +38,7 @@ def test_an_embedder_is_known_by_its_id_and_dimension() -> None:
 @pytest.mark.parametrize(
     "embedder", [None, "minilm", object(), Fixed(name=5), Fixed(dim="2"), Fixed(dim=2.0), Fixed(dim=True)]
 )
-def test_what_lacks_the_protocol_is_no_embedder(embedder: Any) -> None:
+def test_what_lacks_the_protocol_is_not_an_embedder(embedder: Any) -> None:
     with pytest.raises(TypeError, match="embed_documents"):
         check_embedder(embedder)
 
@@ -84,7 +84,7 @@ def test_rows_of_different_lengths_are_refused() -> None:
 
 
 @pytest.mark.parametrize("gives", [[[1, float("nan")]], [[1, float("inf")]], [["a", "b"]], [[True, False]]])
-def test_what_are_no_finite_numbers_is_refused(gives: Any) -> None:
+def test_nan_and_infinity_are_refused(gives: Any) -> None:
     with pytest.raises(InvalidEmbeddingError, match="NaN, infinite"):
         embed_texts(Fixed(gives), ["a"])
 

@@ -53,7 +53,7 @@ def test_a_word_or_a_folder_names_a_source(tiny_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "nowhere", "https://somewhere", __file__])
-def test_what_is_no_folder_is_no_source(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_folder_is_a_source(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="unknown source .*: give a folder, 'package' or 'hub'"):
         source_named(name or "\0")

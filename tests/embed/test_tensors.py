@@ -49,7 +49,7 @@ def test_tensors_have_the_numbers_of_their_file(tmp_path: Path, dtype: str, kind
         file_of({"t": {"dtype": "F32"}}, b""),
     ],
 )
-def test_what_is_no_such_file_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_any_other_file_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(ValueError, match="is not a safetensors file"):
         read_tensors(tmp_path / "file")

@@ -45,7 +45,7 @@ def test_one_that_hangs_is_given_up_and_not_asked_again_before_it_answers() -> N
 
 
 @pytest.mark.parametrize("error", [OSError("x"), KeyboardInterrupt()])
-def test_what_it_raises_reaches_whoever_asked(error: BaseException) -> None:
+def test_an_exception_reaches_the_caller(error: BaseException) -> None:
     class Raising(Letters):
         def embed_query(self, _: str) -> Any:
             raise error

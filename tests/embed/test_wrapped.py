@@ -100,7 +100,7 @@ def test_what_gives_no_vector_has_no_dimension(gives: Any) -> None:
         check_embedder(wrapped_function(odd))
 
 
-def test_a_function_that_raises_is_no_embedder_now() -> None:
+def test_a_function_that_raises_is_not_an_embedder_now() -> None:
     def broken(_: list[str]) -> Any:
         raise OSError("no model")
 

@@ -79,9 +79,9 @@ def with_files(home: Home, slug: str = "a") -> None:
 
 
 def similar(home: Home, slug: str, hnsw_from: int, sessions: tuple[str, ...] | None = None) -> Any:
-    """What the store finds by vectors."""
-    scope = Scope(slug, sessions)
-    return home._store.similar(unit(vectors(1, 99)[0]), "letters", scope, 6, hnsw_from)  # noqa: SLF001
+    """What the store finds by vectors: entries with cosines, and how it searched."""
+    vector, scope = unit(vectors(1, 99)[0]), Scope(slug, sessions)
+    return home.agent(slug).vectors().similar(vector, scope, 6, hnsw_from=hnsw_from)
 
 
 def purge(home: Home, slug: str = "a") -> None:
@@ -105,9 +105,8 @@ def given(home: Home, slug: str = "a") -> dict[str, list[Entry]]:
     found["tags"] = [hit.entry for hit in agent.recall("pecan", tags=["x"])]
     for hnsw_from in (FEW, NEVER):
         for sessions in (None, ("s1",), ("s1", "s2")):
-            near = [near.key for near in similar(home, slug, hnsw_from, sessions)]
-            loaded = home._store.load(slug, near)  # noqa: SLF001
-            found[f"similar {hnsw_from} {sessions}"] = [loaded[key] for key in near if key in loaded]
+            near = similar(home, slug, hnsw_from, sessions)
+            found[f"similar {hnsw_from} {sessions}"] = [entry for entry, _ in near]
     for name in ("s1", "s2", "none"):
         found[f"newest {name}"] = agent.session(name).entries(7)
     found["got"] = [agent.get("s1-3"), agent.get("s2-44")]

@@ -1,8 +1,6 @@
 """How often the tests of faults try their luck, and homes for them to break."""
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +9,6 @@ ROUNDS = int(os.environ.get("KEEPSTONE_FAULT_ROUNDS", "12"))
 
 THOROUGH = 100
 """Rounds from which on everything else is tried at length, too."""
-
-
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out what needs signals and directory handles where the system has none."""
-    return True if sys.platform == "win32" and collection_path.name.startswith("test_") else None
 
 
 @pytest.fixture

@@ -23,9 +23,6 @@ from keepstone import Home, MemoryService
 from keepstone.index.database import SCHEMA
 from keepstone.index.vectors import cache
 
-if sys.platform == "win32":
-    pytest.skip("limits, modes and forks are not Windows'", allow_module_level=True)
-
 
 def run(*arguments: str, limit: str = "") -> Any:
     """What a process of its own prints as JSON; it must come to its end, without a warning of Python."""
@@ -184,9 +181,9 @@ import os, sys, json, threading
 import numpy as np
 import keepstone
 from keepstone import MemoryService
-from keepstone.index import held
+from keepstone.index.vectors import cache
 from tests.recall.concepts import Concepts
-held.NEWER = 16
+cache.NEWER = 16
 embedder = Concepts()
 home = keepstone.open(sys.argv[1], embedder=embedder)
 agent, session = home.agent("a"), home.agent("a").session("s")

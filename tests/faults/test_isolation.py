@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -22,9 +21,6 @@ from tests.memories import Letters
 
 import keepstone
 from keepstone import Home, KeepstoneError, MemoryAdapter, MemoryService, SessionMemory
-
-if sys.platform == "win32":
-    pytest.skip("links and FIFOs of this kind are not Windows'", allow_module_level=True)
 
 SECRET = "belongs to b"  # noqa: S105  A word to look for.
 
@@ -280,7 +276,7 @@ def folder(path: Path, other: Path) -> None:  # noqa: ARG001
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("make", [fifo, device, link, folder])
-def test_what_is_no_file_is_neither_followed_nor_waited_for(
+def test_anything_but_a_file_is_neither_followed_nor_waited_for(
     home: Home, place: str, make: Callable[[Path, Path], None]
 ) -> None:
     home.close()

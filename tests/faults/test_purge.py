@@ -51,7 +51,7 @@ def fill(home: Home, slug: str = "a", session: str = "s") -> None:
     others = np.random.default_rng(1).normal(size=(60, DIM)).astype(np.float32)
     items = [{"id": f"{n}", "text": f"Qzvother {n}", "embedding": row} for n, row in enumerate(others)]
     log.add_many(items[:30])
-    log.add("note", {"content": f"{SECRET}ing 東京{SECRET}"}, id=ID, embedding=VECTOR)
+    log.add("note", {"content": f"{SECRET}ing 東京{SECRET}"}, id=ID, embedding=VECTOR, priority=0)
     log.add_many(items[30:])
     log.update(ID, tags=[f"tag{SECRET}"], summary=f"of {SECRET}")
     log.update("5", links=[{"to": "6", "rel": "near"}])
@@ -102,7 +102,7 @@ def changed_before(home: Home) -> None:
 
 
 def moved_before(home: Home) -> None:
-    home.agent("a").session("s").compact(lambda record: record["id"] == ID)
+    assert home.agent("a").session("s").archive_faded().archived == 1
     purged(home)
 
 
@@ -111,7 +111,7 @@ def collection_deleted(home: Home) -> None:
 
 
 def removed(home: Home) -> None:
-    home.agent("a").session("s").compact(lambda record: record["id"] == ID)
+    home.agent("a").session("s").archive_faded()
     home.agent("a").session("s").remove()
 
 
@@ -210,7 +210,7 @@ def test_an_embedder_that_comes_late_brings_nothing_back(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_generation_that_is_made_meanwhile_is_thrown_away(
+def test_a_generation_built_concurrently_is_discarded(
     home: Home, monkeypatch: pytest.MonkeyPatch, way: Callable[[Home], None]
 ) -> None:
     fill(home)
@@ -233,7 +233,7 @@ def test_a_generation_that_is_made_meanwhile_is_thrown_away(
 
 
 @pytest.mark.parametrize("place", ["step", "save"])
-def test_a_graph_that_is_made_meanwhile_is_thrown_away(
+def test_a_graph_built_concurrently_is_discarded(
     home: Home, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     fill(home)
@@ -265,7 +265,8 @@ def test_a_graph_whose_maker_is_killed_after_the_purge_leaves_no_file(
 
     monkeypatch.setattr(Growing, "save", purge_save_and_stop)
     # The store itself wakes nobody, so it is this thread that makes the graph.
-    home._store.similar(unit(VECTOR), f"given:{DIM}", Scope("a", ("s",)), 5, 20)  # noqa: SLF001
+    with home._store.reader("a") as reader:  # noqa: SLF001
+        reader.similar(unit(VECTOR), f"given:{DIM}", Scope("a", ("s",)), 5, 20)
     with pytest.raises(KilledError):
         home.sync()
     assert traces(home) == set()
@@ -293,7 +294,7 @@ def _compact(root: Path, at_work: Event, enough: Event) -> None:
         while not enough.is_set():
             # An agent that is removed under our hands is no more, and we are told so.
             with suppress(keepstone.StoreError):
-                session.compact(lambda record: record["id"] == ID)
+                session.archive_faded()
             at_work.set()
 
 

@@ -77,8 +77,8 @@ def test_deleted_and_earlier_versions_are_found_in_log_and_archive(home: Home, *
 
 def test_an_archive_without_its_log_is_found(home: Home) -> None:
     session = home.agent("a").session("t")
-    session.add("note", text=SECRET, id="it")
-    session.compact(lambda _: True)
+    session.add("note", text=SECRET, id="it", priority=0)
+    session.archive_faded()
     log_of(home).with_name("t.ndjson").unlink()
     assert purge(home) == ["it"]
 
@@ -140,7 +140,7 @@ def test_a_purge_by_text_that_only_looks_takes_nothing(home: Home) -> None:
     assert home.agent("a").purge_matching(SECRET) == found
 
 
-def test_a_vector_is_no_text(home: Home) -> None:
+def test_a_vector_is_not_text(home: Home) -> None:
     home.agent("a").session("s").add("note", text="x", embedding=[1.0, 0.0])
     assert not home.agent("a").purge_matching("AAAA")
 

@@ -1,7 +1,6 @@
 import errno
 import os
 import re
-import resource
 import socket
 import stat
 from collections.abc import Iterator
@@ -19,27 +18,15 @@ from keepstone.errors import (
     PathEscapeError,
     StoreError,
 )
-from keepstone.filesystem import confine
+from keepstone.filesystem.atomic import write_all
 from keepstone.filesystem.confine import (
     Folder,
     border,
     check_file,
     check_path,
-    set_mode,
-    sync_file,
-    truncate,
-    write_all,
 )
 
 NEW = os.O_WRONLY | os.O_CREAT
-
-
-@pytest.fixture(params=["handles", "paths"], autouse=True)
-def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test runs with directory handles, and again with the fallback that checks paths."""
-    if request.param == "handles" and not confine.HANDLES:
-        pytest.skip("this system has no directory handles")
-    monkeypatch.setattr(confine, "HANDLES", request.param == "handles")
 
 
 @pytest.fixture
@@ -121,24 +108,9 @@ def test_a_malformed_path_is_a_value_error(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [None, 7, b"a", Path("a"), ["a"]])
-def test_a_path_that_is_no_string_is_a_type_error(path: object) -> None:
+def test_a_path_that_is_not_a_string_is_a_type_error(path: object) -> None:
     with pytest.raises(TypeError, match="must be a string"):
         check_path(path)
-
-
-@pytest.mark.parametrize(
-    "name", ["con", "NUL.txt", "aux .md", "com1", "LPT9.a", "a:b", "a.", "..  ", "a?", "a\n"]
-)
-def test_what_windows_would_change_is_an_escape_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confine, "WINDOWS", True)
-    with pytest.raises(PathEscapeError):
-        check_path(f"plans/{name}")
-
-
-@pytest.mark.parametrize("name", ["console", "com10", "nullable.md", ".hidden", "a.b"])
-def test_ordinary_names_are_ordinary_on_windows_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confine, "WINDOWS", True)
-    assert check_path(name) == (name,)
 
 
 @given(st.text() | st.text(alphabet="./\\:aC\0%2e", max_size=12))
@@ -287,8 +259,6 @@ def test_a_link_can_be_looked_at_and_removed_itself(folder: Folder, outside: Pat
 
 
 def test_a_link_that_replaces_an_open_folder_leads_nowhere(tmp_path: Path) -> None:
-    if not confine.HANDLES:
-        pytest.skip("without handles a folder is its path")
     with Folder(tmp_path / "a", create=True) as folder:
         (tmp_path / "a").rename(tmp_path / "moved")
         (tmp_path / "a").symlink_to(tmp_path)
@@ -318,7 +288,7 @@ def test_a_folder_is_not_opened_as_a_file(folder: Folder, flags: int) -> None:
         folder.open("b", flags)
 
 
-def test_a_device_is_no_regular_file() -> None:
+def test_a_device_is_not_a_regular_file() -> None:
     with pytest.raises(PathEscapeError, match="device"):
         check_file(os.stat(os.devnull), "null")
 
@@ -357,8 +327,6 @@ def test_a_file_is_looked_at_by_name(folder: Folder, name: str) -> None:
 
 
 def test_a_plain_name_costs_one_look(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not confine.HANDLES:
-        pytest.skip("paths are checked first")
     put(folder, "a")
     monkeypatch.setattr(os, "open", None)
     monkeypatch.setattr(os, "lstat", None)
@@ -429,59 +397,8 @@ def test_a_closed_folder_is_of_no_use_and_closes_again(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.close()
     folder.close()
-    if confine.HANDLES:
-        with pytest.raises(StoreError):
-            folder.open("a", NEW)
-
-
-def test_all_data_is_written_and_synced(folder: Folder) -> None:
-    fd = folder.open("a", NEW)
-    write_all(fd, b"one")
-    write_all(fd, b"")
-    write_all(fd, b"two")
-    sync_file(fd)
-    os.close(fd)
-    assert (folder.path / "a").read_bytes() == b"onetwo"
-
-
-def test_a_short_write_is_completed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.write
-    fd = folder.open("a", NEW)
-    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:3]))
-    write_all(fd, b"ten bytes.")
-    os.close(fd)
-    assert (folder.path / "a").read_bytes() == b"ten bytes."
-
-
-def test_a_write_that_stops_short_for_good_raises(folder: Folder) -> None:
-    fd = folder.open("a", NEW)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    try:
-        with pytest.raises(StoreError):
-            write_all(fd, b"x" * 200)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        os.close(fd)
-    assert (folder.path / "a").stat().st_size == 100
-
-
-def test_a_file_is_synced_without_fdatasync_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "fdatasync", raising=False)
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    sync_file(7)
-    assert synced == [7]
-
-
-def test_a_file_is_cut_and_given_a_mode(folder: Folder) -> None:
-    fd = folder.open("a", NEW)
-    write_all(fd, b"12345")
-    truncate(fd, 2)
-    set_mode(fd, 0o640)
-    os.close(fd)
-    assert (folder.path / "a").read_bytes() == b"12"
-    assert mode_of(folder.path / "a") == 0o640
+    with pytest.raises(StoreError):
+        folder.open("a", NEW)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
 from keepstone.index.database import Database
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
 def forked(act: Callable[[], object]) -> int:
@@ -57,7 +54,7 @@ def open_and_add(path: Path, number: int) -> None:
     add(Database(path), number)
 
 
-def test_a_fork_waits_until_nobody_uses_the_index(tmp_path: Path) -> None:
+def test_a_fork_waits_until_the_index_is_unused(tmp_path: Path) -> None:
     database, using, done = Database(tmp_path / "index"), threading.Event(), []
 
     def use() -> None:

@@ -80,7 +80,7 @@ def test_any_other_slug_is_an_invalid_agent_id(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", [None, 7, b"a", ["a"]])
-def test_a_slug_that_is_no_string_is_a_type_error(slug: object) -> None:
+def test_a_slug_that_is_not_a_string_is_a_type_error(slug: object) -> None:
     with pytest.raises(TypeError, match="must be a string"):
         DEFAULT.check_agent(slug)
 
@@ -115,7 +115,7 @@ def test_agents_are_the_slugs_that_have_a_folder(tmp_path: Path) -> None:
     assert CACHE.agents(tmp_path) == ["a", "b"]
 
 
-def test_a_link_to_an_agents_folder_is_no_agent(tmp_path: Path) -> None:
+def test_a_link_to_an_agents_folder_is_not_an_agent(tmp_path: Path) -> None:
     (tmp_path / "agents" / "a").mkdir(parents=True)
     (tmp_path / "agents" / "b").symlink_to(tmp_path / "agents" / "a")
     assert DEFAULT.agents(tmp_path) == ["a"]
@@ -199,7 +199,7 @@ def test_an_empty_or_invalid_session_id_is_refused(session: str) -> None:
         DEFAULT.session_file(session)
 
 
-def test_a_session_id_that_is_no_string_is_a_type_error() -> None:
+def test_a_session_id_that_is_not_a_string_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="not int"):
         DEFAULT.session_file(7)
 
@@ -234,7 +234,7 @@ def test_a_name_made_by_hand_has_a_session_id(name: str, session: str) -> None:
         "a\udcff.ndjson",
     ],
 )
-def test_other_names_are_no_sessions(name: str) -> None:
+def test_other_names_are_not_sessions(name: str) -> None:
     assert DEFAULT.session_of(name) is None
 
 
@@ -298,12 +298,12 @@ def test_an_unknown_layout_is_refused_with_the_three_names(value: str) -> None:
     "template",
     ["", "/a", "a/", "a//b", ".", "../a", "a/..", "a\\b", "C:/a", "a\0", ".index/a", ".INDEX", "{agent}x"],
 )
-def test_a_template_that_is_no_plain_folder_is_refused(template: str) -> None:
+def test_a_template_that_is_not_a_plain_folder_is_refused(template: str) -> None:
     with pytest.raises(ValueError, match="not a folder template"):
         Layout(template, "files")
 
 
-def test_a_template_that_is_no_string_is_a_type_error() -> None:
+def test_a_template_that_is_not_a_string_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="must be a string"):
         Layout(Path("a"), "b")  # type: ignore[arg-type]
 

@@ -149,7 +149,7 @@ def test_a_removed_lock_file_is_noticed_and_made_again(lock: Lock, folder: Folde
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-def test_a_lock_file_that_was_renamed_keeps_nobody_out(lock: Lock, folder: Folder, replaced: bool) -> None:  # noqa: FBT001
+def test_a_renamed_lock_file_blocks_no_writer(lock: Lock, folder: Folder, replaced: bool) -> None:  # noqa: FBT001
     with lock.hold():
         pass
     (folder.path / NAME).rename(folder.path / "other")

@@ -144,7 +144,7 @@ def test_an_index_that_was_closed_is_unavailable_and_not_damaged(index: Index, s
 # Files beside it
 
 
-def test_files_that_are_missing_damaged_or_of_nobody_are_named_once(index: Index, vectors: Path) -> None:
+def test_missing_damaged_or_orphaned_files_are_named_once(index: Index, vectors: Path) -> None:
     (vectors / "9-9.int8").write_bytes(b"left")
     (vectors / "folder").mkdir()
     (vectors / "build.lock").touch()
@@ -154,7 +154,7 @@ def test_files_that_are_missing_damaged_or_of_nobody_are_named_once(index: Index
     assert check.damaged_files(index) == ["1-1-0-5.hnsw", "1-1.int8", "9-9.int8"]
 
 
-def test_what_another_process_is_about_to_name_is_not_of_nobody(index: Index, vectors: Path) -> None:
+def test_a_file_about_to_be_named_by_another_process_is_not_orphaned(index: Index, vectors: Path) -> None:
     (vectors / "1-2.int8.tmp").write_bytes(b"in the making")
     with building.files(index._database) as folder, building.alone(folder):  # noqa: SLF001  Its folder.
         assert check.damaged_files(index) == ["1-1-0-5.hnsw"]

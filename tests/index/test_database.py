@@ -117,7 +117,7 @@ DAMAGES = [delete, truncate, empty, garbage, zeros, folder, link, another_databa
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_index_is_built_anew_at_the_next_open(
+def test_a_damaged_index_is_rebuilt_at_the_next_open(
     root: Path, expected: list[object], damage: Callable[[Path], None]
 ) -> None:
     damage(index_of(root))
@@ -168,7 +168,7 @@ def test_pages_that_break_under_an_open_home_are_mended(root: Path, expected: li
         assert answers(home) == expected
 
 
-def test_a_damaged_schema_in_the_index_is_built_anew(root: Path, expected: list[object]) -> None:
+def test_a_damaged_schema_in_the_index_is_rebuilt(root: Path, expected: list[object]) -> None:
     connection = apsw.Connection(str(index_of(root)))
     connection.execute("PRAGMA writable_schema=1")
     connection.execute("UPDATE sqlite_schema SET sql=replace(sql, 'fts5', 'gts5')")
@@ -250,7 +250,6 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="only POSIX ends a process's locks with any descriptor")
 def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
     with closing(Database(tmp_path / "index.db")), closing(Database(tmp_path / "index.db")):
         command = [sys.executable, "-c", TAKE_ALL, str(tmp_path / "index.db")]

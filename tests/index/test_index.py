@@ -92,7 +92,7 @@ def test_a_change_that_an_editor_made_in_place_is_seen(home: Home, agent: Agent,
     assert found(agent, "walnut") == {"0", "1", "3", "4"}
 
 
-def test_a_log_replaced_by_an_editors_copy_is_read_anew(home: Home, agent: Agent) -> None:
+def test_a_log_replaced_by_an_editors_copy_is_read_again(home: Home, agent: Agent) -> None:
     copy = log_of(home).with_name("copy~")
     lines = log_of(home).read_text().splitlines(keepends=True)
     copy.write_text("".join(lines[::-1][:3]).replace("walnut", "almond"))

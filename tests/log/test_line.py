@@ -1,7 +1,9 @@
 import json
 import math
+import re
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,11 +78,11 @@ def test_what_was_read_is_written_as_it_would_be_given(record: dict[str, Any]) -
     [b"", b" ", b"[]", b"1", b'"a"', b"null", b"{", b'{"a":1} {}', b'{"a":NaN}', b'{"a":-Infinity}',
      b'{"a":1e999}', b"\xff\xfe", b'{"a":"\xff"}', b"\0{}", b'{"a":"\x01"}'],
 )  # fmt: skip
-def test_a_line_that_is_no_json_object_is_unreadable(raw: bytes) -> None:
+def test_a_line_that_is_not_a_json_object_is_unreadable(raw: bytes) -> None:
     assert parse(raw) is None
 
 
-def test_a_byte_order_mark_is_no_part_of_an_object() -> None:
+def test_a_byte_order_mark_is_not_part_of_an_object() -> None:
     assert parse(b'\xef\xbb\xbf{"id":"a"}') == {"id": "a"}
 
 
@@ -119,7 +121,7 @@ def test_a_value_without_a_json_form_is_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize("key", [1, None, True, (1, 2), b"a"])
-def test_a_key_that_is_no_string_is_refused(key: object) -> None:
+def test_a_key_that_is_not_a_string_is_refused(key: object) -> None:
     with pytest.raises(TypeError, match="keys must be strings"):
         plain({"a": {key: 1}})
 
@@ -157,7 +159,7 @@ def test_data_is_the_payload_if_it_is_an_object() -> None:
 
 
 @pytest.mark.parametrize("value", ["", None, 5, ["a"]])
-def test_an_id_or_type_that_is_no_word_counts_as_missing(value: object) -> None:
+def test_an_id_or_type_that_is_not_a_word_counts_as_missing(value: object) -> None:
     assert id_of({"id": value}) is None
     assert type_of({"type": value}) is None
 
@@ -165,6 +167,13 @@ def test_an_id_or_type_that_is_no_word_counts_as_missing(value: object) -> None:
 @pytest.mark.parametrize("later", [{"type": "t"}, {"text": "x"}, {"data": {}}, {"k": None}, {"data": None}])
 def test_a_line_with_a_type_or_payload_is_a_put(later: dict[str, Any]) -> None:
     assert is_put({"id": "a", "ts": TS, "priority": 1.0} | later)
+
+
+def test_the_reserved_keys_are_those_of_the_format() -> None:
+    page = Path(__file__).parents[2] / "docs" / "formats" / "log.md"
+    [row] = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| reserved |")]
+    assert set(re.findall("`([a-z_]+)`", row)) == RESERVED
+    assert {"aliases", "modified"} <= RESERVED
 
 
 def test_a_line_with_reserved_keys_only_is_a_patch() -> None:
@@ -257,7 +266,7 @@ def test_a_time_without_zone_is_utc_in_a_log_and_refused_from_a_caller(written: 
 @pytest.mark.parametrize(
     "written", ["", "yesterday", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+23:00", "\ud800", 5, None, {}]
 )
-def test_what_is_no_time_reads_as_none(written: object) -> None:
+def test_anything_but_a_time_reads_as_none(written: object) -> None:
     assert read_time(written) is None
 
 

@@ -9,7 +9,9 @@ import pytest
 from tests.damage import NAME, Damaged, batch, entry, lines
 
 from keepstone.errors import AccessDeniedError, CorruptLogError, PathEscapeError, StoreError
-from keepstone.filesystem.confine import Folder, sync_file
+from keepstone.filesystem import atomic
+from keepstone.filesystem.atomic import sync_file
+from keepstone.filesystem.confine import Folder
 from keepstone.log import log_file as log_module
 from keepstone.log.line import dump
 from keepstone.log.log_file import Log
@@ -32,19 +34,22 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def note(where: object, name: str) -> None:
         real = getattr(where, name)
 
-        def noted(*arguments: object) -> object:
+        def noted(*arguments: object, **named: object) -> object:
             made.append(name)
-            return real(*arguments)
+            return real(*arguments, **named)
 
         monkeypatch.setattr(where, name, noted)
 
     for name in ("write_all", "sync_file", "truncate"):
         note(log_module, name)
-    note(Folder, "sync")
+    for name in ("write_all", "sync_file"):
+        note(atomic, name)
+    for name in ("sync", "replace"):
+        note(Folder, name)
     return made
 
 
-def write_half(fd: int, data: bytes) -> None:
+def write_half(fd: int, data: bytes, *_: object) -> None:
     """Write as a disk does that runs full."""
     os.write(fd, data[: len(data) // 2])
     raise StoreError("a file: no space left on device")
@@ -136,7 +141,7 @@ def test_a_torn_batch_of_this_process_is_truncated_too(session: Damaged) -> None
 
 
 @pytest.mark.parametrize("items", [batch(A, B, C), batch(A, B, C)[1:], [*batch(A, B, length=3), b"damaged"]])
-def test_what_is_no_torn_batch_is_left_as_it_is(session: Damaged, items: list[bytes]) -> None:
+def test_lines_other_than_a_torn_batch_stay(session: Damaged, items: list[bytes]) -> None:
     session.write(*items)
     session.append(entry("d"))
     assert session.path.read_bytes() == lines(*items, entry("d"))
@@ -174,7 +179,7 @@ def test_a_log_that_was_removed_is_made_again(session: Damaged) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "fifo"])
-def test_what_is_no_regular_file_is_refused(session: Damaged, kind: str) -> None:
+def test_anything_but_a_regular_file_is_refused(session: Damaged, kind: str) -> None:
     outside = session.path.parent.parent / "outside"
     outside.write_bytes(lines(A))
     makers: dict[str, Callable[[Path], None]] = {
@@ -220,7 +225,7 @@ def test_a_rewrite_that_was_killed_leaves_the_old_log_and_nothing_else(session: 
     session.archive_path.parent.mkdir()
     command = [sys.executable, "-c", _KILLED, str(session.path.parent), which]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run(command, env=environment, timeout=60, check=False, cwd=Path(__file__).parents[1])
+    result = subprocess.run(command, env=environment, timeout=60, check=False, cwd=Path(__file__).parents[2])
     assert result.returncode == -9
     assert len(list(session.path.parent.rglob("*.tmp"))) == 1
     session.append(B)
@@ -232,8 +237,8 @@ def test_a_rewrite_that_fails_leaves_the_log_as_it_was(
     session: Damaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.append(A)
-    monkeypatch.setattr(log_module, "write_all", write_half)
-    with pytest.raises(StoreError, match="it is unchanged"), session.log.locked():
+    monkeypatch.setattr(atomic, "write_all", write_half)
+    with pytest.raises(StoreError, match="the log is unchanged"), session.log.locked():
         session.log.replace([dump(B)])
     assert session.path.read_bytes() == lines(A)
     assert not list(session.path.parent.glob("*.tmp"))
@@ -244,7 +249,7 @@ def test_a_replaced_log_holds_the_new_lines_and_is_synced(session: Damaged, call
     calls.clear()
     with session.log.locked():
         stat = session.log.replace([dump(B), dump(C)])
-    assert calls == ["write_all", "sync_file", "sync"]
+    assert calls == ["write_all", "sync_file", "replace"]
     assert stat == session.log.stat()
     assert session.ids() == ["b", "c"]
 

@@ -139,7 +139,7 @@ def test_unreadable_lines_are_given_without_a_record(log_of: Opener) -> None:
     assert shown(log_of(data)) == [None, "a", None, None, None, "c"]
 
 
-def test_blank_lines_are_no_lines(log_of: Opener) -> None:
+def test_blank_lines_are_not_lines(log_of: Opener) -> None:
     assert shown(log_of(b"\n\r\n  \t\n" + lines(A) + b"\n\n")) == ["a"]
 
 
@@ -189,7 +189,7 @@ def test_a_line_is_not_given_an_id_that_a_rewrite_gave_to_another(log_of: Opener
 
 
 @pytest.mark.parametrize("value", [b"5", b"null", b'""', b"{}"])
-def test_an_id_that_is_no_word_is_replaced(log_of: Opener, value: bytes) -> None:
+def test_an_id_that_is_not_a_word_is_replaced(log_of: Opener, value: bytes) -> None:
     (line,) = Scan(log_of(b'{"id":' + value + b',"k":1}\n'))
     assert line.derived
     assert len((line.record or {})["id"]) == 32

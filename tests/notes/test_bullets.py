@@ -216,12 +216,12 @@ def test_only_bullets_of_the_section_are_notes(text: str, notes: list[str]) -> N
 @pytest.mark.parametrize(
     "fenced", ["```\n- no\n```", "  ~~~\n- no\n~~~", "<!--\n- no\n-->", "> ```\n> - no\n> ```"]
 )
-def test_a_bullet_in_a_fence_is_no_note(fenced: str) -> None:
+def test_a_bullet_in_a_fence_is_not_a_note(fenced: str) -> None:
     assert in_memories(f"- a\n\ntext\n{fenced}\n\n- b\n") == ["a", "b"]
     assert contents(f"- a\n\ntext\n{fenced}\n\n- b\n".encode(), None) == ["a", "b"]
 
 
-def test_a_section_in_a_fence_is_no_section() -> None:
+def test_a_section_in_a_fence_is_not_a_section() -> None:
     raw = b"```\n## Memories\n- no\n```\n"
     assert contents(raw) == []
     assert Bullets(raw, "Memories").with_added("a")[0] == raw + b"\n## Memories\n\n- a\n"

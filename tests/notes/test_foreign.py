@@ -49,14 +49,13 @@ def test_links_are_not_followed_to_anywhere(tmp_path: Path) -> None:
     assert others_in(project) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_a_pipe_or_folder_of_that_name_is_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "CLAUDE.md")
     (tmp_path / "GEMINI.md").mkdir()
     assert others_in(tmp_path) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser reads everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
 def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -67,7 +66,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(
     assert "CLAUDE.md" in caplog.text
 
 
-def test_a_copy_of_agents_md_is_no_source_of_its_own(tmp_path: Path) -> None:
+def test_a_copy_of_agents_md_is_not_a_source_of_its_own(tmp_path: Path) -> None:
     for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md"):
         (tmp_path / name).write_text("Be kind." if name != "GEMINI.md" else "Be brief.", "utf-8")
     found = Notes(tmp_path, tmp_path / "user.md", others=True).sources()

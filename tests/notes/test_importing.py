@@ -25,7 +25,7 @@ def test_what_the_project_notes_say_is_marked_as_a_duplicate(notes: Notes) -> No
     assert offer.duplicate_of == f"{place.source}:{place.line}"
 
 
-def test_what_the_user_notes_say_is_no_duplicate(notes: Notes) -> None:
+def test_a_note_of_the_user_file_is_not_a_duplicate(notes: Notes) -> None:
     notes.add("Use pnpm", "User")
     assert offers(notes, [OtherFile("/x.md", "- Use pnpm\n")])[0].duplicate_of is None
 
@@ -53,7 +53,7 @@ def test_taken_offers_are_notes_of_the_project(notes: Notes) -> None:
     assert [note.content for note in notes.entries("Project")] == ["Tabs", "Be kind\nand brief"]
 
 
-def test_an_offer_that_has_got_there_meanwhile_is_not_added_again(notes: Notes) -> None:
+def test_an_offer_added_concurrently_is_not_added_again(notes: Notes) -> None:
     found = offers(notes, [OtherFile("/x.md", "- Tabs\n")])
     notes.add("tabs", "Project")
     assert [result.saved for result in take(notes, found)] == [False]

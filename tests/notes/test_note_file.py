@@ -15,7 +15,6 @@ from keepstone.filesystem import folder_lock
 from keepstone.filesystem.confine import Folder
 from keepstone.notes.note_file import NotesFile
 
-needs_posix = pytest.mark.skipif(os.name == "nt", reason="modes and signals of POSIX")
 KILLED_BEFORE_REPLACING = """
 import os, pathlib, signal, sys
 from keepstone.notes.note_file import NotesFile
@@ -90,14 +89,12 @@ def test_an_edit_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["AGENTS.md"]
 
 
-@needs_posix
 def test_a_private_file_and_its_folders_are_for_the_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "memory.md"
     write(path, b"new", private=True)
     assert (mode(path), mode(path.parent), mode(path.parent.parent)) == (0o600, 0o700, 0o700)
 
 
-@needs_posix
 def test_a_project_file_gets_the_mode_of_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
@@ -107,7 +104,6 @@ def test_a_project_file_gets_the_mode_of_the_umask(tmp_path: Path) -> None:
     assert mode(tmp_path / "AGENTS.md") == 0o640
 
 
-@needs_posix
 @pytest.mark.parametrize("kept", [0o644, 0o664, 0o600, 0o755])
 def test_the_mode_of_a_file_is_kept(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "memory.md"
@@ -117,7 +113,6 @@ def test_the_mode_of_a_file_is_kept(tmp_path: Path, kept: int) -> None:
     assert (path.read_bytes(), mode(path)) == (b"new", kept)
 
 
-@needs_posix
 def test_a_link_is_written_through_and_stays_one(tmp_path: Path) -> None:
     target = tmp_path / "shared" / "rules.md"
     target.parent.mkdir()
@@ -128,7 +123,6 @@ def test_a_link_is_written_through_and_stays_one(tmp_path: Path) -> None:
         assert (link.is_symlink(), target.read_bytes()) == (True, data)
 
 
-@needs_posix
 def test_a_file_with_a_second_name_keeps_it(tmp_path: Path) -> None:
     path, other = tmp_path / "AGENTS.md", tmp_path / "other.md"
     path.write_bytes(b"a longer old text")
@@ -152,7 +146,6 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         write(tmp_path / "AGENTS.md", b"new")
 
 
-@needs_posix
 def test_a_pipe_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     with pytest.raises(StoreError, match="regular file"):
@@ -180,13 +173,14 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: p
 
     path = tmp_path / "AGENTS.md"
     path.write_bytes(b"old")
+    monkeypatch.setattr(os, "fdatasync", fail, raising=False)
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(StoreError, match=r"AGENTS\.md: No space left"):
         write(path, b"new")
     assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"old", ["AGENTS.md"])
 
 
-def test_what_an_editor_saved_meanwhile_is_not_lost(tmp_path: Path) -> None:
+def test_a_concurrent_save_by_an_editor_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "AGENTS.md"
     path.write_bytes(b"old")
     editor = iter([b"edited"])
@@ -212,7 +206,6 @@ def test_a_lock_that_is_kept_times_out_unchanged(tmp_path: Path, monkeypatch: py
     assert not path.exists()
 
 
-@needs_posix
 @pytest.mark.parametrize("name", ["AGENTS.md", "link.md"])
 def test_processes_of_different_homes_share_the_lock_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -229,7 +222,6 @@ def test_processes_of_different_homes_share_the_lock_of_a_file(
     assert sorted(one.name for one in path.parent.iterdir()) == ["AGENTS.md", "link.md"]
 
 
-@needs_posix
 @pytest.mark.parametrize("names", [("AGENTS.md", "AGENTS.md"), ("AGENTS.md", "other/AGENTS.md")])
 def test_processes_of_different_homes_lose_no_edit(tmp_path: Path, names: tuple[str, str]) -> None:
     (tmp_path / "other").mkdir()
@@ -246,7 +238,6 @@ def test_processes_of_different_homes_lose_no_edit(tmp_path: Path, names: tuple[
     assert paths[0].read_bytes() == b"x" * 80
 
 
-@needs_posix
 def test_a_file_with_a_second_name_is_locked_for_both_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +250,6 @@ def test_a_file_with_a_second_name_is_locked_for_both_names(
     assert path.read_bytes() == b"old"
 
 
-@needs_posix
 def test_a_folder_that_was_replaced_has_another_lock(tmp_path: Path) -> None:
     path = tmp_path / "project" / "AGENTS.md"
     path.parent.mkdir()
@@ -270,7 +260,6 @@ def test_a_folder_that_was_replaced_has_another_lock(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
 
 
-@needs_posix
 def test_a_forked_child_keeps_no_lock_of_a_killed_parent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,7 +287,6 @@ def test_each_write_has_a_temporary_file_of_its_own(tmp_path: Path, monkeypatch:
     assert len({*replaced}) == 2
 
 
-@needs_posix
 @pytest.mark.parametrize(
     "link", ["../outside.md", "{outside}", "inner/outside.md", "folder/outside.md", ".", "../missing.md"]
 )
@@ -317,7 +305,6 @@ def test_a_link_out_of_the_project_is_neither_read_nor_written(tmp_path: Path, l
     assert not (tmp_path / "missing.md").exists()
 
 
-@needs_posix
 def test_the_users_own_file_may_be_a_link_to_anywhere(tmp_path: Path) -> None:
     path, target = tmp_path / "wave" / "memory.md", tmp_path / "dotfiles" / "memory.md"
     for folder in (path.parent, target.parent):
@@ -343,7 +330,6 @@ def test_threads_that_edit_one_file_take_turns(tmp_path: Path) -> None:
     assert path.read_bytes() == b"x" * 40
 
 
-@needs_posix
 def test_a_killed_writer_leaves_the_old_file_and_the_next_one_tidies_up(tmp_path: Path) -> None:
     path = tmp_path / "AGENTS.md"
     path.write_bytes(b"old")

@@ -169,7 +169,7 @@ def test_a_removed_note_can_be_added_where_it_was(notes: Notes) -> None:
 
 
 @pytest.mark.parametrize(("line", "error"), [(-1, ValueError), (True, TypeError), ("3", TypeError)])
-def test_what_is_no_line_is_refused(notes: Notes, line: Any, error: type[Exception]) -> None:
+def test_anything_but_a_line_is_refused(notes: Notes, line: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="line must"):
         notes.add("a", "Project", line)
     assert notes.entries() == []

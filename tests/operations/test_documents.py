@@ -1,5 +1,6 @@
 """The documents that the command prints and the server answers with, as docs/json.md has them."""
 
+import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from keepstone.log.line import payload_of
 from keepstone.model import (
     BackupInfo,
     Context,
+    ContextSource,
     Entry,
     Finding,
     Hit,
@@ -113,13 +115,15 @@ def test_a_recall_says_how_its_answer_came_about() -> None:
 def test_a_context_names_what_is_in_it_and_what_was_left_out() -> None:
     part = Part("recalled", "walnut", (entry(),), 3, (Item("main/one", 3, "shortened"),))
     left = LeftOut("newest", "main/two", "no room", 4)
-    assert documents.context_document(Context("walnut", 3, (part,), 6, (left,))) == {
+    source = ContextSource("1", "main", "one")
+    assert documents.context_document(Context("walnut", 3, (part,), 6, (left,), (source,))) == {
         "text": "walnut", "tokens": 3, "stable": 6,
         "parts": [{
             "kind": "recalled", "text": "walnut", "tokens": 3, "entries": [{**OURS, **HEAD}],
             "items": [{"source": "main/one", "tokens": 3, "remark": "shortened"}],
         }],
         "left_out": [{"kind": "newest", "source": "main/two", "reason": "no room", "count": 4}],
+            "sources": [{"ref": "1", "session": "main", "id": "one"}],
     }  # fmt: skip
 
 
@@ -163,3 +167,31 @@ def test_an_offer_says_where_the_same_is_said_already() -> None:
     assert documents.offer_document(Offer("Be brief", "/c", 2, "AGENTS.md:3")) == {
         "content": "Be brief", "source": "/c", "line": 2, "duplicate_of": "AGENTS.md:3"
     }  # fmt: skip
+
+
+OF_USER, OF_PROJECT = (
+    MemoryEntry("Tabs", "User", "/me.md", 4),
+    MemoryEntry("Tabs", "Project", "/AGENTS.md", 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (SaveResult(OF_USER, saved=True, duplicate_of=None), "Saved as a User note: /me.md:4"),
+        (
+            SaveResult(OF_USER, saved=True, duplicate_of=OF_PROJECT),
+            "Saved as a User note: /me.md:4. The Project notes say the same: /AGENTS.md:2",
+        ),
+        (SaveResult(OF_USER, saved=False, duplicate_of=OF_USER), "Not saved: /me.md:4 already says “Tabs”"),
+    ],
+)
+def test_people_read_where_a_note_was_saved(result: SaveResult, words: str) -> None:
+    assert documents.saved_words(result) == words
+
+
+@given(st.text())
+def test_nothing_in_a_path_moves_the_cursor(path: str) -> None:
+    entry = MemoryEntry("Tabs", "User", path, 4)
+    words = documents.saved_words(SaveResult(entry, saved=True, duplicate_of=entry))
+    assert not any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in words)

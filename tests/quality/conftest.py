@@ -119,5 +119,6 @@ def _recalled(home: Home, question: Question) -> Sequence[str]:
 def _nearest(home: Home, question: Question) -> Sequence[str]:
     """Find by the cosine of the question's vector and nothing else."""
     vectors = home.agent(question.kind).vectors()
-    query = vectors.embed_query(question.text)
+    query, _, _ = vectors.query(question.text, None)
+    assert query is not None
     return [entry.id for entry, _ in vectors.similar(query, Scope(question.kind), PLACES)]

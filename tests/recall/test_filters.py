@@ -11,6 +11,8 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Hits
+from keepstone.model import Scope
+from keepstone.store.reader import LogReader
 from keepstone.testing import START, ManualClock
 
 
@@ -45,7 +47,7 @@ def test_recalling_counts_no_access(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("least", [-0.1, float("nan"), float("inf"), True, "high"])
-def test_a_least_priority_that_is_no_number_from_zero_is_refused(agent: Agent, least: float) -> None:
+def test_a_min_priority_that_is_not_a_number_from_zero_is_refused(agent: Agent, least: float) -> None:
     with pytest.raises((TypeError, ValueError), match="min_priority"):
         agent.recall("walnut", min_priority=least)
 
@@ -122,17 +124,17 @@ def test_scope_comes_before_meaning_so_nothing_else_takes_a_place(agent: Agent) 
     assert ids(agent.recall("my sibling", until="2021-01-01")) == ["wanted"]
 
 
-def test_what_an_index_that_was_healed_meanwhile_names_wrongly_is_not_returned(
+def test_a_row_that_leads_to_an_entry_out_of_scope_is_left_out(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent.session("mine").add("note", {"content": "walnut"}, id="mine")
     agent.session("other").add("note", {"content": "walnut"}, id="other")
-    store = agent.vectors()._store  # noqa: SLF001  Nothing else can exchange what a key stands for.
-    load = store.load
+    load = LogReader.load
 
-    def exchanged(slug: str, keys: list[int]) -> dict[int, keepstone.Entry]:
-        entries = load(slug, [1, 2])
-        return {key: entries[3 - key] for key in keys}
+    def exchanged(reader: LogReader, keys: list[int]) -> dict[int, keepstone.Entry]:
+        one, other = (found.key for found in reader.search(["walnut"], Scope(agent.slug), 9))
+        entries = load(reader, [one, other])
+        return {key: entries[other if key == one else one] for key in keys}
 
-    monkeypatch.setattr(store, "load", exchanged)
+    monkeypatch.setattr(LogReader, "load", exchanged)
     assert agent.recall("walnut", sessions=["mine"]) == []

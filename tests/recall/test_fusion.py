@@ -12,10 +12,10 @@ from keepstone.recall.fusion import (
     SHARES_ALONE,
     VECTORS,
     WORDS,
+    Parts,
     boosts,
     fuse,
     in_order,
-    parts_of,
 )
 from keepstone.recall.query import Period
 
@@ -64,6 +64,10 @@ def test_an_entry_in_both_lists_beats_those_in_one() -> None:
 def test_vectors_weigh_more_than_words() -> None:
     assert VECTORS > WORDS
     assert order({1: 4.0}, {1: 0.1, 2: 0.9}) == [2, 1]
+
+
+def parts_of(parts: Parts, key: int) -> dict[str, float]:
+    return {name: given[key] for name, given in parts.items() if key in given}
 
 
 def test_the_parts_of_an_entry_add_up_to_its_score() -> None:
@@ -171,7 +175,7 @@ def test_entries_of_a_named_speaker_or_date_are_boosted() -> None:
     assert given_ == {"speaker": {1: BOOST, 2: BOOST}, "date": {1: BOOST, 3: BOOST}}
 
 
-def test_a_question_that_names_nobody_and_no_date_boosts_nothing() -> None:
+def test_a_query_without_speaker_or_date_boosts_nothing() -> None:
     assert boosts({1: ("Ann: hello", datetime(2023, 5, 3, tzinfo=UTC))}, set(), []) == {}
 
 

@@ -53,6 +53,6 @@ def test_a_reranker_is_not_asked_about_nothing(tmp_path: Path) -> None:
         assert home.agent("a").recall("walnut") == []
 
 
-def test_what_cannot_be_called_is_no_reranker(tmp_path: Path) -> None:
+def test_what_cannot_be_called_is_not_a_reranker(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="reranker"):
         keepstone.open(tmp_path, reranker=5)  # type: ignore[arg-type]

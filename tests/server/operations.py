@@ -43,6 +43,11 @@ SCRIPT = [
     Step("related_entries", CAUSE, {"depth": 2, "rel": "because"}),
     Step("entry_history", CAUSE, {"limit": 1}),
     Step("list_entries", MAIN, {"type": ["note", "decision"], "newest": True, "limit": 2}),
+    Step(
+        "add_messages", MAIN, body={"messages": [{"role": "user", "content": "Hi", "id": "hi"}]}, status=201
+    ),
+    Step("messages", MAIN, {"provider": "openai", "limit": 5}),
+    Step("purge_entries", MAIN, body={"ids": ["hi"]}),
     Step("count_accesses", MAIN, body={"increments": {"effect": 2}}),
     Step("count_entries", AGENT),
     Step("recall", AGENT, body={"query": "OAuth", "neighbours": 1, "tags": ["auth"]}),
@@ -68,6 +73,7 @@ SCRIPT = [
     Step("new_session", AGENT, status=201),
     Step("new_session", AGENT, body={"id": "spare"}, status=201),
     Step("drop_session", SPARE),
+    Step("list_dropped_sessions", AGENT),
     Step("remove_session", MAIN),
     Step("remove_session", MAIN, status=404),
     Step("add_note", body={"text": "Use pnpm", "type": "Project"}),
@@ -84,6 +90,7 @@ SCRIPT = [
     Step("metrics"),
     Step("backup"),
     Step("list_agents"),
+    Step("slug", query={"text": "ada@example.com"}),
     Step("purge_agent", AGENT),
 ]
 """Each operation at least once, with what it can answer; in this order, on a home with notes."""

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import httpx
 import pytest
 from pydantic import BaseModel
+from tests.text.messages.samples import ANTHROPIC
 
 import keepstone
 from keepstone.server.requests import ContextQuery, Examination, Increments, RecallQuery
@@ -321,6 +322,7 @@ def test_a_session_is_cleared_dropped_compacted_and_removed(http: httpx.Client) 
     assert http.post(f"{path}/compact", json={}).json() == {"sessions": 1, "saved_bytes": 0, "archived": 0}
     assert http.post(f"{path}/clear").json()["cleared"]
     assert http.post(f"{path}/drop").json()["dropped"] == 0
+    assert http.get(f"{AGENT}/dropped-sessions").json() == {"sessions": [path.rpartition("/")[2]]}
     assert code(http.delete(path)) == (404, "session_not_found")
 
 
@@ -352,7 +354,7 @@ def test_metrics_count_routes_and_tell_no_memory_and_no_ids(http: httpx.Client) 
     assert "coder" not in text
 
 
-def test_the_indexes_can_be_made_anew(http: httpx.Client) -> None:
+def test_the_indexes_can_be_rebuilt(http: httpx.Client) -> None:
     answer = http.post("/v1/index", json={"rebuild": True}).json()
     assert answer["rebuilt"]
     assert answer["vectors_made"] is None
@@ -362,6 +364,26 @@ def test_the_indexes_can_be_made_anew(http: httpx.Client) -> None:
 def test_no_embedder_elsewhere_can_be_named_from_outside(http: httpx.Client) -> None:
     answer = http.post("/v1/index", json={"re_embed": "http://127.0.0.1:1/v1?model=x"})
     assert code(answer) == (400, "invalid_argument")
+
+
+def test_a_slug_of_a_user_names_an_agent(http: httpx.Client) -> None:
+    made = http.get("/v1/slug", params={"text": "Ada <ada@example.com>"}).json()["slug"]
+    assert made == keepstone.slug("Ada <ada@example.com>")
+    assert http.post(f"/v1/agents/{made}/sessions").status_code == 201
+    assert code(http.get("/v1/slug", params={"text": ""})) == (400, "invalid_argument")
+
+
+def test_messages_are_stored_and_given_back_for_a_provider(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/talk/messages"
+    assert code(http.get(path)) == (404, "session_not_found")
+    answer = http.post(path, json={"messages": ANTHROPIC})
+    assert [entry["data"] for entry in answer.json()["entries"]] == ANTHROPIC
+    assert http.get(answer.headers["location"]).json() == {"id": "talk", "messages": ANTHROPIC}
+    roles = [message["role"] for message in http.get(path, params={"provider": "openai"}).json()["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
+    cut = http.get(path, params={"provider": "anthropic", "limit": "2"}).json()["messages"]
+    assert cut == []
+    assert code(http.get(path, params={"provider": "gemini"})) == (400, "invalid_argument")
 
 
 def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
@@ -382,14 +404,16 @@ PUBLIC = {
         "delete": "delete_entry", "purge": "purge_entry", "purge_matching": "purge_matching",
         "history": "entry_history", "link": "link_entry",
         "related": "related_entries", "recall": "recall", "context": "context",
-        "entry_counts": "count_entries",
+        "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
     },
     "Session": {
+        "add_messages": "add_messages", "messages": "messages",
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
         "put_many": "put_entries", "info": "show_session",
         "entries": "list_entries", "records": "list_entries", "update": "update_entry",
         "delete": "delete_entry", "link": "link_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
+        "archive_faded": "compact_session",
         "clear": "clear_session",
         "remove": "remove_session", "count": "count_accesses",
         "drop": "drop_session", "entry_count": "show_session",
@@ -406,7 +430,7 @@ PUBLIC = {
 }  # fmt: skip
 WITHIN = {
     "Home": {"agent", "close", "root"},
-    "Agent": {"session", "files", "vectors", "slug", "holds"},
+    "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
     "Session": {"agent", "id", "guarded", "compacted_size"},
     "Notes": {"sources", "warning"},
     "Files": {"matching"},

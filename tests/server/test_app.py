@@ -48,12 +48,12 @@ def test_a_page_learns_what_its_reader_may_touch(app: fastapi.FastAPI) -> None:
     assert b"object-src 'none'" in dict(start["headers"])[b"content-security-policy"]
 
 
-def test_nobody_sees_a_page_without_signing_in(app: fastapi.FastAPI) -> None:
+def test_a_page_needs_a_sign_in(app: fastapi.FastAPI) -> None:
     assert asked(app, "/page", accept="text/html")[0]["status"] == 303
     assert asked(app, "/page")[0]["status"] == 401
 
 
-def test_nobody_opens_a_websocket_without_signing_in(app: fastapi.FastAPI) -> None:
+def test_a_websocket_needs_a_sign_in(app: fastapi.FastAPI) -> None:
     assert asked(app, "/live", "websocket") == [{"type": "websocket.close", "code": 1008}]
     foreign = asked(app, "/live", "websocket", authorization=bearer(app), origin="http://evil.example")
     assert foreign == [{"type": "websocket.close", "code": 1008}]
@@ -68,5 +68,5 @@ def test_a_mistake_of_ours_tells_nothing_of_itself(app: fastapi.FastAPI) -> None
     assert b"secret of the code" not in answer[1]["body"]
 
 
-def test_notes_have_no_routes_where_there_are_no_notes(app: fastapi.FastAPI) -> None:
+def test_a_server_without_notes_has_no_notes_routes(app: fastapi.FastAPI) -> None:
     assert asked(app, "/v1/notes", authorization=bearer(app))[0]["status"] == 404

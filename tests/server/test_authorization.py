@@ -183,7 +183,7 @@ def test_what_a_form_sends_is_never_part_of_a_page(server: Any) -> None:
         assert "<script" not in answer.text + browser.get("/sign-in", params={"once": script}).text
 
 
-def test_nobody_listens_elsewhere_without_a_token(tmp_path: Path) -> None:
+def test_listening_elsewhere_than_loopback_needs_a_token(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keepstone", "serve", "--home", str(tmp_path), "--host", "0.0.0.0"]  # noqa: S104
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 2

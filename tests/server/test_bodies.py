@@ -102,7 +102,7 @@ def test_a_body_may_hold_the_longest_line_and_as_much_for_its_json() -> None:
     assert Limits().body == 2 * MAX_LINE
 
 
-def test_a_request_whose_client_goes_amid_its_body_reaches_nobody() -> None:
+def test_a_request_cut_short_by_its_client_is_not_handled() -> None:
     app = Kept()
     messages: list[Message] = [
         {"type": "http.request", "body": b"half", "more_body": True},

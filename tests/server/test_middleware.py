@@ -68,7 +68,7 @@ def test_who_is_let_through_is_known_behind_the_guard(let: Let, tokens: Tokens) 
 
 
 @pytest.mark.parametrize("path", sorted(OPEN))
-def test_what_is_open_is_answered_to_nobody_in_particular(let: Let, path: str) -> None:
+def test_open_routes_answer_without_a_reader(let: Let, path: str) -> None:
     assert said(let(path)) == (200, {"path": path, "agents": None})
 
 
@@ -176,7 +176,7 @@ def test_no_answer_of_the_api_is_kept_by_a_browser_and_pages_decide_themselves(
     assert "cache-control" not in headers_of(let("/x", authorization=bearer(tokens)))
 
 
-def test_what_is_no_request_goes_through_as_it_is(gate: Gate) -> None:
+def test_other_messages_than_requests_pass_unchanged(gate: Gate) -> None:
     seen: list[Any] = []
 
     async def app(*call: Any) -> None:

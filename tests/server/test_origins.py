@@ -28,7 +28,7 @@ def test_a_name_is_ours_in_any_case_with_any_port_and_with_its_last_dot(host: st
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("any_address", [False, True])
-def test_what_is_no_name_of_ours_is_refused_with_the_remedy(host: str, *, any_address: bool) -> None:
+def test_an_unknown_name_is_refused_with_the_remedy(host: str, *, any_address: bool) -> None:
     with pytest.raises(ProblemError, match="--allow-host") as refused:
         Origins(LOOPBACK, any_address=any_address).check_host({"host": host})
     assert (refused.value.status, refused.value.code) == (421, "wrong_host")

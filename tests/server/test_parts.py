@@ -126,7 +126,7 @@ def test_a_part_of_a_path_is_decoded_once_and_as_no_form(part: str, name: str) -
 
 
 @pytest.mark.parametrize("part", ["%FF", "a%C3", "%ED%A0%80"])
-def test_a_part_that_is_not_utf8_is_no_name(part: str) -> None:
+def test_a_part_that_is_not_utf8_is_not_a_name(part: str) -> None:
     with pytest.raises(ValueError, match="not UTF-8"):
         decoded(part)
 

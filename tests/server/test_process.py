@@ -47,7 +47,7 @@ def test_a_body_that_grows_to_100_mb_without_saying_so_is_refused(server: Any) -
         assert client.get("/v1/health").status_code == 200
 
 
-def test_a_large_body_from_nobody_is_not_read(server: Any) -> None:
+def test_a_large_body_without_a_token_is_not_read(server: Any) -> None:
     with connected(server) as sock:
         sock.sendall(head(server, 30_000_000, token="kst_no"))  # noqa: S106  No token at all.
         assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
@@ -82,7 +82,7 @@ def test_a_client_that_stops_in_its_body_is_let_go(impatient: Any) -> None:
 @pytest.mark.parametrize(
     "target", [b"/ HTTP/9.9", b"\x00\xff", b"http://evil/ HTTP/1.1", b"/v1/\xc3\xa4 HTTP/1.1"]
 )
-def test_what_is_no_request_does_not_stop_the_server(server: Any, http: httpx.Client, target: bytes) -> None:
+def test_a_malformed_request_does_not_stop_the_server(server: Any, http: httpx.Client, target: bytes) -> None:
     with connected(server) as sock:
         sock.sendall(b"GET " + target + b"\r\n\r\n")
         sock.recv(4096)

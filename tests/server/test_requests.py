@@ -40,13 +40,13 @@ def test_keys_of_any_name_are_payload_as_they_were_given(kind: type[Keys], paylo
     assert kind.model_validate(payload).keys() == payload
 
 
-def test_what_was_not_given_is_no_key_and_null_is_one() -> None:
+def test_an_omitted_key_is_absent_and_null_is_present() -> None:
     assert Change.model_validate({}).keys() == {}
     assert Change.model_validate({"tags": None}).keys() == {"tags": None}
 
 
 @pytest.mark.parametrize("key", ["id", "session", "self"])
-def test_a_change_cannot_name_the_entry_anew(key: str) -> None:
+def test_a_change_cannot_rename_the_entry(key: str) -> None:
     with pytest.raises(ValueError, match=f"'{key}' cannot be changed.*put it in data"):
         Change.model_validate({key: "x", "text": "y"}).keys()
     assert Change.model_validate({"data": {key: "x"}}).keys() == {"data": {key: "x"}}

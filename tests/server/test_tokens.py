@@ -33,7 +33,7 @@ def test_a_token_is_of_no_use_from_its_end_on(tmp_path: Path) -> None:
     assert Tokens(tmp_path, clock=lambda: now + timedelta(days=30)).holder(secret) is None
 
 
-def test_no_token_is_made_for_what_is_no_agent(tmp_path: Path) -> None:
+def test_a_token_for_an_invalid_agent_is_refused(tmp_path: Path) -> None:
     for agents, error in ((["../x"], InvalidAgentIdError), ([], ValueError)):
         with pytest.raises(error):
             Tokens(tmp_path).create(agents)
@@ -43,7 +43,7 @@ def test_no_token_is_made_for_what_is_no_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"tokens": [{}]}', '{"tokens": [1]}', '{"tokens": [null]}', "\0", "[" * 100_000]
 )
-def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
+def test_a_damaged_token_file_refuses_everyone(tmp_path: Path, text: str) -> None:
     secret, _ = Tokens(tmp_path).create()
     (tmp_path / ".tokens.json").write_text(text)
     with pytest.raises(StoreError, match="damaged"):
@@ -61,7 +61,7 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
         '"sha256": null',
     ],
 )
-def test_a_token_that_says_odd_things_lets_nobody_in(tmp_path: Path, value: str) -> None:
+def test_a_malformed_token_record_refuses_everyone(tmp_path: Path, value: str) -> None:
     secret, _ = Tokens(tmp_path).create()
     file = tmp_path / ".tokens.json"
     record = json.loads(file.read_text())["tokens"][0] | json.loads("{" + value + "}")
@@ -70,7 +70,7 @@ def test_a_token_that_says_odd_things_lets_nobody_in(tmp_path: Path, value: str)
         Tokens(tmp_path).holder(secret)
 
 
-def test_a_file_that_others_may_write_to_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_token_file_writable_by_others_refuses_everyone(tmp_path: Path) -> None:
     secret, _ = Tokens(tmp_path).create()
     (tmp_path / ".tokens.json").chmod(0o622)
     with pytest.raises(StoreError, match="chmod 600"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import os
 import subprocess
 import sys
 import threading
@@ -61,7 +60,7 @@ def test_counts_are_written_when_the_memory_is_closed(root: Path) -> None:
     assert [(line["id"], line["access"]) for line in lines_of(root)[4:]] == [("m002", 4)]
 
 
-def test_counts_are_written_when_nobody_holds_the_memory(root: Path) -> None:
+def test_counts_are_written_when_the_memory_is_garbage_collected(root: Path) -> None:
     copy_by_hand(root, *DOCUMENTED)
     SessionMemory("s", root).query("decision")
     gc.collect()
@@ -208,7 +207,6 @@ def test_threads_that_read_at_once_lose_no_count(root: Path, memory: SessionMemo
     assert memory.query()[0]["access"] == 201
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_does_not_count_its_parents_accesses_again(root: Path, memory: SessionMemory) -> None:
     copy_by_hand(root, DOCUMENTED[0])
     memory.query()

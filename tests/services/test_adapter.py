@@ -304,7 +304,7 @@ def test_any_json_event_comes_back_with_all_it_held(
 
 
 @pytest.mark.parametrize("event", [["list"], "text", None, 5])
-def test_what_is_no_mapping_is_refused_and_nothing_is_written(tmp_path: Path, event: Any) -> None:
+def test_items_that_are_not_mappings_are_refused_and_nothing_is_written(tmp_path: Path, event: Any) -> None:
     with pytest.raises(TypeError):
         MemoryAdapter(tmp_path).save(event, "s")
     assert list(tmp_path.iterdir()) == []

@@ -128,7 +128,7 @@ def test_known_agents_may_grow_after_the_start(cache: Path) -> None:
     service.close()
 
 
-def test_a_string_is_no_collection_of_agents(cache: Path) -> None:
+def test_a_string_is_not_a_collection_of_agents(cache: Path) -> None:
     with pytest.raises(TypeError, match="known_agents"):
         AgentMemoryService(cache, known_agents="coder-1")
 
@@ -231,7 +231,7 @@ def test_a_folder_in_a_files_place_is_a_clear_error(service: AgentMemoryService,
 
 
 @pytest.mark.requirement("files.scope.file-errors-are-handled")
-def test_a_file_that_is_no_text_is_a_clear_error(service: AgentMemoryService, cache: Path) -> None:
+def test_a_file_that_is_not_text_is_a_clear_error(service: AgentMemoryService, cache: Path) -> None:
     service.write_agent_memory_file(AGENT, "a.md", "text")
     (cache / "agent_memory" / AGENT / "a.md").write_bytes(b"\xff\xfe")
     with pytest.raises(NotTextError):
@@ -341,7 +341,7 @@ def test_a_malformed_argument_is_invalid(
 
 @CHANGING_TOOL
 @pytest.mark.parametrize("content", [None, 7, ["a"], {"a": 1}, "\ud800"])
-def test_content_that_is_no_text_writes_nothing(
+def test_content_that_is_not_text_writes_nothing(
     service: AgentMemoryService, cache: Path, tool: str, content: object
 ) -> None:
     assert code_of(service, tool, content=content) == "invalid_argument"

@@ -80,6 +80,22 @@ def test_a_collection_made_again_starts_empty_and_lives(home: Home, service: Mem
     assert texts(MemoryService(home.root).query_similar_memories([1.0, 1.0], "s1")) == ["third"]
 
 
+@pytest.mark.requirement("vectors.collections.delete-drops")
+def test_dropped_collections_are_listed_once_each(home: Home, service: MemoryService) -> None:
+    assert service.dropped_collections() == []
+    for name in ("s2", "s1", "s2"):
+        service.create_memory(name, "text", [1.0, 0.0])
+        service.delete_collection(name)
+    service.create_memory("s1", "again", [1.0, 0.0])
+    assert service.dropped_collections() == MemoryService(home.root).dropped_collections() == ["s1", "s2"]
+
+
+def test_dropped_collections_of_another_agent_are_not_listed(home: Home, service: MemoryService) -> None:
+    service.create_memory("s1", "text", [1.0, 0.0])
+    service.delete_collection("s1")
+    assert MemoryService(home, agent="other").dropped_collections() == []
+
+
 def test_deleting_a_missing_collection_marks_nothing(home: Home, service: MemoryService) -> None:
     assert service.delete_collection("missing") == 0
     assert not home.root.exists()

@@ -276,7 +276,7 @@ def test_a_query_with_a_bad_vector_raises_what_creating_does(
 
 
 @pytest.mark.parametrize(("limit", "error"), [(-1, ValueError), ("5", TypeError), (True, TypeError)])
-def test_a_limit_that_is_no_count_is_refused(
+def test_a_limit_that_is_not_a_count_is_refused(
     service: MemoryService, limit: Any, error: type[Exception]
 ) -> None:
     service.create_memory("s1", "x", [1.0, 0.0])

@@ -68,7 +68,7 @@ def test_a_memory_whose_vector_cannot_be_kept_is_created_once(
 
 
 @pytest.mark.parametrize("embedder", [object(), 5])
-def test_what_is_no_embedder_is_refused_at_once(home: Home, embedder: Any) -> None:
+def test_anything_but_an_embedder_is_refused_at_once(home: Home, embedder: Any) -> None:
     with pytest.raises(TypeError, match="embed_documents"):
         MemoryService(home, embedder=embedder)
 

@@ -178,7 +178,7 @@ def test_an_impossible_session_id_is_refused(tmp_path: Path, session: str) -> No
 
 
 @pytest.mark.parametrize("quota", [-1, 1.5, "10", None, True])
-def test_a_quota_that_is_no_number_of_bytes_is_refused(tmp_path: Path, quota: Any) -> None:
+def test_a_quota_that_is_not_a_number_of_bytes_is_refused(tmp_path: Path, quota: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="quota"):
         SessionMemory("s", tmp_path, quota=quota)
 

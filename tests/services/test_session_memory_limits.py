@@ -262,7 +262,7 @@ def test_a_query_as_of_a_time_shows_what_was_known_then(memory: SessionMemory, c
     assert [result["data"]["decision"] for result in memory.query()] == ["Use passkeys"]
 
 
-def test_a_query_as_of_a_time_is_no_access(memory: SessionMemory, root: Path) -> None:
+def test_a_query_as_of_a_time_counts_no_access(memory: SessionMemory, root: Path) -> None:
     memory.add("decision", {"decision": "Use OAuth"})
 
     for _ in range(3):

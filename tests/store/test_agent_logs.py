@@ -182,7 +182,7 @@ def test_row_of_a_session_without_a_name_is_damage_that_is_mended(tmp_path: Path
 @pytest.mark.parametrize(
     "name", [".hidden.ndjson", "s.jsonl", "s.ndjson.tmp", "s.lock", ".ndjson", "x/s.ndjson"]
 )
-def test_other_files_and_folders_are_no_sessions(tmp_path: Path, name: str) -> None:
+def test_other_files_and_folders_are_not_sessions(tmp_path: Path, name: str) -> None:
     path = sessions_of(tmp_path) / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(LINE)
@@ -300,7 +300,7 @@ def interrupted(
     ],
     ids=["add", "entries", "recall", "other agent", "new agent"],
 )
-def test_catch_up_of_one_session_keeps_nobody_waiting(
+def test_catch_up_of_one_session_blocks_no_other_session(
     home: Home, monkeypatch: pytest.MonkeyPatch, act: Callable[[Home], object]
 ) -> None:
     with home:

@@ -9,7 +9,8 @@ import pytest
 
 from keepstone.log.line import read_time
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.as_of import Past
+from keepstone.store.as_of import FindRecords, PastReader
+from keepstone.store.protocol import ExpiredError
 from keepstone.vector import Vector, unit
 
 EAST, NORTH = unit([1, 0]), unit([0, 1])
@@ -31,41 +32,47 @@ class Today:
         return {entry.id: VECTORS[entry.text] for entry in entries if entry.text in VECTORS}
 
 
+def finding(held: Mapping[str, Sequence[Record]]) -> FindRecords:
+    return lambda names: {name: held[name] for name in held if names is None or name in names}
+
+
 @pytest.fixture
 def today() -> Today:
     return Today()
 
 
 @pytest.fixture
-def past(today: Today) -> Past:
+def past(today: Today) -> PastReader:
     sessions = {
         "one": [record("x", "walnut"), record("y", "pecan", type="fact"), record("z", "hazel")],
         "two": [record("x", "walnut wood")],
         "none": [],
     }
-    return Past("a", sessions, today.find)
+    return PastReader("a", finding(sessions), today.find)
 
 
-def loaded(past: Past, keys: Sequence[int]) -> list[tuple[str, str]]:
-    entries = past.load("a", keys)
+def loaded(past: PastReader, keys: Sequence[int]) -> list[tuple[str, str]]:
+    entries = past.load(keys)
     return [(entries[key].session, entries[key].text) for key in keys]
 
 
-def found(past: Past, terms: Sequence[str], sessions: tuple[str, ...] | None = None) -> set[tuple[str, str]]:
+def found(
+    past: PastReader, terms: Sequence[str], sessions: tuple[str, ...] | None = None
+) -> set[tuple[str, str]]:
     return set(loaded(past, [each.key for each in past.search(terms, Scope("a", sessions), 9)]))
 
 
-def test_entries_of_one_id_are_kept_apart_by_their_sessions(past: Past) -> None:
+def test_entries_of_one_id_are_kept_apart_by_their_sessions(past: PastReader) -> None:
     assert found(past, ["walnut"]) == {("one", "walnut"), ("two", "walnut wood")}
     assert found(past, ["walnut"], sessions=("two", "none")) == {("two", "walnut wood")}
 
 
-def test_a_search_without_words_or_of_nothing_finds_nothing(past: Past, today: Today) -> None:
-    assert found(past, []) == found(Past("a", {}, today.find), ["walnut"]) == set()
+def test_a_search_without_words_or_of_nothing_finds_nothing(past: PastReader, today: Today) -> None:
+    assert found(past, []) == found(PastReader("a", finding({}), today.find), ["walnut"]) == set()
     assert past.neighbours([], 3, Scope("a")) == []
 
 
-def test_the_nearest_come_first_and_only_those_in_scope(past: Past) -> None:
+def test_the_nearest_come_first_and_only_those_in_scope(past: PastReader) -> None:
     near = past.similar(EAST, "letters", Scope("a"), 9)
     assert loaded(past, [each.key for each in near]) == [
         ("one", "walnut"),
@@ -76,7 +83,7 @@ def test_the_nearest_come_first_and_only_those_in_scope(past: Past) -> None:
     assert loaded(past, [each.key for each in facts]) == [("one", "pecan")]
 
 
-def test_vectors_are_asked_for_once_a_space_and_not_before(past: Past, today: Today) -> None:
+def test_vectors_are_asked_for_once_a_space_and_not_before(past: PastReader, today: Today) -> None:
     past.search(["walnut"], Scope("a"), 9)
     assert today.asked == []
     for space in ("letters", "letters", "others"):
@@ -86,14 +93,14 @@ def test_vectors_are_asked_for_once_a_space_and_not_before(past: Past, today: To
     )
 
 
-def test_cosines_leave_out_what_has_no_vector(past: Past) -> None:
+def test_cosines_leave_out_what_has_no_vector(past: PastReader) -> None:
     keys = [each.key for each in past.search(["pecan", "hazel"], Scope("a"), 9)]
     past.similar(EAST, "letters", Scope("a"), 1)
-    cosines = past.cosines(NORTH, "letters", "a", keys)
-    assert [(past.load("a", [key])[key].text, cosine) for key, cosine in cosines.items()] == [("pecan", 1.0)]
+    cosines = past.cosines(NORTH, "letters", keys)
+    assert [(past.load([key])[key].text, cosine) for key, cosine in cosines.items()] == [("pecan", 1.0)]
 
 
-def test_neighbours_are_those_of_that_time_and_in_scope(past: Past) -> None:
+def test_neighbours_are_those_of_that_time_and_in_scope(past: PastReader) -> None:
     [key] = [each.key for each in past.search(["hazel"], Scope("a"), 9)]
     distances = {
         loaded(past, [other])[0]: distance for _, other, distance in past.neighbours([key], 2, Scope("a"))
@@ -102,11 +109,31 @@ def test_neighbours_are_those_of_that_time_and_in_scope(past: Past) -> None:
     assert len(past.neighbours([key], 2, Scope("a", types=("fact",)))) == 1
 
 
-def test_heads_say_how_texts_begin_and_when_they_were_made(past: Past) -> None:
+def test_heads_say_how_texts_begin_and_when_they_were_made(past: PastReader) -> None:
     [key] = [each.key for each in past.search(["hazel"], Scope("a"), 9)]
     moment: datetime | None = read_time("2026-01-11T14:31:00Z")
-    assert past.heads("a", [key]) == {key: ("hazel", moment)}
+    assert past.heads([key]) == {key: ("hazel", moment)}
 
 
-def test_a_key_that_stands_for_nothing_is_left_out(past: Past) -> None:
-    assert past.load("a", [999]) == {}
+def test_a_key_that_stands_for_nothing_is_left_out(past: PastReader) -> None:
+    [key, *_] = [each.key for each in past.search(["walnut"], Scope("a"), 9)]
+    assert past.load([key + 999]) == {}
+    with pytest.raises(ExpiredError):
+        past.load([999])
+
+
+def test_a_session_is_read_when_a_scope_first_names_it() -> None:
+    read: list[Sequence[str] | None] = []
+
+    def find(names: Sequence[str] | None) -> Mapping[str, Sequence[Record]]:
+        read.append(names)
+        return {name: [record("x", "walnut")] for name in names or ("one", "two")}
+
+    past = PastReader("a", find, Today().find)
+    assert found(past, ["walnut"], ("one",)) == found(past, ["walnut"], ("one",)) == {("one", "walnut")}
+    assert found(past, ["walnut"]) == {("one", "walnut"), ("two", "walnut")}
+    assert read == [["one"], None]
+
+
+def test_pending_are_entries_whose_text_has_no_vector_today(past: PastReader) -> None:
+    assert loaded(past, past.pending("letters", Scope("a"))) == [("one", "hazel")]

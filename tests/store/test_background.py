@@ -114,7 +114,7 @@ def test_at_most_four_agents_take_turns() -> None:
     assert "".join(pieces[:13]) == "abcdabcdabcde"
 
 
-def test_closing_ends_work_that_never_ends_and_waking_begins_anew() -> None:
+def test_closing_stops_endless_work_and_waking_restarts_it() -> None:
     asked: list[str] = []
     begun = threading.Event()
 
@@ -190,7 +190,6 @@ def test_what_a_recall_leaves_pending_gets_its_vectors_in_the_background(tmp_pat
             pending = left
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_after_a_fork_has_a_background_of_its_own() -> None:
     begun, go_on = threading.Event(), threading.Event()
 

@@ -57,15 +57,15 @@ def test_an_agent_that_has_only_files_keeps_its_slug(home: Home) -> None:
 def test_of_two_processes_that_make_twins_at_once_one_is_refused(
     home: Home, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
-    made = confine._open_top  # noqa: SLF001  The moment between the look and the making.
+    made = confine._descend  # noqa: SLF001  The moment between the look and the making.
 
-    def made_by_both(top: Path, below: list[str], *, create: bool, durable: bool) -> int | None:
+    def made_by_both(handle: int, below: list[str], *, create: bool = False, durable: bool = True) -> int:
         other = [name.replace("eve", "Eve") for name in below]
         if create and other != below:
-            top.joinpath(*other).mkdir(parents=True, exist_ok=True)
-        return made(top, below, create=create, durable=durable)
+            home.root.joinpath(*other).mkdir(parents=True, exist_ok=True)
+        return made(handle, below, create=create, durable=durable)
 
-    monkeypatch.setattr(confine, "_open_top", made_by_both)
+    monkeypatch.setattr(confine, "_descend", made_by_both)
     with pytest.raises(InvalidAgentIdError, match="differs only by case from the existing 'Eve'"):
         CALLS[write](home.agent("eve"))
     assert "eve" not in home.agents()

@@ -121,7 +121,7 @@ def test_damage_inside_the_index_is_named_and_mended(home: Home, statement: str,
     assert len(home.agent("a").recall("walnut", limit=50)) == 39
 
 
-def test_a_text_that_is_nothing_to_the_embedder_is_no_damage(tmp_path: Path) -> None:
+def test_a_text_without_a_vector_is_not_damage(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, durability="os", embedder=Letters(4)) as home:
         home.agent("a").session("s").add_many({"text": text} for text in ("xyz", "abba"))
         assert home.embed() == 2
@@ -155,7 +155,7 @@ def build(home: Home) -> Path:
     return next(home.root.glob(".index/a/v*")) / "vectors"
 
 
-def test_files_of_vectors_that_are_damaged_or_of_nobody_are_named_and_removed(home: Home) -> None:
+def test_damaged_or_orphaned_vector_files_are_named_and_removed(home: Home) -> None:
     folder = build(home)
     (generation,) = folder.glob("*.int8")
     data = bytearray(generation.read_bytes())
@@ -171,7 +171,7 @@ def test_files_of_vectors_that_are_damaged_or_of_nobody_are_named_and_removed(ho
     assert len(home.agent("a").recall(None, vector=np.ones(DIM))) == 10
 
 
-def test_what_a_writer_added_meanwhile_is_no_difference(home: Home) -> None:
+def test_concurrent_adds_are_not_a_difference(home: Home) -> None:
     with (home.root / "agents/a/memory/sessions/s.ndjson").open("a") as log:
         log.write('{"id":"v5","type":"note","text":"changed by an editor"}\n')
     assert [each.message for each in wrong(home)] == ["the index is behind the log of 1 session(s)"]
@@ -187,9 +187,9 @@ def test_rows_whose_times_or_texts_are_damaged_are_recalled_as_their_lines_say(
     assert home.agent("a").recall("walnut", limit=5) == expected
 
 
-def test_rows_whose_numbers_are_damaged_are_no_neighbours(home: Home) -> None:
+def test_rows_whose_numbers_are_damaged_are_not_neighbours(home: Home) -> None:
     write(home, "DROP INDEX entry_number", "UPDATE entry SET number=7")
-    store = home._store  # noqa: SLF001  What neighbours are is the store's to say.
-    keys = [found.key for found in store.search(["walnut"], Scope("a"), 5)]
-    assert store.neighbours(keys, 2, Scope("a")) == []
+    with home._store.reader("a") as reader:  # noqa: SLF001  What neighbours are is the store's to say.
+        keys = [found.key for found in reader.search(["walnut"], Scope("a"), 5)]
+        assert reader.neighbours(keys, 2, Scope("a")) == []
     assert len(home.agent("a").recall("walnut", limit=5)) == 5

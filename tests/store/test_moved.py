@@ -123,6 +123,14 @@ def test_a_moved_agent_is_read_no_more(home: Home) -> None:
     assert (alice.sessions(), alice.session("s").entries(), alice.recall("one")) == ([], [], [])
 
 
+def test_an_agent_that_is_removed_during_a_question_has_no_spaces(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.close()  # The index is opened by the question.
+    monkeypatch.setattr(AgentLogs, "reach", lambda *_: renamed(home.root))
+    assert home._store.spaces("alice") == []  # noqa: SLF001  What an embedding of all agents asks first.
+
+
 def until_waited_for(lock: Path) -> None:
     """Return once a writer waits for a lock: it touches the lock file then."""
     seen = lock.stat().st_mtime_ns

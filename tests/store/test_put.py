@@ -19,7 +19,7 @@ from keepstone.log.scan import Scan
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.put import (
-    Known,
+    LiveEntries,
     Written,
     counted,
     folded_of,
@@ -58,18 +58,18 @@ def log(logs: AgentLogs) -> Log:
 
 
 @pytest.fixture
-def known(logs: AgentLogs, log: Log) -> Known:
-    return Known(logs, log, "s")
+def known(logs: AgentLogs, log: Log) -> LiveEntries:
+    return LiveEntries(logs, log, "s")
 
 
 def written(*records: Record) -> list[Written]:
     return [Written(record, dump(record)) for record in records]
 
 
-def expect(known: Known, log: Log, *ids: str) -> None:
+def expect(known: LiveEntries, log: Log, *ids: str) -> None:
     stat = log.stat()
     assert stat is not None
-    known.expect(stat, ids)
+    known.look_up(stat, ids)
 
 
 # What is there
@@ -77,7 +77,7 @@ def expect(known: Known, log: Log, *ids: str) -> None:
 
 @pytest.mark.parametrize("indexed", [False, True])
 def test_whether_any_entry_was_met_is_known_afterwards(
-    logs: AgentLogs, known: Known, log: Log, *, indexed: bool
+    logs: AgentLogs, known: LiveEntries, log: Log, *, indexed: bool
 ) -> None:
     if indexed:
         logs.index.catch_up("s", log)
@@ -86,7 +86,7 @@ def test_whether_any_entry_was_met_is_known_afterwards(
     assert (known.get("a"), known.met) == (entry("a", "walnut"), True)
 
 
-def test_where_the_index_cannot_answer_the_log_does(logs: AgentLogs, known: Known, log: Log) -> None:
+def test_where_the_index_cannot_answer_the_log_does(logs: AgentLogs, known: LiveEntries, log: Log) -> None:
     logs.index.close()
     expect(known, log, "a", "b")
     assert (known.get("a"), known.get("b")) == (entry("a", "walnut"), None)
@@ -94,7 +94,7 @@ def test_where_the_index_cannot_answer_the_log_does(logs: AgentLogs, known: Know
 
 
 def test_what_an_index_that_is_behind_lacks_is_not_taken_for_absent(
-    logs: AgentLogs, known: Known, log: Log
+    logs: AgentLogs, known: LiveEntries, log: Log
 ) -> None:
     logs.index.catch_up("s", log)
     with log.locked():
@@ -106,14 +106,14 @@ def test_what_an_index_that_is_behind_lacks_is_not_taken_for_absent(
 # What comes of records
 
 
-def test_only_what_is_new_needs_writing(known: Known) -> None:
+def test_only_what_is_new_needs_writing(known: LiveEntries) -> None:
     again, new = entry("a", "walnut") | {"ts": "2026-02-02T00:00:00Z"}, entry("b", "pecan")
     results, needed = resolve(written(again, new), known, refuse_other)
     assert results == [entry("a", "walnut"), new]
     assert [one.record for one in needed] == [new]
 
 
-def test_a_record_meets_those_before_it_in_its_batch(known: Known) -> None:
+def test_a_record_meets_those_before_it_in_its_batch(known: LiveEntries) -> None:
     results, needed = resolve(written(entry("b", "one"), entry("b", "two")), known, apply)
     assert [record["text"] for record in results] == ["one", "two"]
     assert len(needed) == 2
@@ -122,7 +122,7 @@ def test_a_record_meets_those_before_it_in_its_batch(known: Known) -> None:
         resolve(written(entry("b", "one"), entry("b", "two")), known, refuse_other)
 
 
-def test_an_entry_that_would_outgrow_a_line_is_refused(known: Known) -> None:
+def test_an_entry_that_would_outgrow_a_line_is_refused(known: LiveEntries) -> None:
     halves = [
         {"id": "a", "type": "note", "data": {"content": "x" * 9_000_000}},
         patch("a", tags=["x" * 9_000_000]),
@@ -201,4 +201,4 @@ def test_what_was_appended_is_folded_as_a_reader_would(some: list[Record], befor
     raw = in_batch([dump(record) for record in some])
     with opened(before + b"".join(raw)) as fd:
         read = Fold().take(Scan(fd, len(before)))
-    assert folded_of(written(*some), raw, len(before)) == list(read.entries.values())
+    assert folded_of(some, raw, len(before)) == list(read.entries.values())

@@ -57,14 +57,14 @@ def test_a_line_that_gets_its_newline_later_is_read_once(session: Damaged, snaps
     assert texts(snapshot) == ["one", "two"]
 
 
-def test_a_line_that_goes_on_is_read_anew(session: Damaged, snapshot: Snapshot) -> None:
+def test_a_line_that_goes_on_is_read_again(session: Damaged, snapshot: Snapshot) -> None:
     session.write_raw(b'{"id":"a","type":"note","text":"one"}')
     assert texts(snapshot) == ["one"]
     session.write_raw(b" no more\n")
     assert texts(snapshot) == []
 
 
-def test_lines_that_were_changed_in_place_are_read_anew(session: Damaged, snapshot: Snapshot) -> None:
+def test_lines_that_were_changed_in_place_are_read_again(session: Damaged, snapshot: Snapshot) -> None:
     session.append(entry("a", "one"))
     assert texts(snapshot) == ["one"]
     session.path.write_bytes(session.path.read_bytes().replace(b"one", b"two"))
@@ -80,9 +80,7 @@ def test_edit_far_from_the_end_plus_append_is_noticed(session: Damaged, snapshot
     assert (texts(snapshot)[0], texts(snapshot)[2]) == ("two", "three")
 
 
-def test_a_log_that_was_exchanged_is_read_anew_however_alike_its_end_is(
-    session: Damaged, snapshot: Snapshot
-) -> None:
+def test_a_replaced_log_with_an_equal_end_is_read_again(session: Damaged, snapshot: Snapshot) -> None:
     session.append(entry("a", "one"), entry("b", "x" * 5000))
     snapshot.records()
     other = session.path.with_name("other")

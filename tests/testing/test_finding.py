@@ -10,15 +10,32 @@ from typing import Any
 import pytest
 from tests.testing.broken import Fault, fails
 
-from keepstone.testing import Check, finding
+from keepstone.store.protocol import ExpiredError
+from keepstone.testing import Check, finding, maintenance
 
 
-def worst_first(store: Any, terms: Any, scope: Any, limit: int) -> Any:
-    return store.search(terms, scope, 50)[::-1][:limit]
+def worst_first(reader: Any, terms: Any, scope: Any, limit: int) -> Any:
+    return reader.search(terms, scope, 50)[::-1][:limit]
 
 
-def of_all_types(store: Any, terms: Any, scope: Any, limit: int) -> Any:
-    return store.search(terms, replace(scope, types=None), limit)
+def of_all_types(reader: Any, terms: Any, scope: Any, limit: int) -> Any:
+    return reader.search(terms, replace(scope, types=None), limit)
+
+
+def of_all_sessions(reader: Any, terms: Any, scope: Any, limit: int) -> Any:
+    return reader.search(terms, replace(scope, sessions=None), limit)
+
+
+def rebuilding_first(store: Any, *of: Any) -> Any:
+    store.maintenance.rebuild(None)
+    return store.append(*of)
+
+
+def never_expiring(reader: Any, keys: Any) -> Any:
+    try:
+        return reader.load(keys)
+    except ExpiredError:
+        return {}
 
 
 def changing_nothing(store: Any, agent: str, session: str, entry_id: str, _: object) -> Any:
@@ -30,9 +47,9 @@ def of_today(store: Any, *of: Any, **how: Any) -> Any:
     return store.entries(*of, **how)
 
 
-def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
+def into_any_folder(maintenance: Any, folder: Path, progress: Any) -> Any:
     shutil.rmtree(folder, ignore_errors=True)
-    return store.backup(folder, progress)
+    return maintenance.backup(folder, progress)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +61,7 @@ def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
         (
             finding.check_neighbours,
             "neighbours",
-            lambda store, keys, reach, scope: store.neighbours(keys, reach - 1, scope),
+            lambda reader, keys, reach, scope: reader.neighbours(keys, reach - 1, scope),
             "neighbours of types None",
         ),
         (finding.check_counts_and_links, "count", lambda *_, wait: wait, "counts add up"),
@@ -63,9 +80,15 @@ def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
         (finding.check_time_travel_and_archive, "entries", of_today, "entries as they were"),
         (
             finding.check_search_in_the_past,
-            "past",
-            lambda store, agent, _, moment: store.past(agent, None, moment),
-            "what was there of sessions ['s1']",
+            "search",
+            of_all_sessions,
+            "what was there of sessions ('s1',)",
+        ),
+        (
+            finding.check_search_in_the_past,
+            "reader",
+            lambda store, agent, *_: store.reader(agent),
+            "what was there of sessions None",
         ),
         (
             finding.check_matching_and_pinned,
@@ -75,15 +98,23 @@ def into_any_folder(store: Any, folder: Path, progress: Any) -> Any:
         ),
         (
             finding.check_keys,
-            "numbering",
-            lambda *_: object(),
+            "heads",
+            lambda reader, keys: {key: (text[:63], ts) for key, (text, ts) in reader.heads(keys).items()},
+            "how it begins, and when it was made",
+        ),
+        (
+            finding.check_keys,
+            "append",
+            rebuilding_first,
             "an entry more leaves the keys of others alone",
         ),
-        (finding.check_backup, "backup", into_any_folder, "expected ValueError"),
+        (finding.check_keys, "load", never_expiring, "a key after a rebuild"),
+        (finding.check_ask, "load", lambda *_: {}, "the answer, whatever was done to the index"),
+        (maintenance.check_backup, "maintenance.backup", into_any_folder, "expected ValueError"),
         (
-            finding.check_rebuild_and_doctor,
-            "rebuild",
-            lambda store, _: store.rebuild(None),
+            maintenance.check_rebuild_and_doctor,
+            "maintenance.rebuild",
+            lambda sound, _: sound.rebuild(None),
             "progress ends at the end",
         ),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import read_time
-from keepstone.model import Record
+from keepstone.model import Record, Scope
 from keepstone.store.file_store import FileStore
 from keepstone.testing import START
 from keepstone.testing.making import amend, ids_of, load, raises, record, same, search, time_at, tombstone
@@ -50,8 +50,11 @@ def test_what_the_pieces_make_can_be_stored_found_and_deleted(tmp_path: Path) ->
 
 def test_keys_of_entries_that_are_gone_are_left_out(tmp_path: Path) -> None:
     with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
-        store.append("default", "s", [record("a", "pear")])
-        assert load(store, "default", [10**6]) == []
+        store.append("default", "s", [record("a", "pear"), record("b", "fig")])
+        with store.reader("default") as reader:
+            keys = [found.key for found in reader.search(["pear", "fig"], Scope("default"), 9)]
+            amend(store, "s", tombstone("a"))
+            assert load(reader, keys) == ["b"]
 
 
 def test_values_that_differ_are_both_named() -> None:

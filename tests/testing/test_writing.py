@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.testing.broken import Broken, Fault, fails
 
+from keepstone.store.paging import Page
 from keepstone.testing import Check, writing
 
 
@@ -42,6 +43,15 @@ def newest(store: Any, agent: str, session: str, *more: Any) -> Any:
     return store.entries(agent, session, 1, *more[1:])
 
 
+def without_a_cursor(store: Any, agent: str, text: str, session: Any, *page: Any) -> Any:
+    return Page(store.matching(agent, text, session, *page))
+
+
+def from_the_newest(store: Any, *of: Any, cursor: str | None = None) -> Any:
+    page = store.entries(*of)
+    return Page(page, page.next if cursor is None else None)
+
+
 def making_sessions(store: Any, agent: str, session: str, *more: Any) -> Any:
     store.create(agent, session)
     return store.entries(agent, session, *more)
@@ -72,6 +82,8 @@ def overwriting(store: Any, agent: str) -> Any:
         ),
         (writing.check_delete, "find", lambda store, *of: store.history(*of), "find without the deleted one"),
         (writing.check_order_and_limits, "entries", oldest_first, "the newest two, oldest first"),
+        (writing.check_pages, "matching", without_a_cursor, "pages of what holds a text"),
+        (writing.check_pages, "entries", from_the_newest, "pages of entries from the newest on"),
         (writing.check_missing_things, "entries", making_sessions, "nothing to remove"),
         (
             writing.check_sessions,

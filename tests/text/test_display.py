@@ -71,7 +71,7 @@ def test_one_line_keeps_its_words_apart() -> None:
 
 
 @given(st.text(), st.integers(1, 20))
-def test_a_clipped_text_is_no_longer_than_was_asked(text: str, length: int) -> None:
+def test_a_clipped_text_stays_within_its_limit(text: str, length: int) -> None:
     assert len(clipped(text, length)) <= length
 
 

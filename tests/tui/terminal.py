@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from keepstone import Home, Notes
-from keepstone.chat import Choice, choose
+from keepstone.chat import ModelChoice, choose
 from keepstone.tui.app import ChatApp
 from keepstone.tui.picture import without_fonts
 
@@ -91,7 +91,7 @@ class Chat:
         self.notes = Notes(folder)
         self.agent = home.agent("default")
         self.session = self.agent.session("main")
-        self.choice: Choice = choose("offline")
+        self.choice: ModelChoice = choose("offline")
 
     def app(self) -> ChatApp:
         return ChatApp(self.home, self.agent, self.notes, self.choice, self.session)

@@ -22,7 +22,7 @@ def test_only_a_slash_and_a_word_make_a_command(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["/usr/bin is full", " /help", "help", "/", "/2", "/Help"])
-def test_an_ordinary_message_is_no_command(text: str) -> None:
+def test_an_ordinary_message_is_not_a_command(text: str) -> None:
     assert command_of(text) is None
 
 

@@ -39,7 +39,7 @@ def test_rows_are_shown_as_they_are_and_the_first_is_chosen() -> None:
     on(fruit, steps)
 
 
-def test_a_list_that_is_read_anew_keeps_the_place() -> None:
+def test_a_list_that_is_read_again_keeps_the_place() -> None:
     fruit = Fruit("apple", "pear", "fig")
 
     async def steps(shown: Shown[str]) -> None:

@@ -30,7 +30,7 @@ def test_a_page_is_closed_by_its_keys(key: str) -> None:
     assert on(Page("Help", "words"), keys(key)) == [None]
 
 
-def test_what_a_page_or_a_question_says_is_no_markup() -> None:
+def test_text_of_pages_and_questions_is_not_markup() -> None:
     async def read(shown: Shown[None]) -> None:
         assert "[b]Help[/b]" in shown.text
         assert "[red]words[/red]" in shown.text

@@ -44,7 +44,7 @@ def test_the_question_shows_what_is_to_be_removed(agent: Agent) -> None:
     on(Forgetting(agent, "walnut"), steps)
 
 
-def test_what_another_process_purged_meanwhile_counts_as_gone(agent: Agent) -> None:
+def test_entries_purged_by_another_process_count_as_gone(agent: Agent) -> None:
     async def steps(shown: Shown[bool]) -> None:
         await shown.press("d")
         agent.purge("code", "s")

@@ -18,7 +18,7 @@ from textual.widgets import Input, TextArea
 
 import keepstone
 from keepstone import Agent, Hits, Notes
-from keepstone.chat import Choice, ModelError
+from keepstone.chat import ModelChoice, ModelError
 from keepstone.chat.messages import Piece, Request, ToolCall
 from keepstone.testing import ManualClock
 from keepstone.tui import wording
@@ -128,7 +128,7 @@ def chat(tmp_path: Path, model: Scripted) -> Iterator[Chat]:
     folder.mkdir()
     with keepstone.open(tmp_path / "home", clock=ManualClock()) as home:
         found = Chat(home, folder)
-        found.choice = Choice(model, "named by --model")
+        found.choice = ModelChoice(model, "named by --model")
         fill(found)
         yield found
 

@@ -14,7 +14,7 @@ from textual import events
 from textual.widgets import Input, TextArea
 
 from keepstone import Agent
-from keepstone.chat import Choice, choose
+from keepstone.chat import ModelChoice, choose
 from keepstone.chat.messages import Request
 
 
@@ -205,7 +205,7 @@ def test_a_server_that_keeps_silent_is_given_up_and_can_be_asked_again(
 
 
 @pytest.mark.parametrize("nonsense", [b"<html>Login</html>", b"data: {broken\n\n"])
-def test_what_is_no_answer_is_told_and_can_be_asked_for_again(
+def test_an_unusable_answer_is_reported_and_can_be_retried(
     chat: Chat, server: ModelServer, nonsense: bytes
 ) -> None:
     server.nonsense = nonsense
@@ -237,15 +237,15 @@ def test_an_answer_that_breaks_off_is_marked_also_when_it_is_read_again(
 
 
 def test_the_use_of_a_tool_is_shown(chat: Chat, server: ModelServer) -> None:
-    server.replies = [("save", {"text": "Alice prefers tea"}), "Noted."]
+    server.replies = [("remember", {"text": "Alice prefers tea"}), "Noted."]
 
     async def steps(terminal: Terminal) -> None:
         await terminal.say("I prefer tea")
-        assert "· uses save" in terminal.text
+        assert "· uses remember" in terminal.text
         assert "Noted." in terminal.text
 
     chat.run(steps)
-    assert chat.session.entries(types=["fact"])[0].text == "Alice prefers tea"
+    assert chat.session.entries(types=["note"])[0].text == "Alice prefers tea"
 
 
 def test_a_session_that_is_gone_on_with_shows_its_turns(chat: Chat) -> None:
@@ -360,7 +360,7 @@ def test_nothing_in_an_answer_can_be_clicked_or_hides_an_address(chat: Chat, ser
 
 def propose(server: ModelServer) -> None:
     """Let the model save a note, and then say something."""
-    server.replies = [("save", {"text": "Always run the tests first", "where": "project"}), "I tried."]
+    server.replies = [("save_note", {"text": "Always run the tests first", "where": "project"}), "I tried."]
 
 
 def test_a_models_note_is_saved_once_the_person_agrees(chat: Chat, server: ModelServer) -> None:
@@ -406,7 +406,7 @@ class Raising:
 
 
 def test_an_unexpected_error_of_a_model_leaves_the_app_running(chat: Chat) -> None:
-    chat.choice = Choice(Raising(), "a test")
+    chat.choice = ModelChoice(Raising(), "a test")
 
     async def steps(terminal: Terminal) -> None:
         await terminal.say("Hi")

@@ -11,7 +11,7 @@ from tests.tui.terminal import words_on
 from textual.app import App
 
 from keepstone.tui import app as chat
-from keepstone.tui.transcript import Answer, Said, answer_of
+from keepstone.tui.transcript import MarkdownText, PlainText, answer_of
 
 STYLE = Path(chat.__file__).with_name("app.tcss")
 MARKDOWN = """\
@@ -53,7 +53,7 @@ def shown(pieces: list[str]) -> str:
     async def whole() -> str:
         app = App[None](css_path=STYLE)
         async with app.run_test(size=(80, 60)) as pilot:
-            answer = Answer()
+            answer = MarkdownText()
             await app.mount(answer)
             for piece in pieces:
                 await answer.grow(piece)
@@ -71,12 +71,12 @@ def test_an_answer_in_small_pieces_looks_like_the_whole(length: int) -> None:
 
 
 def test_only_what_a_model_says_is_markdown() -> None:
-    assert isinstance(answer_of("openai:m"), Answer)
-    assert isinstance(answer_of("offline"), Said)
-    assert isinstance(answer_of(None), Said)
+    assert isinstance(answer_of("openai:m"), MarkdownText)
+    assert isinstance(answer_of("offline"), PlainText)
+    assert isinstance(answer_of(None), PlainText)
 
 
-def test_a_long_line_of_code_wraps_as_nobody_can_scroll_it_by_keys() -> None:
+def test_a_long_line_of_code_wraps() -> None:
     line = " ".join(f"word{number}" for number in range(40))
     words = shown([f"```\n{line}\n```\n"])
     assert all(f"word{number}" in words for number in range(40))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keepstone.chat.messages import Prompt
 from keepstone.model import Hits
-from keepstone.notes.notes import MemoryEntry, SaveResult
+from keepstone.notes.notes import MemoryEntry
 from keepstone.tui import wording
 
 
@@ -20,11 +20,6 @@ def is_harmless(text: str) -> bool:
 @given(st.text())
 def test_nothing_in_a_note_moves_the_cursor(content: str) -> None:
     entry = MemoryEntry(content, "Project", f"/tmp/{content}", 3)
-    for result in (
-        SaveResult(entry, saved=True, duplicate_of=entry),
-        SaveResult(entry, saved=False, duplicate_of=entry),
-    ):
-        assert is_harmless(wording.saved(result))
     assert is_harmless(wording.note(entry))
 
 

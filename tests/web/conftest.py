@@ -62,7 +62,7 @@ class Noting:
         if request.messages[-1].results:
             yield request.messages[-1].results[0].content
         else:
-            yield ToolCall("1", "save", '{"text": "Run the tests first", "where": "project"}')
+            yield ToolCall("1", "save_note", '{"text": "Run the tests first", "where": "project"}')
 
 
 app = FastAPI()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from nicegui import Client, ui
 from nicegui.element import Element
 
-from keepstone.web.parts import Said
+from keepstone.web.elements import SafeText
 
 Kind = TypeVar("Kind", bound=Element)
 Value = TypeVar("Value")
@@ -41,7 +41,7 @@ def every(page: Client, kind: type[Kind]) -> list[Kind]:
 
 def words_of(page: Client) -> list[str]:
     """Return what a page says."""
-    return [said.text for said in every(page, Said)]
+    return [said.text for said in every(page, SafeText)]
 
 
 def notices(page: Client) -> list[str]:

@@ -17,8 +17,8 @@ from keepstone.chat import ModelError
 from keepstone.chat.messages import Piece, Request, ToolCall
 from keepstone.chat.offline import OfflineResponder
 from keepstone.web.answering import Talking
+from keepstone.web.elements import aside, box
 from keepstone.web.pages.chat import Chat
-from keepstone.web.parts import aside, box
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_an_answer_in_a_session_of_no_valid_id_is_refused(agent: Agent, notes: N
 def test_a_models_note_is_saved_only_with_a_yes(
     agent: Agent, notes: Notes, agrees: Any, kept: list[str]
 ) -> None:
-    call = ToolCall("1", "save", '{"text": "Use pnpm", "where": "project"}')
+    call = ToolCall("1", "save_note", '{"text": "Use pnpm", "where": "project"}')
     answers = Talking(notes, Scripted([call], ["Done."]))
     if agrees is not None:
         answers = answers.asking(lambda *_: agrees is True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.recall.decay import FADED, FADING
+from keepstone.store.decay import FADED, FADING
 from keepstone.web import charts
 
 DAYS = st.dictionaries(st.dates(date(1990, 1, 1), date(2040, 1, 1)), st.integers(1, 9), max_size=60)

@@ -19,7 +19,7 @@ def test_a_list_sends_again_only_what_has_changed() -> None:
     on_a_page(steps)
 
 
-def test_a_list_keeps_what_it_was_not_given_anew() -> None:
+def test_a_list_keeps_items_that_an_update_omits() -> None:
     async def steps(_: Client) -> None:
         findings = FindingList()
         findings.show(findings=["a"], busy=True)

@@ -10,8 +10,8 @@ from nicegui import Client, ui
 from tests.web.page import every, on_a_page, within, words_of
 
 from keepstone import StoreError
+from keepstone.web.elements import SafeText
 from keepstone.web.live import Live
-from keepstone.web.parts import Said
 
 
 class Source:
@@ -71,9 +71,9 @@ def test_a_trouble_is_told_once_and_goes_when_it_is_over() -> None:
     async def steps(page: Client) -> None:
         await source.live().start()
         await look(page)
-        told = every(page, Said)
+        told = every(page, SafeText)
         await look(page)
-        assert (alerts(page), every(page, Said)) == (["locked"], told)
+        assert (alerts(page), every(page, SafeText)) == (["locked"], told)
         await look(page)
         assert (alerts(page), source.drawn) == ([], [[1]])
 
@@ -140,7 +140,7 @@ def test_the_page_does_not_look_while_a_refresh_is_under_way() -> None:
     on_a_page(steps)
 
 
-def test_nothing_is_drawn_on_a_page_that_was_closed_meanwhile() -> None:
+def test_nothing_is_drawn_on_a_page_that_was_closed_concurrently() -> None:
     drawn: list[object] = []
 
     async def steps(page: Client) -> None:

@@ -110,7 +110,7 @@ def test_an_edited_note_keeps_its_place(site: Site, agent: Agent, browse: Browse
     expect(notes(page, "User")).to_have_text(["one", "two and a half", "three"])
 
 
-def test_an_edit_of_a_note_that_was_deleted_meanwhile_is_kept(
+def test_an_edit_of_a_note_that_was_deleted_concurrently_is_kept(
     site: Site, agent: Agent, browse: Browse
 ) -> None:
     note = site.notes.add("Mine", "Project").entry

@@ -78,7 +78,7 @@ def test_a_pinned_entry_never_counts_as_faded(place: Place) -> None:
     assert overview.gather(place).faded == 1
 
 
-def test_only_so_many_sessions_are_read_from_the_last_changed(
+def test_only_the_last_changed_sessions_are_read_up_to_a_limit(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overview, "_MOST_SESSIONS", 1)

@@ -75,7 +75,7 @@ same(recalled.hits.flatMap(({ entry, why }) => [entry.id, ...why.words]).include
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
 const code: components["schemas"]["Problem"]["code"] | undefined = refused.error?.code;
 same(code, "invalid_argument");
-const about = { query: "OAuth", budget: 400, notes: true, window: [] };
+const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false };
 const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
 same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);
 
@@ -83,6 +83,9 @@ await data("list_sessions", GET(`${AGENT}/sessions`, { params: { ...agent.params
 const shown = GET(SESSION, session);
 same((await data("show_session", shown)).entries, 3);
 const old = { "if-match": (await shown).response.headers.get("etag") };
+const said = { messages: [{ role: "user", content: "Hi" }] };
+same((await data("add_messages", POST(`${SESSION}/messages`, { ...session, body: said }))).entries.length, 1);
+same((await data("messages", GET(`${SESSION}/messages`, session))).messages, said.messages);
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
 await data("purge_entry", POST(`${ENTRY}/purge`, entry));
@@ -92,6 +95,7 @@ const late = await POST(`${SESSION}/clear`, { params: { ...session.params, heade
 same([late.response.status, late.error?.code], [412, "session_changed"]);
 await data("clear_session", POST(`${SESSION}/clear`, session));
 await data("drop_session", POST(`${SESSION}/drop`, session));
+same((await data("list_dropped_sessions", GET(`${AGENT}/dropped-sessions`, agent))).sessions, ["a/b ü"]);
 await data("new_session", POST(`${AGENT}/sessions`, { ...agent, body: { id: "a/b ü" } }));
 await data("remove_session", DELETE(SESSION, session));
 
@@ -119,4 +123,5 @@ same((await data("metrics", GET("/v1/metrics", { parseAs: "text" }))).includes("
 const zip = await data("backup", GET("/v1/backup", { parseAs: "arrayBuffer" }));
 same(new TextDecoder().decode(zip as unknown as ArrayBuffer).slice(0, 2), "PK");
 same((await data("list_agents", GET("/v1/agents"))).agents, ["typed"]);
+same((await data("slug", GET("/v1/slug", { params: { query: { text: "a@b" } } }))).slug, "u.a_40b");
 await data("purge_agent", DELETE(AGENT, agent));

@@ -8,7 +8,10 @@ export const MAX_LINE = 16 * 1024 * 1024;
 
 const ENVELOPE = new Set(["id", "ts", "type"]);
 const RESERVED = new Set(
-  "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split(" "),
+  (
+    "deleted priority access pinned tags links aliases summary " +
+    "valid_from valid_to expires modified embedding batch"
+  ).split(" "),
 );
 const DEFAULT_TYPE = "event";
 const READ_DEPTH = 208;
@@ -113,10 +116,16 @@ export function apply(entry: Item, later: Item): Item {
   );
 }
 
-/** Return the text of an entry that is indexed and shown, its speaker before it. */
-export function textOf(record: Item): string {
+const OF_MESSAGES = "content parts tool_calls data call_id summary encrypted_content action arguments code input output queries result";
+
+/** Return the text of an entry, or its payload if that may be a message with content blocks, which only Python reads. */
+export function saidBy(record: Item): Json {
   const payload = payloadOf(record);
   const speaker = ["speaker", "name", "role"].find((key) => isText(payload[key]));
+  const isPlain = typeof payload.content === "string" && !("tool_calls" in payload) && !("parts" in payload);
+  if (typeof record.text !== "string" && !isPlain && OF_MESSAGES.split(" ").some((key) => key in payload)) {
+    return payload;
+  }
   const text = typeof record.text === "string" ? record.text : contentOf(payload, speaker);
   return speaker === undefined ? text : `${String(payload[speaker])}: ${text}`;
 }

@@ -1,13 +1,13 @@
 /** The NDJSON log of one session: the truth. Reading needs no lock, writing holds the session's. */
 import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, fsyncSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
 
 import { CorruptLogError, KeepstoneError, StoreError } from "./errors.js";
 import { type Folder, ifThere } from "./folder.js";
 import type { Item } from "./json.js";
 import { ARCHIVE, archiveFile, lockFile, logOf, TEMPORARY } from "./layout.js";
-import { apply, checkSize, create, dump, inBatch, textOf } from "./line.js";
+import { apply, checkSize, create, dump, inBatch, saidBy } from "./line.js";
 import { type Held, Lock } from "./lock.js";
 import { whole } from "./scan.js";
 import { Snapshot } from "./snapshot.js";
@@ -222,7 +222,7 @@ export class Log {
 
 /** Return a later line of an entry so that no vector answers for a text that it was not given for. */
 function withoutOldVector(there: Item, later: Item): Item {
-  if (!("embedding" in there) || "embedding" in later || textOf(apply(there, later)) === textOf(there)) {
+  if (!("embedding" in there) || "embedding" in later || isDeepStrictEqual(saidBy(apply(there, later)), saidBy(there))) {
     return later;
   }
   return { ...later, embedding: null };

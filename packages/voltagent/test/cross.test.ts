@@ -37,7 +37,7 @@ const NUMBERS = [
 const KEYS = [
   "a", "", "10", "2", "__proto__", "constructor", "toString", "日本", "😀", "\ue000", "role", "content", "name", "speaker", "kéy", "a\nb", "length",
 ];
-const RESERVED = ["id", "ts", "type", "text", "data", "tags", "priority", "deleted", "batch", "embedding", "pinned", "links", "expires"];
+const RESERVED = ["id", "ts", "type", "text", "data", "tags", "priority", "deleted", "batch", "embedding", "pinned", "links", "expires", "aliases", "modified"];
 
 function value(random: Random, depth: number): unknown {
   const kind = Math.floor(random() * (depth > 3 ? 5 : 8));

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { batchOf } from "../src/batch.js";
 import { MemoryAdapter } from "../src/files.js";
 import { checkAgent, sessionFile, sessionFor, sessionOf } from "../src/layout.js";
-import { parse } from "../src/line.js";
+import { isPut, parse } from "../src/line.js";
 import { formatTime, instant, readTime } from "../src/time.js";
 import { GOLDEN, newFolder, sessionsOf } from "./places.js";
 
@@ -134,4 +134,12 @@ test("every time is read as the table says", () => {
     const [found, given] = [readTime(text), instant(text)];
     assert.deepEqual([found && formatTime(found), given], [moment, accepted ? found : null], text);
   }
+});
+
+test("a line with the reserved keys of the format page alone is a patch", () => {
+  const page = readFileSync(join(GOLDEN, "../../../docs/formats/log.md"), "utf8");
+  const row = page.split("\n").find((line) => line.startsWith("| reserved |")) ?? "";
+  const keys = [...row.matchAll(/`([a-z_]+)`/g)].map(([, key]) => key);
+  assert.ok(keys.includes("aliases") && keys.includes("modified"));
+  assert.deepEqual(keys.filter((key) => isPut({ id: "a", [String(key)]: 1 })), []);
 });

@@ -5,8 +5,8 @@
 are one kind of model each.
 """
 
-from keepstone.chat.choose_model import Choice, choose
+from keepstone.chat.choose_model import ModelChoice, choose
 from keepstone.chat.conversation import Conversation, Delta
 from keepstone.chat.messages import ChatModel, ModelError
 
-__all__ = ["ChatModel", "Choice", "Conversation", "Delta", "ModelError", "choose"]
+__all__ = ["ChatModel", "Conversation", "Delta", "ModelChoice", "ModelError", "choose"]

@@ -54,7 +54,7 @@ class AnthropicModel:
         yield from reading.calls()
 
     def _stream(self, request: Request) -> Iterator[Any]:
-        more: dict[str, Any] = {"tools": request.tools.definitions} if self.uses_tools else {}
+        more: dict[str, Any] = {"tools": request.tools.definitions("anthropic")} if self.uses_tools else {}
         messages: Any = [_said(message) for message in request.messages]
         stream = self._connected().messages.create(
             model=self._endpoint.model,

@@ -17,9 +17,10 @@ class Stoppable(Generic[T]):
     closed when it returns.
 
     Example:
-        >>> pieces = Stoppable(model.answer(request))
-        >>> threading.Timer(1, pieces.stop).start()
-        >>> list(pieces)  # what came within a second
+        >>> pieces = Stoppable(iter(["Use", " OAuth"]))
+        >>> list(pieces)
+        ['Use', ' OAuth']
+        >>> pieces.stop()  # from another thread, while it waits
     """
 
     def __init__(self, items: Iterator[T]) -> None:

@@ -21,7 +21,7 @@ _FORMS = "openai:NAME, anthropic:NAME, http://HOST:PORT/v1?model=NAME or offline
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A model, and why it was selected."""
 
     model: ChatModel
@@ -31,7 +31,7 @@ class Choice:
 
 def choose(
     word: str | None = None, environment: Mapping[str, str] | None = None, *, uses_tools: bool = True
-) -> Choice:
+) -> ModelChoice:
     """Return the model that ``word`` names.
 
     Args:
@@ -52,7 +52,7 @@ def choose(
     """
     variables = os.environ if environment is None else environment
     if word is not None:
-        return Choice(_named(word, variables, uses_tools=uses_tools), "named by --model")
+        return ModelChoice(_named(word, variables, uses_tools=uses_tools), "named by --model")
     for variable, before in (
         (MODEL_VARIABLE, ""),
         ("ANTHROPIC_MODEL", "anthropic:"),
@@ -60,8 +60,10 @@ def choose(
     ):
         if variables.get(variable):
             model = _named(before + variables[variable], variables, uses_tools=uses_tools)
-            return Choice(model, f"named by ${variable}")
-    return Choice(OfflineResponder(), f"no model selected: use --model or ${MODEL_VARIABLE}, with {_FORMS}")
+            return ModelChoice(model, f"named by ${variable}")
+    return ModelChoice(
+        OfflineResponder(), f"no model selected: use --model or ${MODEL_VARIABLE}, with {_FORMS}"
+    )
 
 
 def _named(word: str, variables: Mapping[str, str], *, uses_tools: bool) -> ChatModel:

@@ -39,7 +39,7 @@ _ROUNDS = 8
 _INSTRUCTIONS = (
     "You are {agent}, an assistant in a terminal with your own long-term memory. Your memory follows below; "
     "use it in your answers, and mention its date where that matters. "
-    'Use the tool "save" for facts that will matter in later sessions, and '
+    'Use the tool "remember" for facts that will matter in later sessions, and '
     '"recall" to search for what is not below. Answer briefly.\n\n'
 )
 
@@ -54,7 +54,7 @@ class Delta:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _ModelAnswer:
     """The partial answer."""
 
     text: str = ""
@@ -161,7 +161,7 @@ class Conversation:
         return self.session.info() is not None
 
     def _answer(self, question: Entry) -> Iterator[Delta]:
-        answer = _Answer()
+        answer = _ModelAnswer()
         try:
             yield from self._rounds(question, answer)
         except ModelError as error:
@@ -171,7 +171,7 @@ class Conversation:
             self._pieces = None
             self._store(answer)
 
-    def _rounds(self, question: Entry, answer: _Answer) -> Iterator[Delta]:
+    def _rounds(self, question: Entry, answer: _ModelAnswer) -> Iterator[Delta]:
         """Call the model and the tools it asks for, until it asks for none."""
         tools = MemoryTools(self.agent, self.notes, self.session, self._ask)
         results = ToolBudget(tools)
@@ -196,7 +196,7 @@ class Conversation:
             f"{self.model.name} called tools {_ROUNDS} times without an answer; /retry asks again"
         )
 
-    def _streamed(self, request: Request, answer: _Answer, calls: list[ToolCall]) -> Iterator[Delta]:
+    def _streamed(self, request: Request, answer: _ModelAnswer, calls: list[ToolCall]) -> Iterator[Delta]:
         self._pieces = Stoppable(self.model.answer(request))
         if self._stopped:
             self._pieces.stop()
@@ -221,7 +221,7 @@ class Conversation:
         finally:
             self._pieces.stop()
 
-    def _store(self, answer: _Answer) -> None:
+    def _store(self, answer: _ModelAnswer) -> None:
         if not answer.text.strip():
             return
         data: dict[str, Any] = {"role": "assistant", "content": _whole(answer.text), "model": self.model.name}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from keepstone.chat.messages import ModelError
-from keepstone.extras import install_command
+from keepstone.errors import install_command
 
 SILENCE = 60.0
 """Timeout in seconds before and within an answer."""

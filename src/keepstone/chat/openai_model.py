@@ -48,7 +48,7 @@ class OpenAIModel:
         yield from (ToolCall(**call) for _, call in sorted(calls.items()))
 
     def _stream(self, request: Request) -> Iterator[Any]:
-        more: dict[str, Any] = {"tools": _tools(request)} if self.uses_tools else {}
+        more: dict[str, Any] = {"tools": request.tools.definitions("openai")} if self.uses_tools else {}
         messages: Any = [
             {"role": "system", "content": request.prompt.text},
             *(said for message in request.messages for said in _said(message)),
@@ -103,20 +103,6 @@ def _join(call: dict[str, str], part: Any) -> None:
     if part.function is not None:
         call["name"] = part.function.name or call["name"]
         call["arguments"] += part.function.arguments or ""
-
-
-def _tools(request: Request) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool["name"],
-                "description": tool["description"],
-                "parameters": tool["input_schema"],
-            },
-        }
-        for tool in request.tools.definitions
-    ]
 
 
 def _said(message: Message) -> Iterator[dict[str, Any]]:

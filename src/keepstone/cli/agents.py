@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from keepstone.cli.command import Answer, confirm, home_command
-from keepstone.cli.options import YesOption, complete_agents
+from keepstone.cli.command import Answer, confirm, home_command, show
+from keepstone.cli.options import JsonOption, YesOption, complete_agents
+from keepstone.filesystem.slug import slug as slug_of
 from keepstone.text.display import one_line
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="agents",
-    help="List the agents of a home, or purge one.",
+    help="List the agents of a home, purge one, or name one after a user.",
     no_args_is_help=True,
     epilog="Example: keepstone agents list",
 )
@@ -40,3 +41,15 @@ def purge(home: "Home", slug: SlugArgument, yes: YesOption = False) -> Answer:
     confirm(f"Purge agent {one_line(slug)!r} for good, with all its sessions and files?", yes=yes)
     home.purge_agent(slug)
     return Answer({"agent": slug, "purged": True}, Text(f"purged agent {one_line(slug)}"))
+
+
+TextArgument = Annotated[
+    str, typer.Argument(metavar="TEXT", help="A name, such as an email address.", show_default=False)
+]
+
+
+@app.command(epilog="Example: keepstone agents slug ada@example.com")
+def slug(text: TextArgument, json: JsonOption = False) -> None:
+    """Print the slug of an agent for any text: the same one for the same text."""
+    made = slug_of(text)
+    show(Answer({"text": text, "slug": made}, Text(made)), as_json=json)

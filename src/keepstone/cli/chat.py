@@ -9,7 +9,7 @@ from rich.text import Text
 
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.options import AgentOption, FolderOption, UserFileOption, complete_sessions
-from keepstone.extras import install_command
+from keepstone.errors import install_command
 from keepstone.text.display import one_line
 
 if TYPE_CHECKING:

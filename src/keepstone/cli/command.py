@@ -26,10 +26,10 @@ from keepstone.cli.options import (
     AgentOption,
     FolderOption,
     HomeOption,
+    HomeOptions,
     JsonOption,
     LayoutOption,
-    NotesPlace,
-    Place,
+    NotesOptions,
     UserFileOption,
 )
 from keepstone.cli.screen import print_view
@@ -64,14 +64,14 @@ def agent_command(
     """
 
     def register(function: Command) -> Command:
-        def answer(place: Place, **given: Any) -> Answer:
+        def answer(place: HomeOptions, **given: Any) -> Answer:
             with place.open() as home:
                 found = function(home.agent(place.agent), **given)
                 if needs_home and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found
 
-        _register(app, function, answer, Place, _AGENT_OPTIONS, name=name, example=example)
+        _register(app, function, answer, HomeOptions, _AGENT_OPTIONS, name=name, example=example)
         return function
 
     return register
@@ -81,11 +81,11 @@ def home_command(app: typer.Typer, example: str, name: str | None = None) -> Cal
     """Register a function whose first argument is a Home, with ``--home --layout --json``."""
 
     def register(function: Command) -> Command:
-        def answer(place: Place, **given: Any) -> Answer:
+        def answer(place: HomeOptions, **given: Any) -> Answer:
             with place.open() as home:
                 return function(home, **given)
 
-        _register(app, function, answer, Place, _HOME_OPTIONS, name=name, example=example)
+        _register(app, function, answer, HomeOptions, _HOME_OPTIONS, name=name, example=example)
         return function
 
     return register
@@ -95,10 +95,10 @@ def notes_command(app: typer.Typer, example: str, name: str | None = None) -> Ca
     """Register a function whose first argument is a Notes, with ``--dir --user-file --json``."""
 
     def register(function: Command) -> Command:
-        def answer(place: NotesPlace, **given: Any) -> Answer:
+        def answer(place: NotesOptions, **given: Any) -> Answer:
             return function(place.open(), **given)
 
-        _register(app, function, answer, NotesPlace, _NOTES_OPTIONS, name=name, example=example)
+        _register(app, function, answer, NotesOptions, _NOTES_OPTIONS, name=name, example=example)
         return function
 
     return register
@@ -125,7 +125,7 @@ def _register(
     app: typer.Typer,
     function: Callable[..., Answer],
     answer: Callable[..., Answer],
-    make_place: type[Place | NotesPlace],
+    make_place: type[HomeOptions | NotesOptions],
     options: tuple[Parameter, ...],
     **settings: str | None,
 ) -> None:

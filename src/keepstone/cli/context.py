@@ -39,6 +39,7 @@ CounterOption = Annotated[
 OthersOption = Annotated[
     bool, typer.Option("--others", help="Include CLAUDE.md, GEMINI.md and Cursor rules.")
 ]
+IdsOption = Annotated[bool, typer.Option("--ids", help="With the session and id of each entry.")]
 ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Show a table of what is included, what is left out, and why.")
 ]
@@ -54,6 +55,7 @@ def context(
     user_file: UserFileOption = None,
     others: OthersOption = False,
     count_as: CounterOption = None,
+    ids: IdsOption = False,
     explain: ExplainOption = False,
 ) -> Answer:
     """Print the memory block for a system prompt: notes first, then entries.
@@ -62,7 +64,7 @@ def context(
     """
     counter = None if count_as is None else counter_of(count_as)
     notes = Notes(folder, user_file, others=others)
-    block = agent.context(query, budget=budget, notes=notes, counter=counter)
+    block = agent.context(query, budget=budget, notes=notes, counter=counter, ids=ids)
     if explain:
         return Answer(context_document(block), explained(block, budget))
     return Answer(context_document(block), Text(harmless(block.text)), exact=block.text.encode("utf-8"))

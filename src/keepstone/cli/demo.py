@@ -14,7 +14,7 @@ from keepstone.cli.options import JsonOption
 from keepstone.operations.documents import context_document, hits_document, note_document
 
 if TYPE_CHECKING:
-    from keepstone.cli.demo_home import Shown
+    from keepstone.cli.demo_home import DemoResult
 
 app = typer.Typer()
 
@@ -74,7 +74,7 @@ def _is_ours(root: Path) -> bool:
     return not any(root.iterdir())
 
 
-def _document(shown: "Shown") -> dict[str, object]:
+def _document(shown: "DemoResult") -> dict[str, object]:
     return {
         "home": str(shown.root),
         "sessions": list(sample.SESSIONS),

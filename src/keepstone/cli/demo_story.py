@@ -12,15 +12,16 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from keepstone.cli import sample
-from keepstone.cli.demo_home import AGENT, AGES, ASKED, BMAD, BUDGET, PROJECT, USER_FILE, Faded, Shown
+from keepstone.cli.demo_home import AGES, ASKED, BUDGET, DemoResult, FadedEntry
+from keepstone.cli.recall import hit_view
+from keepstone.cli.sample import AGENT, BMAD, PROJECT, USER_FILE
 from keepstone.cli.screen import table
-from keepstone.model import Hit
-from keepstone.notes.notes import PROJECT_FILE, SaveResult
-from keepstone.text.display import clipped, counted, harmless, moment, one_line
+from keepstone.notes.notes import PROJECT_FILE
+from keepstone.operations.documents import saved_words
+from keepstone.text.display import clipped, counted, harmless, one_line
 
 _STEPS = (
     ("recall 'who carries the pager in May' --explain", "ask your own question"),
@@ -31,7 +32,7 @@ _STEPS = (
 )
 
 
-def story(shown: Shown) -> Iterator[RenderableType]:
+def story(shown: DemoResult) -> Iterator[RenderableType]:
     """Yield the whole output, part by part."""
     yield from _sessions(shown)
     yield from _files(shown)
@@ -55,14 +56,15 @@ def _question(words: str) -> RenderableType:
     return Text(f"? {words}", "bold magenta")
 
 
-def _sessions(shown: Shown) -> Iterator[RenderableType]:
+def _sessions(shown: DemoResult) -> Iterator[RenderableType]:
     what = f"What was said and decided: {counted(shown.entries, 'entry')}, each a line of JSON."
     folder = f"agents/{AGENT}/memory/sessions/"
     yield _memory(1, "Session logs", what, f"{folder}{sample.SESSIONS[0]}.ndjson and five more")
     yield table(("session", "day", "entries", "recorded"), map(_session_row, sample.SESSIONS))
     for question, hits in shown.answers:
         yield _question(question)
-        yield from (Padding(_hit(hit), (0, 0, 0, 2)) for hit in hits[:1])
+        yield hit_view(1, hits[0])
+        yield Text(harmless(str(hits[0].why)), "green")
 
 
 def _session_row(name: str) -> tuple[str, str, str, str]:
@@ -74,36 +76,22 @@ def _session_row(name: str) -> tuple[str, str, str, str]:
     return name, turns[0]["ts"][:10], str(len(turns)), ", ".join(told)
 
 
-def _hit(hit: Hit) -> RenderableType:
-    entry = hit.entry
-    head = Text.assemble(
-        (entry.type, "bold cyan"), (f"  {moment(entry.ts)}  {entry.session}/{entry.id}", "dim")
-    )
-    return Group(head, Text(harmless(clipped(entry.text, 150))), Text(harmless(str(hit.why)), "green"))
-
-
-def _files(shown: Shown) -> Iterator[RenderableType]:
+def _files(shown: DemoResult) -> Iterator[RenderableType]:
     what = "Text files in the agent's own folder, which it cannot leave."
     yield _memory(2, "The agent's files", what, f"agents/{AGENT}/files/{sample.FILE}")
     for line in [line for line in shown.file.splitlines() if line][:3]:
         yield Text(f"  {harmless(line)}")
 
 
-def _notes(shown: Shown) -> Iterator[RenderableType]:
+def _notes(shown: DemoResult) -> Iterator[RenderableType]:
     what = "What your agents should always know: messages that start with #."
     yield _memory(3, "Notes", what, f"{PROJECT}/{PROJECT_FILE} and {USER_FILE}")
-    grid = Table.grid(padding=(0, 2))
     for (message, _), result in zip(sample.TYPED_MESSAGES, shown.saves, strict=True):
-        grid.add_row("", Text(message, "bold magenta"), Text(_fate(result, shown.root)))
-    yield grid
+        yield Text(f"  {message}", "bold magenta")
+        yield Text(f"    {saved_words(result).replace(f'{shown.root}/', '')}")
 
 
-def _fate(result: SaveResult, root: Path) -> str:
-    place = f"{Path(result.entry.source).relative_to(root).as_posix()}:{result.entry.line}"
-    return place if result.saved else f"already in {place}"
-
-
-def _session_memory(shown: Shown) -> Iterator[RenderableType]:
+def _session_memory(shown: DemoResult) -> Iterator[RenderableType]:
     what = "Typed entries whose priority fades with age and grows with use."
     yield _memory(4, "Session memory", what, f"{BMAD}/sessions/{sample.FADING_SESSION}.jsonl")
     headings = ("type", *(f"day {age}" for age in AGES), "content")
@@ -114,15 +102,15 @@ def _session_memory(shown: Shown) -> Iterator[RenderableType]:
     yield Text(f"Compaction archived entries of priority 0.3 or less: the {gone}.")
 
 
-def _faded_row(entry: Faded) -> tuple[str, ...]:
+def _faded_row(entry: FadedEntry) -> tuple[str, ...]:
     return entry.type, *(f"{priority:.2f}" for priority in entry.priorities), clipped(entry.text, 36)
 
 
-def _vectors(shown: Shown) -> Iterator[RenderableType]:
+def _vectors(shown: DemoResult) -> Iterator[RenderableType]:
     what = "What callers asked, found by vector, without a word in common with the question."
     path = f"agents/{sample.DESK}/memory/sessions/{sample.CALLS}.ndjson"
     yield _memory(5, "Vector memory", what, path)
-    yield _question(sample.QUESTION_OF_A_CALLER.text)
+    yield _question(sample.QUESTION_OF_A_CALLER)
     for memory in shown.similar:
         yield Text.assemble((f"  {memory.score:.2f}", "green"), f"  {one_line(memory.text)}")
     yield Text(
@@ -132,13 +120,13 @@ def _vectors(shown: Shown) -> Iterator[RenderableType]:
     )
 
 
-def _context(shown: Shown) -> Iterator[RenderableType]:
+def _context(shown: DemoResult) -> Iterator[RenderableType]:
     yield _heading(f"All together: the block for a system prompt, at most {BUDGET} tokens")
     yield _question(sample.TOPIC)
     yield Panel(Text(harmless(shown.context.text.rstrip("\n"))), border_style="dim")
 
 
-def _next(shown: Shown) -> Iterator[RenderableType]:
+def _next(shown: DemoResult) -> Iterator[RenderableType]:
     yield _heading("Next steps")
     place = harmless(shown.place)
     yield Text(f"All of this is text in {place}/: open it. Deleting .index/ loses nothing.")

@@ -42,7 +42,7 @@ def code_of(error: BaseException) -> str:
     """Return the code of an error for ``--json``; docs/json.md lists all codes.
 
     Example:
-        >>> code_of(EntryNotFoundError("no entry 'x'"))
+        >>> code_of(keepstone.EntryNotFoundError("no entry 'x'"))
         'entry_not_found'
     """
     if isinstance(error, typer.TyperException):

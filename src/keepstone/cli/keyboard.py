@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-
-import typer
+import termios
+import tty
 
 _MOST = 32
 """Bytes that are read at once."""
@@ -17,13 +17,9 @@ _KEY = re.compile(r"\x1b(?:[\[O][\d;]*[A-Za-z~])?|.", re.DOTALL)
 def read_keys() -> list[str]:
     """Wait until a key is pressed, and return what was typed: at least one key, ``""`` for the end of input.
 
-    What was typed before the call counts. Ctrl-C interrupts, as ever.
+    Ctrl-C interrupts. ``typer.getchar`` would discard keys that were typed before the call, such as those
+    that a program sends as soon as it sees the prompt.
     """
-    if sys.platform == "win32":
-        return [_read_key_of_windows()]
-    import termios
-    import tty
-
     keyboard = sys.stdin.fileno()
     lines = termios.tcgetattr(keyboard)
     try:
@@ -32,10 +28,3 @@ def read_keys() -> list[str]:
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, lines)
     return _KEY.findall(typed) or [""]
-
-
-def _read_key_of_windows() -> str:
-    try:
-        return typer.getchar()
-    except EOFError:
-        return ""

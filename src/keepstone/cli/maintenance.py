@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,7 @@ from keepstone.model import Finding
 from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
 from keepstone.operations.error_codes import SessionNotFoundError
-from keepstone.recall.decay import Faded
+from keepstone.store.protocol import Compacted
 from keepstone.text.display import counted, harmless, one_line, size
 
 if TYPE_CHECKING:
@@ -203,15 +202,18 @@ def compact(agent: "Agent", session: OnlyOption = None, archive: ArchiveOption =
     if session is not None and session not in known:
         raise SessionNotFoundError(agent.slug, session)
     chosen = known if session is None else [session]
-    faded = Faded(datetime.now(UTC)) if archive else None
-    saved = _compact(agent, chosen, faded)
+    saved, archived = _compact(agent, chosen, archive=archive)
     words = f"compacted {counted(len(chosen), 'session')}, saved {size(saved)}"
-    archived = faded.count if faded else 0
     words += f", archived {counted(archived, 'entry')}" if archive else ""
     return Answer({"sessions": len(chosen), "saved_bytes": saved, "archived": archived}, Text(words))
 
 
-def _compact(agent: "Agent", sessions: list[str], faded: Faded | None) -> int:
+def _compact(agent: "Agent", sessions: list[str], *, archive: bool) -> tuple[int, int]:
+    """Compact sessions; return the bytes saved and how many entries were archived."""
+    saved = archived = 0
     with progress("compacting") as bar:
-        names = bar.track(sessions, task_id=bar.task_ids[0])
-        return sum(agent.session(name).compact(faded) for name in names)
+        for name in bar.track(sessions, task_id=bar.task_ids[0]):
+            session = agent.session(name)
+            done = session.archive_faded() if archive else Compacted(session.compact())
+            saved, archived = saved + done.saved, archived + done.archived
+    return saved, archived

@@ -20,8 +20,8 @@ from keepstone.errors import NotTextError
 from keepstone.notes.bullets import sameness
 from keepstone.notes.foreign import OtherFile
 from keepstone.notes.importing import Offer, offers, take
-from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes, SaveResult
-from keepstone.operations.documents import note_document, offer_document, saved_document
+from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes
+from keepstone.operations.documents import note_document, offer_document, saved_document, saved_words
 from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.services.input_manager import InputManager
 from keepstone.text.display import clipped, counted, harmless, one_line
@@ -33,9 +33,9 @@ app = typer.Typer(
     epilog="Example: keepstone notes list",
 )
 
-Choice = Literal["project", "user"]
+NotesChoice = Literal["project", "user"]
 
-_CHOICES: dict[str, Choice] = {"p": "project", "u": "user"}
+_CHOICES: dict[str, NotesChoice] = {"p": "project", "u": "user"}
 _CANCELLING = ("\x1b", "\r", "\n", "\x04", "q", "")
 """Escape, Enter, Ctrl-D, q, and the end of input."""
 
@@ -96,7 +96,7 @@ def add(
         raise ValueError(f"a note must not be empty: {message[:80]!r}")
     result = manager.select(_choice(project=project, user=user))
     _warn_of_size(notes)
-    return Answer(saved_document(result), Text(harmless(_told(result))))
+    return Answer(saved_document(result), Text(saved_words(result)))
 
 
 @notes_command(app, "keepstone notes remove Project:12 --yes")
@@ -120,7 +120,7 @@ def edit(notes: Notes, note: NoteArgument, text: TextArgument) -> Answer:
     if result is None:
         raise NoteNotFoundError(note)
     _warn_of_size(notes)
-    return Answer(saved_document(result), Text(harmless(_told(result))))
+    return Answer(saved_document(result), Text(saved_words(result)))
 
 
 @notes_command(app, "keepstone notes dedupe --dry-run")
@@ -245,7 +245,7 @@ def _type_of(*, project: bool, user: bool) -> str | None:
     return None if project == user else PROJECT if project else USER
 
 
-def _choice(*, project: bool, user: bool) -> Choice:
+def _choice(*, project: bool, user: bool) -> NotesChoice:
     if project and user:
         raise ValueError("give --project or --user, not both")
     if project or user:
@@ -255,7 +255,7 @@ def _choice(*, project: bool, user: bool) -> Choice:
     return _ask_choice()
 
 
-def _ask_choice() -> Choice:
+def _ask_choice() -> NotesChoice:
     typer.echo("Save it for the [P]roject or the [U]ser? Esc cancels: ", nl=False, err=True)
     keys = (key.lower() for _ in count() for key in read_keys())
     choice = next(_CHOICES.get(key) for key in keys if key in _CHOICES or key in _CANCELLING)
@@ -263,17 +263,6 @@ def _ask_choice() -> Choice:
     if choice is None:
         raise DeclinedError("nothing was saved")
     return choice
-
-
-def _told(result: SaveResult) -> str:
-    if not result.saved:
-        return f"not saved: {_place(result.entry)} already says the same"
-    also = f"; {_place(result.duplicate_of)} says the same" if result.duplicate_of else ""
-    return f"saved {result.entry.type} note: {_place(result.entry)}{also}"
-
-
-def _place(note: MemoryEntry) -> str:
-    return f"{note.source}:{note.line}"
 
 
 def _label(note: MemoryEntry) -> str:

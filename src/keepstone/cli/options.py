@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HomeOptions:
     """The shared options of a command on a home."""
 
     home: str | None = None
@@ -37,7 +37,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class NotesPlace:
+class NotesOptions:
     """The shared options of a command on notes."""
 
     folder: Path = Path()
@@ -51,9 +51,9 @@ class NotesPlace:
         return keepstone.Notes(self.folder, self.user_file)
 
 
-def _place_of(context: typer.Context) -> Place:
+def _place_of(context: typer.Context) -> HomeOptions:
     given: dict[str, Any] = {name: context.params.get(name) for name in ("home", "layout", "agent")}
-    return Place(**{name: value for name, value in given.items() if value is not None})
+    return HomeOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def _matching(names: Iterator[str] | list[str], incomplete: str) -> list[str]:

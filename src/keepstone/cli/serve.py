@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keepstone.cli.options import HomeOption, LayoutOption, Place, UserFileOption, folder_option
-from keepstone.extras import install_command
+from keepstone.cli.options import HomeOption, HomeOptions, LayoutOption, UserFileOption, folder_option
+from keepstone.errors import install_command
 
 if TYPE_CHECKING:
     from keepstone.home import Home
@@ -64,7 +64,7 @@ def serve(
 
     notes = keepstone.Notes(folder, user_file)
     listener = Listener(host, port, frozenset(names or ()), proxied=proxied)
-    with Place(home, layout).open() as opened:
+    with HomeOptions(home, layout).open() as opened:
         _serve(opened, folder, notes, listener, open_page=open_page)
 
 
@@ -97,7 +97,7 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
         hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
     )
-    url = _url(host, listening.getsockname()[1])
+    url = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
     link = f"{url}/sign-in?once={made.state.gate.link()}" if is_local else f"{url}/"
     _tell(home, url, link)
     if open_page:
@@ -127,10 +127,6 @@ def _is_any(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False
-
-
-def _url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _tell(home: "Home", url: str, link: str) -> None:

@@ -1,26 +1,27 @@
 """``keepstone sessions``: an agent's sessions."""
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
-from keepstone.cli.command import Answer, agent_command, confirm
+from keepstone.cli.command import Answer, agent_command, argument_or_input, confirm
 from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document, session_document
 from keepstone.operations.error_codes import SessionNotFoundError
-from keepstone.text.display import clipped, harmless, moment, one_line, size
+from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
 
 app = typer.Typer(
     name="sessions",
-    help="List, read, clear and delete an agent's sessions.",
+    help="List, read, write, clear and delete an agent's sessions.",
     no_args_is_help=True,
     epilog="Example: keepstone sessions list",
 )
@@ -53,8 +54,8 @@ def show(
 ) -> Answer:
     """Show the entries of a session, oldest first."""
     entries = agent.session(session).entries(limit=limit, types=types)
-    if not entries:
-        _require(agent, session)
+    if not entries and agent.session(session).info() is None:
+        raise SessionNotFoundError(agent.slug, session)
     view = Group(*(_entry_view(entry) for entry in entries)) if entries else Text("no entries")
     document = {"id": session, "entries": [entry_document(entry) for entry in entries]}
     return Answer(document, view)
@@ -67,6 +68,40 @@ def _entry_view(entry: Entry) -> Group:
         (f"  {one_line(entry.id)}", "dim"),
     )
     return Group(head, Padding(Text(harmless(clipped(entry.text))), (0, 0, 0, 2)))
+
+
+MessagesArgument = Annotated[
+    str,
+    typer.Argument(metavar="JSON", help="A list of messages; - reads standard input.", show_default=False),
+]
+ProviderOption = Annotated[
+    Literal["openai", "anthropic"] | None,
+    typer.Option("--provider", help="Give what this provider's API takes.", show_default=False),
+]
+
+
+@agent_command(app, "keepstone sessions add-messages main - < messages.json", name="add-messages")
+def add_messages(agent: "Agent", session: SessionArgument, messages: MessagesArgument) -> Answer:
+    """Remember chat messages as a provider or framework has them: all of them, or none."""
+    try:
+        given = json.loads(argument_or_input(messages))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the messages are not JSON: {error}") from None
+    added = agent.session(session).add_messages(given)
+    document = {"id": session, "entries": [entry_document(entry) for entry in added]}
+    return Answer(document, Text(f"added {counted(len(added), 'message')} to {one_line(session)}"))
+
+
+@agent_command(app, "keepstone sessions messages main --provider anthropic --limit 50 --json")
+def messages(
+    agent: "Agent", session: SessionArgument, provider: ProviderOption = None, limit: LimitOption = None
+) -> Answer:
+    """Print the messages of a session, the oldest first; for a provider, tool calls with their results."""
+    found = agent.session(session).messages(provider, limit)
+    if not found and agent.session(session).info() is None:
+        raise SessionNotFoundError(agent.slug, session)
+    lines = (json.dumps(message, ensure_ascii=False) for message in found)
+    return Answer({"id": session, "messages": found}, Text(harmless("\n".join(lines) or "no messages")))
 
 
 @agent_command(app, "keepstone sessions clear scratch --yes")
@@ -85,8 +120,3 @@ def delete(agent: "Agent", session: SessionArgument, yes: YesOption = False) -> 
     if not agent.session(session).remove():
         raise SessionNotFoundError(agent.slug, session)
     return Answer({"id": session, "removed": True}, Text(f"deleted session {one_line(session)}"))
-
-
-def _require(agent: "Agent", session: str) -> None:
-    if all(info.id != session for info in agent.sessions()):
-        raise SessionNotFoundError(agent.slug, session)

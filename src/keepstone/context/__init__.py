@@ -4,7 +4,7 @@ The stable prefix comes first, for providers' prompt caches: instructions, notes
 and decisions, none of which depends on the query. Recalled entries and the newest turns follow.
 """
 
-from keepstone.context.assemble import Wanted, build
+from keepstone.context.assemble import Contents, build
 from keepstone.context.counting import Counter, counter_of, estimate_tokens
 
-__all__ = ["Counter", "Wanted", "build", "counter_of", "estimate_tokens"]
+__all__ = ["Contents", "Counter", "build", "counter_of", "estimate_tokens"]

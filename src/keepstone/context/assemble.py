@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstone.context.counting import Counter, checked
-from keepstone.context.entries_part import Filler, Section, Shown
+from keepstone.context.entries_part import AlreadyShown, Filler, Section
 from keepstone.context.fence import FRAME, fenced
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
 from keepstone.model import Context, Entry, Part
@@ -29,7 +29,7 @@ _QUERY_NOTES_SHARE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Contents:
     """The candidates for a context, most important first unless noted otherwise."""
 
     pinned: Sequence[Entry] = ()
@@ -43,9 +43,11 @@ class Wanted:
     query: str | None = None
     window: Sequence[str] = ()
     """Texts and ids of entries that the prompt already has."""
+    with_ids: bool = False
+    """Whether each entry is shown with its session and id."""
 
 
-def build(wanted: Wanted, budget: int, counter: Counter | None = None) -> Context:
+def build(wanted: Contents, budget: int, counter: Counter | None = None) -> Context:
     """Return the block, within the budget and with the same prefix for every query.
 
     Args:
@@ -54,15 +56,17 @@ def build(wanted: Wanted, budget: int, counter: Counter | None = None) -> Contex
         counter: Counts the tokens of a text; default: ``estimate_tokens``.
     """
     count = checked(counter)
-    filler = Filler(count, Shown())
-    files = shelves(wanted.notes, _notes_share(budget, count), count)
+    filler = Filler(count, AlreadyShown(), wanted.with_ids)
+    share = min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS))
+    files = shelves(wanted.notes, max(0, share), count)
     prefix = _prefix(wanted, budget, filler, files)
     filler.shown.send(wanted.window)
     rest = _rest(wanted, budget, filler, files, prefix.text)
     text = _below_instructions(prefix.text, rest.text)
     left_out = [left for shelf in files for left in shelf.left_out()] + filler.left_out()
     tokens, stable = count(text) if text else 0, len(_below_instructions(prefix.text))
-    return Context(text, tokens, (*prefix.parts(), *rest.parts()), stable, tuple(left_out))
+    sources = [source for half in (prefix, rest) for section in half.sections for source in section.sources()]
+    return Context(text, tokens, (*prefix.parts(), *rest.parts()), stable, tuple(left_out), tuple(sources))
 
 
 @dataclass(slots=True)
@@ -93,7 +97,7 @@ class _Half:
         return [*([self.notes] if self.notes else []), *entries]
 
 
-def _prefix(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf]) -> _Half:
+def _prefix(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf]) -> _Half:
     """Return the prefix, which is the same for every query."""
     count = filler.count
     notes = notes_part(files, count)
@@ -107,7 +111,7 @@ def _prefix(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf])
     return half
 
 
-def _rest(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf], prefix: str) -> _Half:
+def _rest(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf], prefix: str) -> _Half:
     """Return the part that depends on the query."""
     count = filler.count
     room = budget - count(_below_instructions(prefix, FRAME))
@@ -119,10 +123,6 @@ def _rest(wanted: Wanted, budget: int, filler: Filler, files: Sequence[Shelf], p
     half = _Half(filler, notes, (recalled, filler.fill("newest", wanted.newest, room)))
     half.keep_to(budget, prefix)
     return half
-
-
-def _notes_share(budget: int, count: Counter) -> int:
-    return max(0, min(budget // _NOTES_SHARE, int(budget * _PREFIX_SHARE) - count(INSTRUCTIONS)))
 
 
 def _below_instructions(*blocks: str) -> str:

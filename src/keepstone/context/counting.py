@@ -6,6 +6,8 @@ import importlib
 import logging
 from typing import Protocol
 
+from keepstone.log.arguments import count_of
+
 
 class Counter(Protocol):
     """A function that counts the tokens of a text."""
@@ -67,7 +69,7 @@ def counter_of(model: str) -> Counter:
         model: ``"openai"``, ``"openai:MODEL"``, or any other name, which gives the estimate.
 
     Example:
-        >>> agent.context("sign-in", counter=keepstone.counter_of("openai:gpt-4o"))
+        >>> context = agent.context("sign-in", counter=keepstone.counter_of("openai:gpt-4o"))
     """
     if not isinstance(model, str):
         raise TypeError(f"model must be a string such as 'openai:gpt-4o', not {model!r:.80}")
@@ -98,11 +100,6 @@ def checked(counter: Counter | None) -> Counter:
         raise TypeError(f"counter must be a function from text to a number of tokens, not {counter!r:.80}")
 
     def count(text: str) -> int:
-        tokens = counter(text)
-        if isinstance(tokens, bool) or not isinstance(tokens, int):
-            raise TypeError(f"counter must return a whole number of tokens, not {tokens!r:.80}")
-        if tokens < 0:
-            raise ValueError(f"counter must not return a negative number of tokens: {tokens}")
-        return tokens
+        return count_of(counter(text), "the counter's result")
 
     return count

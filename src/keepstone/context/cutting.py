@@ -32,7 +32,7 @@ class Placed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Room:
+class TokenRoom:
     """The remaining tokens of one part of a context."""
 
     left: int

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keepstone.context.counting import Counter
-from keepstone.context.cutting import Placed, Room
+from keepstone.context.cutting import Placed, TokenRoom
 from keepstone.context.fence import line_of
-from keepstone.model import Entry, Item, LeftOut, Part
+from keepstone.model import ContextSource, Entry, Item, LeftOut, Part
 
 TITLES = {"standing": "preferences and decisions"}
 _BY_TIME = ("standing", "newest")
@@ -23,11 +23,17 @@ _TELLING = 40
 
 
 @dataclass(slots=True)
-class Line:
+class PlacedEntry:
     """An entry as placed in a part."""
 
     entry: Entry
     placed: Placed
+    ref: str
+    """The reference in the placed text, a stand-in while the part is filled."""
+
+    def text(self, ref: str) -> str:
+        """Return the line with its reference."""
+        return f"- [{ref}]{self.placed.text.removeprefix(f'- [{self.ref}]')}"
 
 
 @dataclass(slots=True)
@@ -35,7 +41,9 @@ class Section:
     """A part of a context in progress."""
 
     kind: str
-    lines: list[Line] = field(default_factory=list)
+    first: int = 1
+    """The number of its first line."""
+    lines: list[PlacedEntry] = field(default_factory=list)
 
     @property
     def is_by_time(self) -> bool:
@@ -50,7 +58,8 @@ class Section:
     @property
     def text(self) -> str:
         """The title and the lines; empty without lines."""
-        return self.title + "".join(line.placed.text for line in self.lines) if self.lines else ""
+        lines = (line.text(str(number)) for number, line in enumerate(self.lines, self.first))
+        return self.title + "".join(lines) if self.lines else ""
 
     def part(self, count: Counter) -> Part:
         """Return the finished part."""
@@ -61,13 +70,20 @@ class Section:
         entries = tuple(line.entry for line in self.lines)
         return Part(self.kind, self.text, entries, count(self.text), tuple(items))
 
+    def sources(self) -> list[ContextSource]:
+        """Return which entry each reference of the part stands for."""
+        return [
+            ContextSource(str(number), line.entry.session, line.entry.id)
+            for number, line in enumerate(self.lines, self.first)
+        ]
+
 
 def source_of(entry: Entry) -> str:
     """Return the source of an entry: its session and id."""
     return f"{entry.session}/{entry.id}"
 
 
-class Shown:
+class AlreadyShown:
     """The entries already in a context or in the prompt beside it."""
 
     def __init__(self) -> None:
@@ -124,7 +140,9 @@ class Filler:
     """Fills parts with entries, and records those left out."""
 
     count: Counter
-    shown: Shown
+    shown: AlreadyShown
+    with_ids: bool = False
+    """Whether lines have the session and the id of their entry."""
     _left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
 
     def fill(self, kind: str, entries: Sequence[Entry], tokens: int) -> Section:
@@ -132,31 +150,32 @@ class Filler:
 
         In parts ordered by time the last entries are most important, in others the first.
         """
-        section = Section(kind)
+        section = Section(kind, len(self.shown.keys) + 1)
+        # As wide as the widest reference that the part may come to.
+        ref = str(len(self.shown.keys) + len(entries))
         room = self._room(section, entries, tokens)
         for entry in reversed(entries) if section.is_by_time else entries:
             if self.shown.holds(entry):
                 continue
             reason = self.shown.reason(entry, is_turn=kind == "newest")
-            reason = reason or self._add(section, room, entry)
+            reason = reason or self._add(section, room, entry, ref)
             if reason is not None:
                 self._leave_out(kind, entry, reason)
         if section.is_by_time:
             section.lines.reverse()
         return section
 
-    def _room(self, section: Section, entries: Sequence[Entry], tokens: int) -> Room:
+    def _room(self, section: Section, entries: Sequence[Entry], tokens: int) -> TokenRoom:
         left = max(0, tokens - self.count(section.title))
         longest = left if len(entries) == 1 else max(left // _LONGEST, _WHOLE)
-        return Room(left, self.count, longest)
+        return TokenRoom(left, self.count, longest)
 
-    def _add(self, section: Section, room: Room, entry: Entry) -> str | None:
+    def _add(self, section: Section, room: TokenRoom, entry: Entry, ref: str) -> str | None:
         """Add an entry to a part, or return why it does not fit."""
-        with_id = section.kind == "recalled"
-        placed = room.place(entry.text, lambda text: line_of(entry, text, with_id=with_id))
+        placed = room.place(entry.text, lambda text: line_of(ref, entry, text, with_id=self.with_ids))
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
-        section.lines.append(Line(entry, placed))
+        section.lines.append(PlacedEntry(entry, placed, ref))
         self.shown.add(entry, section.kind)
         return None
 
@@ -165,7 +184,9 @@ class Filler:
         other = {(entry.session, entry.id) for entry in recalled} | self.shown.keys
         wanted = [turn for turn in turns if (turn.session, turn.id) not in other]
         texts = [
-            line_of(turn, turn.text[:_LONG]) for turn in wanted if not self.shown.reason(turn, is_turn=True)
+            line_of("9", turn, turn.text[:_LONG], with_id=self.with_ids)
+            for turn in wanted
+            if not self.shown.reason(turn, is_turn=True)
         ]
         return sum(map(self.count, texts)) + self.count("newest:\n") if texts else 0
 

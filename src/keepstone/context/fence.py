@@ -29,12 +29,15 @@ _TAG = re.compile(rf"(?:<[?]?{_NAME}|[?]<?m<?e<?m<?o<?r<?y)((?:<?[0-9]){{0,9}})"
 """The tag's name after a sign, in a folded text, and the digits of its number."""
 
 
-def line_of(entry: Entry, text: str, *, with_id: bool = False) -> str:
-    """Return an entry's line: date, session and type, then ``text``."""
+def line_of(ref: str, entry: Entry, text: str, *, with_id: bool = False) -> str:
+    """Return an entry's line: reference, date and type, then ``text``.
+
+    With ``with_id``, its session and id are included.
+    """
     lines = "\n  ".join(text.splitlines())
-    names = [entry.session, entry.type, *([entry.id] if with_id else [])]
+    names = [entry.type, *([f"{entry.session}/{entry.id}"] if with_id else [])]
     head = ", ".join([f"{entry.ts:%Y-%m-%d}", *(" ".join(name.split()) for name in names)])
-    return neutralised(f"- [{head}] {lines}\n")
+    return f"- [{ref}] " + neutralised(f"({head}) {lines}\n")
 
 
 def fenced(pieces: Sequence[str]) -> str:

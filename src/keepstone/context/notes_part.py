@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 
 from keepstone.context.counting import Counter
-from keepstone.context.cutting import Room
+from keepstone.context.cutting import TokenRoom
 from keepstone.context.mentions import neutralised
 from keepstone.model import Item, LeftOut, Part
 from keepstone.notes.passages import Passage
@@ -112,7 +112,7 @@ def _chosen(
     header: str, passages: Iterable[Passage], tokens: int, count: Counter
 ) -> list[tuple[Passage, str]]:
     """Return the first passages that fit into a block of ``tokens``, with their texts."""
-    room = Room(tokens - count(in_fence(header, "\n") + "\n"), count, max(tokens // 2, 1))
+    room = TokenRoom(tokens - count(in_fence(header, "\n") + "\n"), count, max(tokens // 2, 1))
     chosen: list[tuple[Passage, str]] = []
     misses = 0
     for passage in passages:

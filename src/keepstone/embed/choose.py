@@ -38,6 +38,7 @@ def embedder_of(value: Any) -> Embedder | None:
         EmbedderUnavailableError: The named embedder is not usable here; the message says what to do.
 
     Example:
+        >>> os.environ["OPENAI_API_KEY"] = "sk-…"
         >>> embedder_of("openai:text-embedding-3-small").dim
         1536
     """

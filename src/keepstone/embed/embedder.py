@@ -11,8 +11,8 @@ from keepstone.errors import (
     EmbeddingDimMismatchError,
     InvalidEmbeddingError,
     KeepstoneError,
+    install_command,
 )
-from keepstone.extras import install_command
 from keepstone.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class Embedder(Protocol):
     """Makes vectors of texts, of any length. Must be thread-safe.
 
     Example:
+        >>> import numpy
         >>> class Lengths:
         ...     id, dim = "lengths", 2
         ...
@@ -32,6 +33,8 @@ class Embedder(Protocol):
         ...
         ...     def embed_query(self, text):
         ...         return self.embed_documents([text])[0]
+        >>> Lengths().embed_query("pnpm").tolist()
+        [4.0, 1.0]
     """
 
     @property
@@ -49,6 +52,20 @@ class Embedder(Protocol):
         """Return the vector of a query: float32 of shape ``(dim,)``."""
 
 
+class Embeddings(Protocol):
+    """What LangChain's embeddings have: vectors as lists of numbers, and no id."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of texts to be found."""
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a text to search with."""
+
+
+EmbedderLike = Embedder | Embeddings | Callable[[list[str]], Any] | str
+"""What a caller may give as an embedder: also a function from texts to vectors, or a name."""
+
+
 def check_embedder(embedder: Any) -> Space:
     """Return the space of an embedder.
 
@@ -57,9 +74,9 @@ def check_embedder(embedder: Any) -> Space:
         ValueError: Its id is empty or starts with ``given:``, or its dim is not positive.
     """
     name, dim = getattr(embedder, "id", None), getattr(embedder, "dim", None)
-    methods = (getattr(embedder, method, None) for method in ("embed_documents", "embed_query"))
+    methods = [getattr(embedder, "embed_documents", None), getattr(embedder, "embed_query", None)]
     has_numbers = isinstance(dim, int) and not isinstance(dim, bool)
-    if not isinstance(name, str) or not has_numbers or not all(callable(method) for method in methods):
+    if not isinstance(name, str) or not has_numbers or not all(map(callable, methods)):
         raise TypeError(
             f"{embedder!r:.80} is not an embedder: it needs id, dim, embed_documents(texts) and "
             "embed_query(text)"
@@ -139,7 +156,7 @@ def _call(name: str, function: Callable[[], Any]) -> Any:
         return function()
     except KeepstoneError:
         raise
-    except Exception as error:
+    except Exception as error:  # An embedder is other people's code.
         raise EmbedderUnavailableError(
             f"embedder {name!r:.80} failed, nothing was written: {type(error).__name__}: {error}"
         ) from error

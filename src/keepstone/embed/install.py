@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from keepstone.embed.catalogue import Model, ModelFile
 from keepstone.embed.installed import check_file, model_folder, state_of
 from keepstone.embed.sources import Source, Tell
 from keepstone.errors import EmbedderUnavailableError, LockTimeoutError
+from keepstone.filesystem.atomic import sync_file
+from keepstone.filesystem.confine import sync_folder
 
 _TEMPORARY = ".tmp-"
 _WAIT = 5.0
@@ -34,7 +35,7 @@ def install(model: Model, source: Source, tell: Tell) -> Path:
     Raises:
         EmbedderUnavailableError: A file is unavailable, or its hash is wrong.
         LockTimeoutError: Another process is installing or removing a model.
-        OSError: The disk is full or failed. After any error nothing is installed.
+        OSError, StoreError: The disk is full or failed. After any error nothing is installed.
     """
     folder = model_folder(model)
     with _locked(folder.parent):
@@ -43,7 +44,7 @@ def install(model: Model, source: Source, tell: Tell) -> Path:
                 made = _fetch(model, source, Path(temporary), tell)
                 _clear(folder)
                 made.rename(folder)
-                _sync_folder(folder.parent)
+                sync_folder(folder.parent)
     return folder
 
 
@@ -82,7 +83,7 @@ def _fetch(model: Model, source: Source, temporary: Path, tell: Tell) -> Path:
             with open_file(file) as stream:
                 _copy(stream, made / file.name, file, partial(_tell_sum, tell, model.size, done))
             done += file.size
-    _sync_folder(made)
+    sync_folder(made)
     return made
 
 
@@ -100,7 +101,7 @@ def _copy(stream: IO[bytes], target: Path, file: ModelFile, tell: Callable[[int]
             done += len(chunk)
             tell(min(done, file.size))
         made.flush()
-        os.fsync(made.fileno())
+        sync_file(made.fileno())
     if done < file.size:
         raise EmbedderUnavailableError(
             f"{file.name} ended after {done} of {file.size} bytes; nothing was installed: try again"
@@ -134,13 +135,3 @@ def _locked(folder: Path) -> Iterator[None]:
         raise LockTimeoutError(
             f"another process is installing or removing a model in {folder}: try again later"
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows syncs no folders.
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -42,8 +42,8 @@ class MiniLM:
             ``keepstone model install minilm`` installs them.
 
     Example:
-        >>> MiniLM().embed_query("which authentication did we choose?").shape
-        (384,)
+        >>> MiniLM().dim
+        384
     """
 
     id = SPACE

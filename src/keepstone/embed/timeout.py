@@ -21,7 +21,7 @@ LOADING_SECONDS = 60.0
 """Timeout in seconds of a first call whose result the caller needs: it may load a model."""
 
 
-class Call(Generic[T]):
+class PendingCall(Generic[T]):
     """A function call in a thread of its own. A call that hangs cannot be stopped.
 
     Args:
@@ -62,7 +62,7 @@ def ask_within(seconds: float, name: str, question: Callable[[], T]) -> T:
         EmbedderUnavailableError: The call timed out.
     """
     try:
-        return Call(question).answer(seconds)
+        return PendingCall(question).answer(seconds)
     except Empty:
         raise _timed_out(name, seconds) from None
 
@@ -72,9 +72,6 @@ class Patient:
 
     While a timed-out call is still running, further calls fail at once. Its vectors are not lost:
     ``late`` yields them.
-
-    Example:
-        >>> Patient(embedder).embed_query("which authentication did we choose?")
     """
 
     def __init__(self, embedder: Embedder, seconds: float = SECONDS) -> None:
@@ -82,7 +79,7 @@ class Patient:
         self._seconds = seconds
         self._dim: int | None = None
         self._has_answered = False
-        self._given_up: deque[Call[Any]] = deque()
+        self._given_up: deque[PendingCall[Any]] = deque()
         self.id = embedder.id
 
     @property
@@ -131,7 +128,7 @@ class Patient:
     def _ask(self, question: Callable[[], T], seconds: float, texts: Sequence[str] = ()) -> T:
         if any(call.thread.is_alive() for call in list(self._given_up)):
             raise EmbedderUnavailableError(f"embedder {self.id!r:.80} still hangs in an earlier call")
-        call = Call(question, texts)
+        call = PendingCall(question, texts)
         try:
             return call.answer(seconds)
         except Empty:

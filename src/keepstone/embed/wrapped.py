@@ -65,7 +65,7 @@ class Wrapped:
 
         try:
             shape = np.shape(self._one("dimension"))
-        except Exception as error:
+        except Exception as error:  # An embedder is other people's code.
             raise EmbedderUnavailableError(
                 f"embedder {self.id!r:.200} failed: {type(error).__name__}: {error}"
             ) from error

@@ -4,9 +4,6 @@ A :class:`Folder` holds a directory descriptor. Names below it are opened part b
 previous descriptor and never through a link (``dir_fd``, ``O_NOFOLLOW``), so a link swapped in during a call
 has no effect.
 
-Windows has no such descriptors. There :data:`HANDLES` is False and every part of a path is checked before
-its use: links and junctions are refused as well, but one created between check and use would be followed.
-
 :func:`border` translates OS errors to keepstone's. Three of them are expected results and stay unchanged:
 FileNotFoundError, FileExistsError and NotADirectoryError.
 """
@@ -25,11 +22,6 @@ from typing import Self
 
 from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
 
-HANDLES = {os.open, os.stat, os.mkdir, os.unlink, os.rename} <= os.supports_dir_fd
-"""Whether folders are held by handles here; otherwise each part of a path is checked before its use."""
-WINDOWS = os.name == "nt"
-"""Whether names have Windows' meanings: drives, streams, devices, and dots or spaces that do not count."""
-
 FILE_MODE = 0o600
 """The mode of new files."""
 FOLDER_MODE = 0o700
@@ -40,20 +32,13 @@ LONGEST_PATH = 1024
 """Maximum bytes of a path, as on some systems."""
 
 # O_NONBLOCK: opening a FIFO must not block. It has no effect on regular files.
-_ALWAYS = 0
-for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
-    _ALWAYS |= getattr(os, _flag, 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0)
+_ALWAYS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 
 _LINK_ERRNOS = frozenset({errno.ELOOP, errno.EMLINK})
 _ANSWERS = (KeepstoneError, FileNotFoundError, FileExistsError, NotADirectoryError)
 _DRIVE = re.compile(r"[A-Za-z]:")
-_WINDOWS_TRICK = re.compile(
-    r'.*[<>:"|?*\\\x00-\x1f].*|.*[ .]|(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\..*)?',
-    re.IGNORECASE | re.DOTALL,
-)
+"""The files of a home may be copied to Windows, where ``a/C:x`` leaves the folder."""
 
 
 def check_path(path: object) -> tuple[str, ...]:
@@ -61,8 +46,8 @@ def check_path(path: object) -> tuple[str, ...]:
 
     Raises:
         TypeError: ``path`` is not a string.
-        PathEscapeError: It is absolute or has ``..``, a backslash, NUL or a drive, even if it would resolve
-            inside; on Windows also for devices, streams and names that Windows changes.
+        PathEscapeError: It is absolute or has ``..``, a backslash, NUL or a drive such as ``C:``, even if it
+            would resolve inside.
         ValueError: It is empty, has an empty name or ``.``, a lone surrogate, or is too long.
 
     Example:
@@ -72,7 +57,7 @@ def check_path(path: object) -> tuple[str, ...]:
     if not isinstance(path, str):
         raise TypeError(f"path must be a string, not {type(path).__name__}")
     names = tuple(path.split("/"))
-    if path.startswith("/") or "\\" in path or "\0" in path or any(map(_escapes, names)):
+    if path.startswith("/") or "\\" in path or "\0" in path or ".." in names or any(map(_DRIVE.match, names)):
         raise PathEscapeError(
             f"path {path!r:.80} would leave its folder; use a relative path without '..', backslash or drive"
         )
@@ -95,43 +80,10 @@ def check_file(status: os.stat_result, name: str) -> None:
         raise PathEscapeError(f"{name!r} is a link, FIFO, socket or device; only regular files are opened")
 
 
-def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """Return the identity of a file or folder: its device and inode."""
-    return status.st_dev, status.st_ino
-
-
-def write_all(fd: int, data: bytes | memoryview) -> None:
-    """Write all of ``data``, with one call unless the system writes only a part.
-
-    Raises:
-        StoreError: The disk is full or failed. Part of the data may be written.
-    """
-    rest = memoryview(data)
-    with border("a file"):
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-
-
-def sync_file(fd: int) -> None:
-    """Sync the file's bytes and length to the disk; raises StoreError if that fails."""
-    with border("a file"):
-        if hasattr(os, "fdatasync"):
-            os.fdatasync(fd)
-        else:
-            os.fsync(fd)
-
-
-def truncate(fd: int, length: int) -> None:
-    """Truncate the file to ``length`` bytes; raises StoreError if the disk failed."""
-    with border("a file"):
-        os.ftruncate(fd, length)
-
-
-def set_mode(fd: int, mode: int) -> None:
-    """Set the file's permissions, where the system supports them; raises AccessDeniedError."""
-    with border("a file"):
-        if hasattr(os, "fchmod"):
-            os.fchmod(fd, stat.S_IMODE(mode))
+def sync_folder(path: Path) -> None:
+    """Sync the names in a folder to the disk; raises OSError."""
+    with _closing(os.open(path, _FOLDER)) as handle:
+        os.fsync(handle)
 
 
 @contextmanager
@@ -153,7 +105,7 @@ def border(*where: object) -> Iterator[None]:
     except _ANSWERS:
         raise
     except OSError as error:
-        raise _translated(error, *where) from error
+        raise translated(error, *where) from error
 
 
 class MovedError(StoreError):
@@ -180,7 +132,7 @@ class Folder:
         ...     fd = folder.open("note.md", os.O_WRONLY | os.O_CREAT)
     """
 
-    __slots__ = ("_durable", "_handle", "_identity", "_levels", "path")
+    __slots__ = ("_durable", "_handle", "_levels", "_opened", "path")
 
     path: Path
     """The path of the folder when it was opened, for messages."""
@@ -196,8 +148,9 @@ class Folder:
         with border(path):
             if create and not _is_used(path):
                 _make_missing(top, durable=durable)
-            self._handle = _open_top(top, below, create=create, durable=durable)
-            self._identity = identity_of(os.stat(path if self._handle is None else self._handle))
+            with _closing(os.open(top, _FOLDER)) as handle:
+                self._handle = _descend(handle, below, create=create, durable=durable)
+            self._opened = os.stat(self._handle)
 
     def open(self, name: str, flags: int, mode: int = FILE_MODE) -> int:
         """Open a regular file and return its descriptor, which the caller closes. Never blocks on a FIFO.
@@ -208,9 +161,6 @@ class Folder:
             IsAFolderError, AccessDeniedError, StoreError: See :func:`border`.
         """
         with self._reach(name) as (target, handle):
-            if handle is None:
-                with suppress(FileNotFoundError):
-                    check_file(os.lstat(target), name)
             fd = os.open(target, flags | _ALWAYS, mode, dir_fd=handle)
         try:
             check_file(os.fstat(fd), name)
@@ -222,7 +172,7 @@ class Folder:
     def stat(self, name: str) -> os.stat_result:
         """Return the status of a file, folder or link itself; FileNotFoundError if absent."""
         # Called by every read, so a plain name costs a single system call.
-        if self._handle is None or "/" in name or name in ("", ".", ".."):
+        if "/" in name or name in ("", ".", ".."):
             with self._reach(name) as (target, handle):
                 return os.stat(target, dir_fd=handle, follow_symlinks=False)
         try:
@@ -230,7 +180,7 @@ class Folder:
         except _ANSWERS:
             raise
         except OSError as error:
-            raise _translated(error, self.path, name) from error
+            raise translated(error, self.path, name) from error
 
     def scan(self, sub: str = "") -> Iterator[os.DirEntry[str]]:
         """Yield the entries of the folder ``sub`` below this one, unordered; FileNotFoundError if absent.
@@ -245,15 +195,14 @@ class Folder:
         """Create a folder and its missing parents with mode 0700, synced. An existing folder is kept."""
         parts = _split(name)
         with border(self.path, name):
-            if self._handle is None:
-                _checked(self.path, parts, create=True, durable=self._durable)
-            else:
-                os.close(_descend(self._handle, parts, create=True, durable=self._durable))
+            os.close(_descend(self._handle, parts, create=True, durable=self._durable))
 
-    def replace(self, source: str, target: str) -> None:
-        """Rename ``source`` to ``target`` atomically, replacing a file. The caller syncs the folder."""
+    def replace(self, source: str, target: str, *, durable: bool = True) -> None:
+        """Rename ``source`` to ``target`` atomically, replacing a file, and sync the new name."""
         with self._reach(source) as (old, old_folder), self._reach(target) as (new, new_folder):
             os.replace(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+            if durable:
+                os.fsync(new_folder)
 
     def unlink(self, name: str) -> None:
         """Remove a file, or a link itself; FileNotFoundError if absent. The caller syncs the folder."""
@@ -263,7 +212,7 @@ class Folder:
     def sync(self, sub: str = "") -> None:
         """Sync the names in the folder ``sub`` below this one to the disk."""
         with self._enter(sub) as folder:
-            _sync_folder(folder)
+            os.fsync(folder)
 
     def is_moved(self) -> bool:
         """Tell whether the path no longer leads here, as the folder was renamed, replaced or removed."""
@@ -274,15 +223,15 @@ class Folder:
                 status = os.lstat(level)
                 if stat.S_ISLNK(status.st_mode):
                     return True
-            return identity_of(status or os.stat(self.path)) != self._identity
+            return not os.path.samestat(status or os.stat(self.path), self._opened)
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:
-            raise _translated(error, self.path) from error
+            raise translated(error, self.path) from error
 
     def close(self) -> None:
         """Close the descriptor; a second call does nothing. The folder cannot be used afterwards."""
-        if self._handle is not None and self._handle >= 0:
+        if self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
 
@@ -295,31 +244,26 @@ class Folder:
         self.close()
 
     @contextmanager
-    def _reach(self, name: str) -> Iterator[tuple[str, int | None]]:
+    def _reach(self, name: str) -> Iterator[tuple[str, int]]:
         """Yield the ``path`` and ``dir_fd`` for ``name``, after checking its folders."""
         *folders, last = _split(name)
         with border(self.path, name):
-            if self._handle is None:
-                yield str(_checked(self.path, folders) / last), None
-            elif not folders:
+            if not folders:
                 yield last, self._handle
             else:
                 with _closing(_descend(self._handle, folders)) as handle:
                     yield last, handle
 
     @contextmanager
-    def _enter(self, sub: str) -> Iterator[int | str]:
-        """Yield a folder below this one as a new descriptor, with its own read position, or as a path."""
+    def _enter(self, sub: str) -> Iterator[int]:
+        """Yield a folder below this one as a new descriptor, with its own read position."""
         parts = _split(sub) if sub else []
-        with border(self.path, sub):
-            if self._handle is None:
-                yield str(_checked(self.path, parts))
-            else:
-                with _closing(_descend(self._handle, [*parts, "."])) as handle:
-                    yield handle
+        with border(self.path, sub), _closing(_descend(self._handle, [*parts, "."])) as handle:
+            yield handle
 
 
-def _translated(error: OSError, *parts: object) -> KeepstoneError:
+def translated(error: OSError, *parts: object) -> KeepstoneError:
+    """Return the error of ours that says what the system refused, and where."""
     where = "/".join(str(part) for part in parts if part != "")
     if error.errno in _LINK_ERRNOS:
         return PathEscapeError(f"{where} passes through a link, and links are not followed")
@@ -330,15 +274,6 @@ def _translated(error: OSError, *parts: object) -> KeepstoneError:
     if isinstance(error, IsADirectoryError):
         return IsAFolderError(f"{where} is a folder; name a file in it")
     return StoreError(f"{where}: {error.strerror or error}; free space or repair the disk, then try again")
-
-
-def _escapes(name: str) -> bool:
-    # A drive escapes from anywhere: joining "a" and "C:x" on Windows gives "C:x".
-    return name == ".." or bool(_DRIVE.match(name)) or (WINDOWS and name != "." and _tricks_windows(name))
-
-
-def _tricks_windows(name: str) -> bool:
-    return bool(_WINDOWS_TRICK.fullmatch(name))
 
 
 def _check_length(path: str, names: tuple[str, ...]) -> None:
@@ -355,7 +290,7 @@ def _check_length(path: str, names: tuple[str, ...]) -> None:
 def _split(name: str) -> list[str]:
     """Return the parts of an internal name, as a last line of defence: callers have validated it."""
     parts = name.split("/")
-    if not {"", ".", ".."}.isdisjoint(parts) or (WINDOWS and any(map(_tricks_windows, parts))):
+    if not {"", ".", ".."}.isdisjoint(parts):
         raise PathEscapeError(f"{name!r:.80} is not a name below a folder; join plain names with '/'")
     return parts
 
@@ -368,28 +303,19 @@ def _closing(handle: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _open_top(top: Path, below: Sequence[str], *, create: bool, durable: bool) -> int | None:
-    """Return the descriptor of the folder ``below`` the top; None where folders have none."""
-    if HANDLES:
-        with _closing(os.open(top, _FOLDER)) as handle:
-            return _descend(handle, below, create=create, durable=durable)
-    _check_folder(_checked(top.resolve(strict=True), below, create=create, durable=durable))
-    return None
-
-
 def _make_missing(path: Path, *, durable: bool) -> None:
     missing = list(takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
     there = missing[-1].parent if missing else path
     if durable:
         with suppress(PermissionError):  # Nothing was created in an unreadable parent.
-            _sync_folder(str(there.parent))
+            sync_folder(there.parent)
     for folder in reversed(missing):
         try:
             folder.mkdir(FOLDER_MODE, exist_ok=True)
         except FileExistsError:
-            raise _not_a_folder(folder) from None
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
         if durable:
-            _sync_folder(str(folder.parent))
+            sync_folder(folder.parent)
 
 
 def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> int:
@@ -426,40 +352,9 @@ def _is_used(folder: int | Path) -> bool:
 
 def _step(handle: int, part: str) -> int:
     try:
-        return os.open(part, _FOLDER | _NOFOLLOW, dir_fd=handle)
+        return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
     except NotADirectoryError:
         # Linux raises this for a link, too.
         if stat.S_ISLNK(os.stat(part, dir_fd=handle, follow_symlinks=False).st_mode):
             raise PathEscapeError(f"{part!r} is a link, and links are not followed") from None
         raise
-
-
-def _checked(folder: Path, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> Path:
-    """Return the path ``parts`` below a folder, none of which is currently a link."""
-    for part in parts:
-        folder /= part
-        if create and not os.path.lexists(folder):
-            _make_missing(folder, durable=durable)
-        with suppress(FileNotFoundError):
-            _check_folder(folder)
-    return folder
-
-
-def _check_folder(path: Path) -> None:
-    status = os.lstat(path)
-    if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", None) == _JUNCTION:
-        raise PathEscapeError(f"{str(path)!r} is a link, and links are not followed")
-    if not stat.S_ISDIR(status.st_mode):
-        raise _not_a_folder(path)
-
-
-def _not_a_folder(path: Path) -> NotADirectoryError:
-    return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-
-
-def _sync_folder(folder: int | str) -> None:
-    if isinstance(folder, int):
-        os.fsync(folder)
-    elif not WINDOWS:  # Windows opens no folders, and keeps their names safe by itself.
-        with _closing(os.open(folder, _FOLDER)) as handle:
-            os.fsync(handle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -15,8 +14,6 @@ from keepstone.filesystem.fork import reset_in_child
 TIMEOUT = 5.0
 """Timeout in seconds of a lock."""
 POLL = 0.005
-
-_LOCKS_FOLDERS = os.name != "nt"
 
 
 @contextmanager
@@ -61,7 +58,7 @@ class _Lock:
             self._fd = _opened(self._path)
         if not lock_descriptor(self._fd, blocking=False):
             return False
-        if _LOCKS_FOLDERS and not os.path.samestat(os.fstat(self._fd), self._path.stat()):
+        if not os.path.samestat(os.fstat(self._fd), self._path.stat()):
             self.reset()  # It was replaced during the wait; the new file must be locked.
             return False
         self._taken = True
@@ -84,17 +81,6 @@ class _Lock:
 
 
 def _opened(path: Path) -> int:
-    if not _LOCKS_FOLDERS:
-        return os.open(_stand_in(path), os.O_RDWR | os.O_CREAT, 0o600)
     # Network file systems lock only files that are open for writing.
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR
     return os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK)
-
-
-def _stand_in(path: Path) -> Path:
-    """Return a lock file in the user's state folder, for Windows, which locks no folders."""
-    from platformdirs import user_state_dir
-
-    folder = Path(user_state_dir("keepstone")) / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{hashlib.sha256(os.fsencode(path)).hexdigest()}.lock"

@@ -65,5 +65,4 @@ def _begin_child() -> None:
         thing.reset()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_take_all, after_in_parent=_give_back, after_in_child=_begin_child)
+os.register_at_fork(before=_take_all, after_in_parent=_give_back, after_in_child=_begin_child)

@@ -52,6 +52,8 @@ LONGEST_SESSION = 200
 
 _AGENT = "{agent}"
 _SLUG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+_PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}")
+"""Session ids that are file names as they are."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9_-]")
 _EXTENSION = re.compile(r"\.(?!(?:lock|tmp)$)[a-z0-9]+")
 _UNREADABLE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -103,8 +105,8 @@ class Layout:
             raise TypeError(f"an agent's slug must be a string, not {type(agent).__name__}")
         if not _SLUG.fullmatch(agent):
             raise InvalidAgentIdError(
-                f"{agent!r:.80} is not an agent slug; use 1 to 128 of A-Z a-z 0-9 . _ -, "
-                "starting with a letter or digit and not ending with a dot"
+                f"{agent!r:.80} is not an agent slug; use 1 to 128 of A-Z a-z 0-9 . _ -, starting with a "
+                "letter or digit and not ending with a dot; keepstone.slug(text) makes one of any text"
             )
         if _AGENT not in self.sessions and agent != DEFAULT_AGENT:
             raise InvalidAgentIdError(f"this layout has only the agent {DEFAULT_AGENT!r}, not {agent!r}")
@@ -162,14 +164,17 @@ class Layout:
             >>> LAYOUTS["default"].session_file("../x")
             '%2E.%2Fx.ndjson'
         """
-        text = _text(session)
-        if not text:
+        if not isinstance(session, str):
+            raise TypeError(f"session id must be a string, not {type(session).__name__}")
+        if not session:
             raise InvalidSessionIdError("session id must not be empty")
+        if _PLAIN.fullmatch(session):
+            return session + self.extension
         # Each character takes at least a byte, so a prefix suffices to detect ids that are too long.
-        stem = _encode(text[: LONGEST_SESSION + 1])
+        stem = _encode(session[: LONGEST_SESSION + 1])
         if len(stem) > LONGEST_SESSION:
             raise InvalidSessionIdError(
-                f"session id {text!r:.80} is longer than {LONGEST_SESSION} bytes as a file name; "
+                f"session id {session!r:.80} is longer than {LONGEST_SESSION} bytes as a file name; "
                 "shorten it or use session_name()"
             )
         return stem + self.extension

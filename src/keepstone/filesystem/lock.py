@@ -19,7 +19,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from keepstone.errors import LockTimeoutError
-from keepstone.filesystem.confine import Folder, MovedError, identity_of, truncate
+from keepstone.filesystem.atomic import truncate
+from keepstone.filesystem.confine import Folder, MovedError
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 
 TIMEOUT = 5.0
@@ -51,7 +52,7 @@ class Lock:
         self._name = name
         self._queue = threading.Lock()
         self._fd = -1
-        self._identity = (0, 0)
+        self._opened: os.stat_result | None = None
         self._unwanted = False
         self._wanted = False
         self._touched = 0
@@ -118,25 +119,29 @@ class Lock:
     def _give_back(self) -> None:
         if self._fd < 0:
             return  # In a child that was forked while its parent held the lock.
+        from filelock import unlock_descriptor
+
         try:
             self._given_back = time.monotonic()
             if self._unwanted:
                 with suppress(FileNotFoundError):
                     self._folder.unlink(self._name)
         finally:
-            _unlock(self._fd)
+            unlock_descriptor(self._fd)
             if self._unwanted:
                 self._unwanted = False
                 self.close()
 
     def _take(self, deadline: float, timeout: float) -> bool:
+        from filelock import lock_descriptor  # A third of what opening a home imports; reading needs no lock.
+
         if self._wanted:
             self._let_others_go_first()
         began = time.monotonic()
         while True:
             if self._fd < 0:
                 self._open()
-            if _try_lock(self._fd):
+            if lock_descriptor(self._fd, blocking=False):
                 status = self._confirmed()
                 if status is not None:
                     self._wanted = status.st_mtime_ns != self._touched
@@ -147,7 +152,7 @@ class Lock:
             now = time.monotonic()
             if now >= deadline:
                 raise self._timed_out(timeout)
-            _touch(self._fd)
+            os.utime(self._fd, ns=(time.time_ns(),) * 2)  # Shows the holder that another one waits.
             time.sleep(_pause(now - began))
 
     def _open(self) -> None:
@@ -157,8 +162,8 @@ class Lock:
                 reset_in_child(self)
         except FileNotFoundError as error:
             raise self._moved() from error
-        status = os.fstat(self._fd)
-        self._identity, self._touched = identity_of(status), status.st_mtime_ns
+        self._opened = status = os.fstat(self._fd)
+        self._touched = status.st_mtime_ns
 
     def _confirmed(self) -> os.stat_result | None:
         """Return the status of the locked file; None, and unlock it, if its name is now another file's.
@@ -171,7 +176,8 @@ class Lock:
                 raise self._moved()
             with suppress(FileNotFoundError):
                 status = self._folder.stat(self._name)
-                found = status if identity_of(status) == self._identity else None
+                if self._opened is not None and os.path.samestat(status, self._opened):
+                    found = status
             return found
         finally:
             if found is None:
@@ -201,21 +207,3 @@ def _pause(waited: float) -> float:
     longer = _SHORTEST_POLL + waited / 4
     shorter = _LONGEST_POLL * _FAST_AFTER / max(waited, _FAST_AFTER)
     return max(_SHORTEST_POLL, min(longer, shorter)) * random.uniform(0.5, 1.0)
-
-
-def _touch(fd: int) -> None:
-    """Tell the holder that another process waits."""
-    if os.utime in os.supports_fd:
-        os.utime(fd, ns=(time.time_ns(),) * 2)
-
-
-def _try_lock(fd: int) -> bool:
-    from filelock import lock_descriptor  # A third of what opening a home imports, and reading needs no lock.
-
-    return lock_descriptor(fd, blocking=False)
-
-
-def _unlock(fd: int) -> None:
-    from filelock import unlock_descriptor
-
-    unlock_descriptor(fd)

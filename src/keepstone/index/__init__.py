@@ -1,13 +1,12 @@
 """One agent's index in SQLite: fast, derived from the logs, never the truth.
 
-``database`` opens and heals the file, ``words`` fills and asks the full-text
-tables, ``entries`` keeps the rows, ``catchup`` brings rows and logs together.
-``vectors`` keeps vectors in rows too; ``similar`` compares them, with the help of
-files that ``building`` makes of them (``generation``) and ``upkeep`` (``graph``).
+``database`` opens the file and rebuilds it when it is damaged, ``entries`` keeps the rows,
+``reading`` reads logs into them. ``words`` holds the full-text table and BM25, ``vectors``
+the vectors, their exact scan and their graphs.
 """
 
 from keepstone.index.database import DamagedError, UnavailableError
-from keepstone.index.entries import Row
+from keepstone.index.entries import Place, Row
 from keepstone.index.index import Index
 
-__all__ = ["DamagedError", "Index", "Row", "UnavailableError"]
+__all__ = ["DamagedError", "Index", "Place", "Row", "UnavailableError"]

@@ -136,11 +136,14 @@ def _held(database: Database, session: str) -> _Held | None:
     known = entries.known_of(database, session)
     if known is None:
         return None
-    sql = f"SELECT eid, head, access, sum, {_COLUMNS} FROM entry WHERE sid=?"
+    sql = f"SELECT eid, head, access, {entries.IS_SOUND}, {_COLUMNS} FROM entry WHERE sid=?"
     rows = {}
-    for eid, head, access, total, *columns in database.rows(sql, (known.sid,)):
+    for eid, head, access, is_sound, *columns in database.rows(sql, (known.sid,)):
         entry_id, place, at, length = columns[:4]
-        rows[entry_id] = (Row(eid, session, entry_id, place, at, length, head, access, total), tuple(columns))
+        rows[entry_id] = (
+            Row(eid, session, entry_id, place, at, length, head, access, is_sound),
+            tuple(columns),
+        )
     sql = (
         "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
         "JOIN space s ON s.number=v.space WHERE e.sid=?"

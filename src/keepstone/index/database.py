@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
 from keepstone.text.tokenizer import TOKENIZER
 
-SCHEMA = 4
+SCHEMA = 5
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -134,6 +135,10 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
+_epochs = count(1)
+"""Numbers the files that this process opens or begins, so that rows of two of them are never confused."""
+
+
 class DamagedError(Exception):
     """The index was damaged and is empty now: catch up and ask again."""
 
@@ -151,6 +156,8 @@ class Database:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.epoch = next(_epochs)
+        """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
         self.guard = threading.RLock()
         hold_over_forks(self.guard)
         with self.guard:
@@ -214,6 +221,7 @@ class Database:
         """Throw the file away and begin with an empty one."""
         with self.guard:
             self.connection.close(force=True)
+            self.epoch = next(_epochs)
             if self.path is not None:
                 remove_files(self.path)
             self.connection = self._open()

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from itertools import chain, starmap
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -14,6 +15,8 @@ from keepstone.index.database import IS_STANDING, Database, row_sum
 from keepstone.index.words import word_table
 from keepstone.log.fold import Folded
 from keepstone.log.line import (
+    EPOCH,
+    MICROSECOND,
     create,
     dump_read,
     from_microseconds,
@@ -44,26 +47,22 @@ class Row:
     """The entry without its payload, as JSON; None if its one line says it."""
     access: int | None
     """The count of accesses, where later lines changed it."""
-    sum: int
-    """The checksum of all this, for SQLite has none."""
+    is_sound: bool
+    """Whether the checksum of all this is right; see ``IS_SOUND``."""
 
     def record(self, raw: bytes) -> Record | None:
         """Return the entry's record from the bytes of its line, None if they are another's, or damaged."""
-        said = (self.id, self.place, self.at, self.length, self.head, self.access)
-        line = parse(raw) if self.sum == row_sum(*said) else None
-        if line is None or (id_of(line) or self.id) != self.id:
+        line = parse(raw) if self.is_sound else None
+        if line is None or (line.get("id") != self.id and id_of(line) is not None):
             return None
-        record = self._pristine(line) if self.head is None else self._merged(line, raw, self.head)
+        if self.head is None:
+            record = create(line) if "ts" in line and "id" in line else None
+        elif id_of(line) is None and not self.id.startswith(derived_id(raw)):
+            record = None
+        else:
+            payload = {key: value for key, value in line.items() if key not in head_of(line)}
+            record = json.loads(self.head) | payload
         return record if record is None or self.access is None else record | {"access": self.access}
-
-    def _pristine(self, line: Record) -> Record | None:
-        return create(line) if "ts" in line and "id" in line else None
-
-    def _merged(self, line: Record, raw: bytes, head: str) -> Record | None:
-        if id_of(line) is None and not self.id.startswith(derived_id(raw)):
-            return None
-        merged: Record = json.loads(head)
-        return merged | {key: value for key, value in line.items() if key not in head_of(line)}
 
     def folded(self, raw: bytes) -> Folded | None:
         """Return the entry as a fold of its log would hold it."""
@@ -117,7 +116,9 @@ _HEAD = 64
 """Characters that a head has: enough for a speaker's name."""
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
 _SAID = "id, place, at, length, head, access"
-_ROW = "e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
+IS_SOUND = f"sum=row_sum({_SAID})"
+"""Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
+_ROW = f"e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -138,15 +139,13 @@ def room_for(database: Database, session: str) -> tuple[Known | None, Room]:
     row = database.row(sql, (session,))
     if row is None:
         return None, room_in(database, 0)
-    return _known(row[3:]), _room(*row[:3])
+    number, highest, flushed, *known = row
+    return _known(known), Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
 def room_in(database: Database, sid: int) -> Room:
     """Return where the next rows of a session go."""
-    return _room(*(database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)))
-
-
-def _room(number: int, highest: int, flushed: int) -> Room:
+    number, highest, flushed = database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)
     return Room(max(highest, flushed) + 1, number, highest - flushed)
 
 
@@ -178,10 +177,12 @@ def save_known(database: Database, session: str, known: Known) -> int:
     )
     if known.sid:
         columns = "file=?, size=?, mtime=?, inode=?, offset=?, ts=?, tail=?, crc=?, compacted=?"
-        database.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
+        database.connection.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
         return known.sid
     columns = "name, file, size, mtime, inode, offset, ts, tail, crc, compacted"
-    database.execute(f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values))
+    database.connection.execute(
+        f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values)
+    )
     return database.connection.last_insert_rowid()
 
 
@@ -201,10 +202,8 @@ def present(database: Database, session: str, ids: Sequence[str]) -> tuple[Known
 def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) -> None:
     """Add rows for new entries of one session, in the order of their places."""
     sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
-    values = (
-        (room.eid + more, sid, room.number + more, *_columns(folded)) for more, folded in enumerate(entries)
-    )
-    database.connection.executemany(sql, values)
+    rows = [(room.eid + at, sid, room.number + at, *_columns(folded)) for at, folded in enumerate(entries)]
+    database.connection.executemany(sql, rows)
 
 
 def change(database: Database, eid: int, folded: Folded | None) -> None:
@@ -233,13 +232,16 @@ def count(database: Database, sid: int, entry_id: str, access: int) -> None:
 
 def _summed(said: str) -> str:
     """Return the SQL of a row's new checksum; what was damaged before stays damaged."""
-    return f"CASE WHEN sum=row_sum({_SAID}) THEN row_sum({said}) ELSE -1 END"
+    return f"CASE WHEN {IS_SOUND} THEN row_sum({said}) ELSE -1 END"
 
 
 def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
     moment = read_time(record["ts"])
     priority, links = record.get("priority"), record.get("links")
+    if isinstance(links, list):
+        links = [link for link in links if isinstance(link, dict)]
+    tags = record.get("tags")
     head = None if folded.pristine else dump_read(head_of(record)).decode()
     said = (record["id"], folded.place, folded.at, folded.length)
     return (
@@ -248,10 +250,8 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         _storable(record["type"]),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
-        _listed(record.get("tags")),
-        _listed(
-            [link for link in links if isinstance(link, dict)] or None if isinstance(links, list) else None
-        ),
+        json.dumps(tags) if isinstance(tags, list) else None,
+        json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
         indexed(text_of(record)),
@@ -259,13 +259,9 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
     )
 
 
-def _listed(value: object) -> str | None:
-    return json.dumps(value) if isinstance(value, list) else None
-
-
 def indexed(text: str) -> str:
     """Return an entry's text as its row keeps it."""
-    return _storable(spread(text))
+    return text if text.isascii() else _storable(spread(text))
 
 
 def _storable(text: str) -> str:
@@ -317,10 +313,29 @@ def forget_digest(database: Database, session: str, entry_id: str) -> None:
     )
 
 
+def sid_at(database: Database, session: str, stat: Stat) -> int | None:
+    """Return the number of a session if the index has all of its log in this state, else None.
+
+    A log whose last line is unfinished is not held whole.
+    """
+    sql = "SELECT sid FROM session WHERE name=? AND size=? AND mtime=? AND inode=? AND offset=size"
+    found = database.row(sql, (session, stat.size, stat.mtime, stat.inode))
+    return None if found is None else found[0]
+
+
+def holders(database: Database, entry_id: str) -> list[str]:
+    """Return the sessions that have an entry with an id, and those that are not all in the index."""
+    sql = (
+        "SELECT s.name FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? "
+        "UNION ALL SELECT name FROM session WHERE offset!=size"
+    )
+    return list(dict.fromkeys(chain.from_iterable(database.rows(sql, (entry_id,)))))
+
+
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
     """Return the rows with an id, in one session or in all."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
-    return _rows(database, sql, (entry_id,) if session is None else (entry_id, session))
+    return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
 
 
 def live_bytes(database: Database, session: str) -> int:
@@ -337,33 +352,52 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
     sql = f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
-    return _rows(database, sql, bindings)
+    return list(starmap(Row, database.rows(sql, bindings)))
 
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
-    return _rows(database, f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid", ())
+    sql = f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
+    return list(starmap(Row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
     order = "e.ts DESC, s.name DESC, e.eid DESC"
     sql = f"SELECT {_ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
-    return _rows(database, sql, (limit,))[::-1]
+    return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
-def newest(database: Database, sid: int, limit: int, types: Sequence[str] | None) -> list[Row]:
-    """Return a session's newest rows by (time, place), the oldest first."""
-    kinds = "" if types is None else "AND e.type IN (SELECT value FROM json_each(?))"
-    bindings = (sid,) if types is None else (sid, json.dumps(types))
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.sid=? {kinds} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
-    return _rows(database, sql, (*bindings, limit))[::-1]
+class Place(NamedTuple):
+    """The place of an entry in its session, by time and row, that also holds once rows are made again."""
+
+    ts: int
+    """The entry's time in microseconds from 1970."""
+    eid: int
+    """Its row then, for when the entry is gone."""
+    id: str
+
+
+def newest(
+    database: Database, sid: int, limit: int, types: Sequence[str] | None, before: Place | None
+) -> list[Row]:
+    """Return a session's newest rows before a place by (time, place), the oldest first."""
+    where = "e.sid=?"
+    bindings: tuple[Any, ...] = (sid,)
+    if types is not None:
+        where, bindings = f"{where} AND e.type IN (SELECT value FROM json_each(?))", (sid, json.dumps(types))
+    if before is not None:
+        there = database.row("SELECT eid FROM entry WHERE id=? AND sid=?", (before.id, sid))
+        where = f"{where} AND (e.ts, e.eid) < (?, ?)"
+        bindings = (*bindings, before.ts, there[0] if there else before.eid)
+    sql = f"SELECT {_ROW} {_FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+    return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
-    return {row.eid: row for row in _rows(database, sql, (json.dumps(list(eids)),))}
+    return {row.eid: row for row in starmap(Row, database.rows(sql, (json.dumps(list(eids)),)))}
 
 
 def instant_of(count: int) -> datetime:
@@ -379,10 +413,18 @@ def instant_of(count: int) -> datetime:
 
 
 def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-    """Return how the texts of rows begin, and when the entries were made."""
+    """Return how the texts of rows begin, and when the entries were made.
+
+    Raises:
+        apsw.CorruptError: A row has something else than a time, as only in a damaged file.
+    """
     head = f"CAST(substr(text, 1, {_HEAD}) AS TEXT)"
     sql = f"SELECT eid, {head}, ts FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
-    return {eid: (text, instant_of(ts)) for eid, text, ts in database.rows(sql, (json.dumps(list(eids)),))}
+    rows = database.rows(sql, (json.dumps(list(eids)),))
+    try:
+        return {eid: (text, EPOCH + ts * MICROSECOND) for eid, text, ts in rows}
+    except (OverflowError, TypeError) as error:
+        raise apsw.CorruptError("a row has something else than a time") from error
 
 
 def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
@@ -455,7 +497,3 @@ def counts(database: Database, session: str | None = None) -> dict[str, int | No
     if session is None:
         return dict(database.rows(sql))
     return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
-
-
-def _rows(database: Database, sql: str, bindings: tuple[object, ...]) -> list[Row]:
-    return [Row(*values) for values in database.rows(sql, bindings)]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 
 from keepstone.index import entries, reading
 from keepstone.index.database import LONGEST_POLL, Database
-from keepstone.index.entries import Known, Row
+from keepstone.index.entries import Known, Place, Row
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.pending import Pending
 from keepstone.index.vectors.search import Nearest, Similar
@@ -38,25 +38,26 @@ class Index:
     With no path it lives in memory, for homes on disks that cannot be written.
     """
 
+    # A reader compares it after each answer: attrgetter costs no call of a function of ours.
+    epoch = property(
+        attrgetter("_database.epoch"),
+        doc="Number that changes when the index is emptied: its rows stand for other entries then.",
+    )
+
     def __init__(self, path: Path | None) -> None:
         self._database = Database(path)
         self._ranking = Ranking()
         self._similar = Similar(self._database)
         self._pending = Pending()
 
-    def identity(self) -> str:
-        """Return what no other index has, nor this one once it was begun anew: its rows are then others."""
-        with self._mending() as database:
-            return str(building.value(database, "identity"))
-
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.all_known(database)
 
     def is_current(self, session: str, stat: Stat) -> bool:
         """Tell whether a session is indexed up to this state of its log."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             known = entries.known_of(database, session)
             return known is not None and known.stat == stat
 
@@ -69,7 +70,7 @@ class Index:
         while True:
             with log.reading() as fd:
                 if fd is not None:
-                    with self._mending() as database:
+                    with self._database.mending() as database:
                         read = reading.read_on(database, session, log, fd)
             if fd is None:
                 self.drop(session, log)
@@ -82,7 +83,7 @@ class Index:
 
     def reread(self, session: str, log: Log) -> bool:
         """Take in a session's log from its start; False if there is no such log."""
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             entries.distrust(database, session)
         return self.catch_up(session, log)
 
@@ -93,7 +94,7 @@ class Index:
 
         ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
         """
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             known, room = entries.room_for(database, session)
             if known is None and before.size == 0:
                 known = Known(0, file, before, 0, None, 0, 0, 0)
@@ -115,7 +116,7 @@ class Index:
                 self._keep_compacted(session, rewritten.stat.size)
 
     def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
-        with self._mending() as database, database.writing(), log.reading() as fd:
+        with self._database.mending() as database, database.writing(), log.reading() as fd:
             known = entries.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or fd is None or not known.holds(rewritten.before):
@@ -133,13 +134,13 @@ class Index:
 
         A negative number is how long it was when it was found to have nothing to fold away.
         """
-        with self._mending() as database:
+        with self._database.mending() as database:
             known = entries.known_of(database, session)
             return known.compacted if known else 0
 
     def live_bytes(self, session: str) -> int:
         """Return how many bytes of a session's log say what its entries are now."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.live_bytes(database, session)
 
     def looked_through(self, session: str, size: int) -> None:
@@ -147,7 +148,7 @@ class Index:
         self._keep_compacted(session, -size)
 
     def _keep_compacted(self, session: str, size: int) -> None:
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             known = entries.known_of(database, session)
             if known is not None:
                 entries.save_known(database, session, replace(known, compacted=size))
@@ -158,7 +159,7 @@ class Index:
             give_way()
 
     def _dropped(self, session: str, log: Log | None) -> bool:
-        with self._mending() as database:
+        with self._database.mending() as database:
             if entries.known_of(database, session) is None:
                 return True
             with database.writing():
@@ -166,7 +167,7 @@ class Index:
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             for entry_id in ids:
                 for row in entries.find(database, entry_id, session):
                     entries.change(database, row.eid, None)
@@ -178,7 +179,7 @@ class Index:
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index does not hold all of this log."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             known, there = entries.present(database, session, ids)
             if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None
@@ -186,46 +187,49 @@ class Index:
 
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
         """Return where an entry of a session stands, None if the index does not hold all of this log."""
-        with self._mending() as database:
-            known = entries.known_of(database, session)
-            return entries.find(database, entry_id, session) if known and known.holds(stat) else None
+        with self._database.mending() as database:
+            is_whole = entries.sid_at(database, session, stat) is not None
+            return entries.find(database, entry_id, session) if is_whole else None
 
     def holders(self, entry_id: str) -> list[str]:
         """Return the sessions that may have an entry with an id, those too that are not all in the index."""
-        with self._mending() as database:
-            unfinished = database.rows("SELECT name FROM session WHERE offset!=size")
-            rows = entries.find(database, entry_id)
-            return list(dict.fromkeys([*(row.session for row in rows), *(name for (name,) in unfinished)]))
+        with self._database.mending() as database:
+            return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
         """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.linked(database, ids, rel, limit)
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.pinned(database)
 
     def standing(self, limit: int) -> list[Row]:
         """Return where the newest preferences and decisions stand, the oldest first."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.standing(database, limit)
 
-    def newest(self, session: str, stat: Stat, limit: int, types: Sequence[str] | None) -> list[Row] | None:
-        """Return where a session's newest entries stand, by time and place, the oldest first.
+    def newest(
+        self,
+        session: str,
+        stat: Stat,
+        limit: int,
+        types: Sequence[str] | None,
+        before: Place | None = None,
+    ) -> list[Row] | None:
+        """Return where a session's newest entries before a place stand, by time and place, the oldest first.
 
         None if the index does not hold all of the log: its last line may be unfinished.
         """
-        with self._mending() as database:
-            known = entries.known_of(database, session)
-            if known is None or not known.holds(stat):
-                return None
-            return entries.newest(database, known.sid, limit, types)
+        with self._database.mending() as database:
+            sid = entries.sid_at(database, session, stat)
+            return None if sid is None else entries.newest(database, sid, limit, types, before)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.rows_of(database, eids)
 
     def ranked(
@@ -235,14 +239,14 @@ class Index:
 
         Without ``flush``, which has to write, rows whose words still wait are not found.
         """
-        if flush:
-            self.flush()
-        with self._mending() as database:
+        with self._database.mending() as database:
+            if flush:
+                _flush(database)
             return self._ranking.ranked(database, terms, scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             found = entries.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
                 allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
@@ -251,17 +255,17 @@ class Index:
 
     def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of rows begin, and when the entries were made."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.heads(database, eids)
 
     def counts(self, session: str | None = None) -> dict[str, int | None]:
         """Return how many live entries sessions have; None where the index does not hold all of the log."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return entries.counts(database, session)
 
     def spaces(self) -> list[Space]:
         """Return the spaces that any vector is of, by their ids."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return vector_table.spaces(database)
 
     def nearest(
@@ -283,17 +287,17 @@ class Index:
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return self._pending.rows(database, space, scope)
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, without those that have none."""
-        with self._mending() as database:
+        with self._database.mending() as database:
             return vector_table.of(database, session, space, ids)
 
     def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
         """Keep vectors of entries that are still there with the same text; return how many were kept."""
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             return sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
 
     def check_texts(self, found: Iterable[Entry]) -> None:
@@ -302,23 +306,21 @@ class Index:
         Raises:
             DamagedError: One has another, for which no vector would ever be kept.
         """
-        with self._mending() as database:
+        with self._database.mending() as database:
             for entry in found:
                 vector_table.check_text(database, entry)
 
     def forget_space(self, space: str) -> int:
         """Throw all vectors of a space away; return how many there were."""
-        with self._mending() as database, database.writing():
+        with self._database.mending() as database, database.writing():
             count = vector_table.forget_space(database, space)
             building.erase(database)
             return count
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
-        with self._mending() as database:
-            if word_table.wait(database):
-                with database.writing():
-                    word_table.flush(database)
+        with self._database.mending() as database:
+            _flush(database)
 
     def checkpoint(self, timeout: float) -> bool:
         """Empty SQLite's journal; False if another process kept it in use."""
@@ -342,8 +344,11 @@ class Index:
         self._similar.close()
         self._database.close()
 
-    def _mending(self) -> AbstractContextManager[Database]:
-        return self._database.mending()
+
+def _flush(database: Database) -> None:
+    if word_table.wait(database):
+        with database.writing():
+            word_table.flush(database)
 
 
 def give_way() -> None:

@@ -157,7 +157,8 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
     if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
         entries.count(database, sid, entry_id, access)
         return None
-    sql = "SELECT eid, '', id, place, at, length, head, access, sum FROM entry WHERE id=? AND sid=?"
+    said = f"id, place, at, length, head, access, {entries.IS_SOUND}"
+    sql = f"SELECT eid, '', {said} FROM entry WHERE id=? AND sid=?"
     values = database.row(sql, (entry_id, sid))
     row = Row(*values) if values else None
     known = row.folded(os.pread(fd, row.length, row.at)) if row else None

@@ -22,8 +22,8 @@ Clock = Callable[[], datetime]
 """Returns the time as an aware datetime. Tests inject their own."""
 
 _LARGEST = sys.float_info.max
-_HIGHEST_LIMIT = 2**31
-"""Above the entries of any session, and within the integers of any store."""
+_HIGHEST_COUNT = 2**53
+"""Above every count, and within the integers of any store."""
 
 MOST_NAMES = 10_000
 """Maximum number of values of a filter's list."""
@@ -65,8 +65,7 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
         "ts": now(clock) if ts is None else format_time(instant(ts)),
         "type": DEFAULT_TYPE if kind is None else name_of(kind, "type"),
     }
-    rest = {key: value for key, value in _body(given).items() if value is not None or key not in _CHECKS}
-    return head | rest
+    return head | _body(given, keep_none=False)
 
 
 def change_of(keys: Mapping[str, Any]) -> Record:
@@ -81,27 +80,33 @@ def change_of(keys: Mapping[str, Any]) -> Record:
             raise TypeError(f"{key} must not be None: it would replace the whole payload")
     given = dict(keys)
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
-    return kind | _body(given)
+    return kind | _body(given, keep_none=True)
 
 
-def _body(given: Mapping[str, Any]) -> Record:
+def _body(given: Mapping[str, Any], *, keep_none: bool) -> Record:
+    """Return checked keys; without ``keep_none`` reserved ones of None are left out."""
     for key, remedy in _FOR_THE_LOG.items():
         if key in given:
             raise ValueError(f"key {key!r} is reserved for the log: {remedy}")
-    return {_instance_of(key, str, "a key"): _value(key, value) for key, value in given.items()}
-
-
-def _value(key: str, value: Any) -> Any:
-    check = _CHECKS.get(key)
-    if check is None:
-        return plain(value)
-    return None if value is None else check(value)
+    body = {}
+    for key, value in given.items():
+        if not isinstance(key, str):
+            raise TypeError(f"a key must be str, not {type(key).__name__}: {key!r:.80}")
+        if value is not None:
+            body[key] = _CHECKS.get(key, plain)(value)
+        elif keep_none or key not in _CHECKS:
+            body[key] = None
+    return body
 
 
 def _mapping(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping, not {type(value).__name__}: {value!r:.80}")
     return value
+
+
+def _data(value: Any) -> Any:
+    return plain(_mapping(value, "data"))
 
 
 def _text(value: Any) -> str:
@@ -114,24 +119,8 @@ def _instance_of(value: Any, kind: type, name: str) -> Any:
     return value
 
 
-def _priority(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"priority must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not -_LARGEST <= value <= _LARGEST:  # False for NaN, too.
-        raise ValueError(f"priority must be a finite number up to {_LARGEST:.1e}")
-    return value
-
-
-def _access(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"access must be a whole number, not {type(value).__name__}: {value!r:.80}")
-    if value < 0:
-        raise ValueError(f"access must not be negative: {value}")
-    return value
-
-
-def _tags(value: Any) -> list[str]:
-    return list(names_of(value, "tags") or ())
+def _names(value: Any, name: str) -> list[str]:
+    return list(names_of(value, name) or ())
 
 
 def _links(value: Any) -> list[Any]:
@@ -146,17 +135,19 @@ def _time(value: Any) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "data": lambda value: plain(_mapping(value, "data")),
+    "data": _data,
     "text": _text,
-    "priority": _priority,
-    "access": _access,
+    "priority": lambda value: number_of(value, "priority"),
+    "access": lambda value: count_of(value, "access"),
     "pinned": lambda value: _instance_of(value, bool, "pinned"),
-    "tags": _tags,
+    "tags": lambda value: _names(value, "tags"),
+    "aliases": lambda value: _names(value, "aliases"),
     "links": _links,
     "summary": lambda value: _instance_of(value, str, "summary"),
     "valid_from": _time,
     "valid_to": _time,
     "expires": _time,
+    "modified": _time,
     "embedding": embedding_of,
 }
 
@@ -196,30 +187,26 @@ def names_of(value: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
 
 def limit_of(value: int | None, name: str = "limit") -> int | None:
     """Return a valid limit: a whole number from 0, or None."""
-    if value is None:
-        return None
+    return None if value is None else count_of(value, name)
+
+
+def count_of(value: int, name: str, least: int = 0) -> int:
+    """Return a valid count: a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r:.80}")
-    if value < 0:
-        raise ValueError(f"{name} must not be negative: {value}")
-    return min(value, _HIGHEST_LIMIT)
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return min(value, _HIGHEST_COUNT)
 
 
-def count_of(value: int, name: str) -> int:
-    """Return a valid count: a whole number from 0."""
-    count = limit_of(value, name)
-    if count is None:
-        raise TypeError(f"{name} must be a whole number, not None")
-    return count
-
-
-def share_of(value: float, name: str) -> float:
-    """Return a finite number from 0."""
+def number_of(value: float, name: str, least: float = -_LARGEST) -> float:
+    """Return a finite number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not 0 <= value <= _LARGEST:  # False for NaN, too.
-        raise ValueError(f"{name} must be a finite number from 0, not {value}")
-    return float(value)
+    if not least <= value <= _LARGEST:  # False for NaN, too.
+        remedy = "" if least == -_LARGEST else f", at least {least:g}"
+        raise ValueError(f"{name} must be a finite number{remedy}, not {value}")
+    return value
 
 
 def query_of(value: str | None) -> str:

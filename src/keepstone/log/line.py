@@ -13,15 +13,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keepstone.model import Record
+from keepstone.text.bounded import joined
 
 MAX_LINE = 16 * 1024 * 1024
 """Maximum bytes of a line, newline included; readers skip longer ones."""
 
 ENVELOPE = frozenset({"id", "ts", "type"})
 RESERVED = frozenset(
-    "deleted priority access pinned tags links summary valid_from valid_to expires embedding batch".split()
+    "deleted priority access pinned tags links aliases summary "
+    "valid_from valid_to expires modified embedding batch".split()
 )
 DEFAULT_TYPE = "event"
+_OF_MESSAGES = frozenset(
+    "content parts tool_calls data call_id summary encrypted_content action arguments code input output "
+    "queries result".split()
+)
+"""Keys of which a message with content blocks, or an item of a conversation, has one at least."""
 
 _HEAD = ENVELOPE | RESERVED
 _MAX_DEPTH = 200
@@ -34,8 +41,8 @@ _BEYOND_DOUBLES = 2**1024 - 2**970
 """The smallest integer that rounds to infinity as a double, the number type of JavaScript."""
 _JSON_SPACE = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def _refuse_constant(name: str) -> None:
@@ -70,13 +77,14 @@ def parse(raw: bytes) -> Record | None:
     if len(raw) > MAX_LINE:
         return None
     try:
-        text = without_bom(raw).decode().strip(_JSON_SPACE)
+        text = raw.removeprefix(_BOM).decode().strip(_JSON_SPACE)
         record, end = _decode(text)
     except (ValueError, RecursionError):
         return None
-    if end != len(text) or not isinstance(record, dict) or _is_too_deep(raw, record):
+    if end != len(text) or not isinstance(record, dict):
         return None
-    return record
+    may_be_deep = raw.count(b"[") + raw.count(b"{") > _LONGEST_READ_DEPTH
+    return None if may_be_deep and _is_too_deep(record) else record
 
 
 def without_bom(raw: bytes) -> bytes:
@@ -84,9 +92,7 @@ def without_bom(raw: bytes) -> bytes:
     return raw.removeprefix(_BOM)
 
 
-def _is_too_deep(raw: bytes, record: Record) -> bool:
-    if raw.count(b"[") + raw.count(b"{") <= _LONGEST_READ_DEPTH:
-        return False
+def _is_too_deep(record: Record) -> bool:
     level: list[Any] = [record]
     for _ in range(_LONGEST_READ_DEPTH):
         level = [item for value in level for item in _items(value)]
@@ -141,27 +147,29 @@ def plain(value: Any, depth: int = 0) -> Any:
     """
     if value is None or isinstance(value, str | bool):
         return value
-    if isinstance(value, int):
-        if not -_BEYOND_DOUBLES < value < _BEYOND_DOUBLES:
-            raise ValueError("an integer exceeds 1.8e308, which some readers cannot hold: store a string")
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} has no JSON form: store None or a string instead")
-        return value
+    if isinstance(value, int | float):
+        return _number(value)
     if depth > _MAX_DEPTH:
         raise ValueError(f"values nest deeper than {_MAX_DEPTH} levels: flatten them")
     if isinstance(value, Mapping):
-        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+        copied = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"keys must be strings, not {type(key).__name__}: {key!r:.80}")
+            copied[key] = item if isinstance(item, str) else plain(item, depth + 1)
+        return copied
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
     raise TypeError(f"{type(value).__name__} has no JSON form: {value!r:.80}")
 
 
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"keys must be strings, not {type(key).__name__}: {key!r:.80}")
-    return key
+def _number(value: float) -> float:
+    if isinstance(value, int):
+        if not -_BEYOND_DOUBLES < value < _BEYOND_DOUBLES:
+            raise ValueError("an integer exceeds 1.8e308, which some readers cannot hold: store a string")
+    elif not math.isfinite(value):
+        raise ValueError(f"{value} has no JSON form: store None or a string instead")
+    return value
 
 
 def payload_of(record: Record) -> Record:
@@ -209,9 +217,11 @@ def is_tombstone(record: Record) -> bool:
 
 def create(record: Record) -> Record:
     """Return the entry that a first line creates; the record itself if nothing changes."""
-    if type_of(record) is not None and "batch" not in record and next(iter(record)) in ENVELOPE:
+    kind = record.get("type")
+    has_type = isinstance(kind, str) and kind != ""
+    if has_type and "batch" not in record and next(iter(record)) in ENVELOPE:
         return record
-    entry = {"id": "", "ts": "", "type": ""} | record | {"type": type_of(record) or DEFAULT_TYPE}
+    entry = {"id": "", "ts": "", "type": ""} | record | {"type": kind if has_type else DEFAULT_TYPE}
     entry.pop("batch", None)
     return entry
 
@@ -236,22 +246,33 @@ def head_of(entry: Record) -> Record:
 def text_of(record: Record) -> str:
     """Return the text of an entry for indexing and display, with its speaker before it."""
     payload = payload_of(record)
-    speaker = next((key for key in ("speaker", "name", "role") if _is_text(payload.get(key))), None)
+    speaker = None
+    for key in ("speaker", "name", "role"):
+        name = payload.get(key)
+        if isinstance(name, str) and name.strip():
+            speaker = key
+            break
     text = record.get("text")
     if not isinstance(text, str):
-        text = _content(payload, speaker)
+        text = payload.get("content")
+        if not isinstance(text, str) or "tool_calls" in payload or "parts" in payload:
+            text = None if payload.keys().isdisjoint(_OF_MESSAGES) else _message_text(record, payload)
+            if text is not None and "call_id" in payload:
+                return text  # A tool call, whose name is the tool's.
+    if text is None:
+        text = payload.get("content")
+    if not isinstance(text, str):
+        text = payload.get("text")
+    if not isinstance(text, str):
+        text = joined(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
     return f"{payload[speaker]}: {text}" if speaker else text
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+def _message_text(record: Record, payload: Record) -> str | None:
+    """Return the text of a message that is more than one string, None for any other payload."""
+    from keepstone.text.messages.indexed import message_text  # Late, so that importing keepstone stays fast.
 
-
-def _content(payload: Record, speaker: str | None) -> str:
-    for key in ("content", "text"):
-        if isinstance(payload.get(key), str):
-            return str(payload[key])
-    return "\n".join(_strings({key: value for key, value in payload.items() if key != speaker}, ""))
+    return message_text(payload, None if payload is record.get("data") else record.get("type"))
 
 
 def _strings(value: Any, label: str) -> Iterator[str]:
@@ -287,15 +308,15 @@ def read_time(value: object) -> datetime | None:
     A time without a zone is read as UTC.
     """
     try:
-        return _parsed(value) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return None
+        return datetime.fromisoformat(value) if _WRITTEN.fullmatch(value) else _parsed(value)
     except (ValueError, OverflowError):
         return None
 
 
 def _parsed(text: str) -> datetime:
     """Parse a time; raises ValueError or OverflowError."""
-    if _WRITTEN.fullmatch(text):
-        return datetime.fromisoformat(text)
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(f"{text:.80} is not a time")
@@ -329,7 +350,12 @@ def instant(value: datetime | str, name: str = "ts") -> datetime:
         raise TypeError(
             f"{name} must be a datetime or an RFC 3339 string, not {type(value).__name__}: {value!r:.80}"
         )
-    return _aware(value, value, name)
+    if value.tzinfo is None:
+        raise ValueError(f"{name} has no time zone: {value!s:.80}; add one, such as Z for UTC")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} is out of range: {value!s:.80}") from None
 
 
 def _from_text(value: str, name: str) -> datetime:
@@ -344,15 +370,6 @@ def _from_text(value: str, name: str) -> datetime:
     return moment
 
 
-def _aware(moment: datetime, value: object, name: str) -> datetime:
-    if moment.tzinfo is None:
-        raise ValueError(f"{name} has no time zone: {value!s:.80}; add one, such as Z for UTC")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{name} is out of range: {value!s:.80}") from None
-
-
 def format_time(moment: datetime) -> str:
     """Return an aware datetime in the log's format: RFC 3339, UTC, microseconds."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
@@ -360,9 +377,9 @@ def format_time(moment: datetime) -> str:
 
 def microseconds(moment: datetime) -> int:
     """Return the microseconds since 1970 of an aware datetime, as stored in the index."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:
     """Return the instant of a number of microseconds since 1970."""
-    return _EPOCH + count * _MICROSECOND
+    return EPOCH + count * MICROSECOND

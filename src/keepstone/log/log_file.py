@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from keepstone.errors import AccessDeniedError, CorruptLogError, IsAFolderError, PathEscapeError, StoreError
-from keepstone.filesystem.confine import Folder, sync_file, truncate, write_all
+from keepstone.filesystem.atomic import replace_file, sync_file, truncate, write_all
+from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE, TEMPORARY
 from keepstone.filesystem.lock import TIMEOUT, Lock
 from keepstone.log.fold import Fold
@@ -59,10 +60,14 @@ class Log:
             with self.lock.hold(timeout) as marked:
                 if marked or self._fresh:
                     self.clear_away()
+                self.begin()
                 yield
         finally:
             if self._closing:
                 self.close_if_idle()
+
+    def begin(self) -> None:
+        """Do what has to come before anything else once the lock is held; a plain log has nothing."""
 
     def clear_away(self) -> None:
         """Remove temporary files of a killed rewrite. The caller holds the lock."""
@@ -84,11 +89,14 @@ class Log:
             return None
         if not stat.S_ISREG(status.st_mode):
             raise self._not_regular()
-        return stat_of(status)
+        return Stat(status.st_size, status.st_mtime_ns, status.st_ino)
 
     def create(self) -> Stat:
-        """Create an empty log if there is none, and return its state."""
-        return stat_of(os.fstat(self._current()[0]))
+        """Create an empty log if there is none, open it for writing, and return its state."""
+        now = self.stat()
+        if now is None or self._fd < 0 or now.inode != self._inode:
+            now = self._open()
+        return now
 
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
         """Append whole lines in one write and sync it; return their offset and the log's new state.
@@ -98,7 +106,7 @@ class Log:
         Raises:
             StoreError: The disk is full or failed; the log is truncated to its old length.
         """
-        fd, size = self._current()
+        size, fd = self.create().size, self._fd
         begin, prefix = (size, b"") if size == self._mended else self._mend(fd, size)
         data = prefix + b"".join(lines)
         try:
@@ -134,32 +142,23 @@ class Log:
     def truncate(self, size: int = 0) -> None:
         """Truncate the log to ``size`` bytes, if there is one."""
         if self.stat():
-            self._cut(self._current()[0], size)
+            self.create()
+            self._cut(self._fd, size)
 
     def replace(self, lines: Iterable[bytes]) -> Stat:
         """Replace all lines atomically: a killed process leaves the old or the new log."""
         self.lock.mark(on=True)
-        fd = self._folder.open(self._temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
         try:
-            for block in _blocks(lines):
-                write_all(fd, block)
-            sync_file(fd)
-            state = stat_of(os.fstat(fd))
+            state = replace_file(self._folder, self.name, _blocks(lines), temporary=self._temporary)
         except StoreError as error:
-            self._folder.unlink(self._temporary)
-            raise StoreError(f"{self._folder.path / self.name}: {error}; it is unchanged") from error
-        finally:
-            os.close(fd)
-        try:
-            self._folder.replace(self._temporary, self.name)
+            raise StoreError(f"{error}; the log is unchanged") from error
         except FileNotFoundError as error:
             raise StoreError(
                 f"{self._folder.path} was deleted during the write; nothing was saved"
             ) from error
-        self._folder.sync(self._parent)
         self.lock.mark(on=False)
         self.forget()
-        return state
+        return stat_of(state)
 
     def remove(self) -> None:
         """Remove the log, and its lock file when the lock is released."""
@@ -199,29 +198,21 @@ class Log:
     def _not_regular(self) -> CorruptLogError:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
 
-    def _open(self) -> int:
-        """Return the descriptor for writing. The caller holds the lock."""
-        if self._fd < 0:
-            try:
-                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
-            except FileNotFoundError:
-                if self._parent:
-                    self._folder.make_folder(self._parent)
-                fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            self._fd = fd
-            status = os.fstat(fd)
-            if status.st_size == 0:
-                # Even if another process created it, which may have been killed before it synced the folder.
-                self._folder.sync(self._parent)
-            self._inode = status.st_ino
-        return self._fd
-
-    def _current(self) -> tuple[int, int]:
-        """Return a descriptor of the log's current file, and its size."""
-        now = self.stat()
-        if now is None or now.inode != self._inode:
-            self.forget()
-        return self._open(), now.size if now else 0
+    def _open(self) -> Stat:
+        self.forget()
+        try:
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError:
+            if self._parent:
+                self._folder.make_folder(self._parent)
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._fd = fd
+        now = stat_of(os.fstat(fd))
+        if now.size == 0:
+            # Even if another process created it, which may have been killed before it synced the folder.
+            self._folder.sync(self._parent)
+        self._inode = now.inode
+        return now
 
     def _cut(self, fd: int, size: int) -> None:
         truncate(fd, size)

@@ -57,11 +57,10 @@ def _paths(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path) -> OtherFile | None:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
-        with os.fdopen(os.open(path, flags), "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             raw = file.read(READ_LIMIT + 1)
     except FileNotFoundError:
         return None

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from keepstone.errors import AccessDeniedError, IsAFolderError, KeepstoneError, PathEscapeError, StoreError
-from keepstone.filesystem.confine import Folder, set_mode
+from keepstone.filesystem.atomic import set_mode, sync_file, temporary_file, write_all
+from keepstone.filesystem.confine import FILE_MODE, Folder
 from keepstone.filesystem.folder_lock import hold
 
 T = TypeVar("T")
@@ -122,7 +123,10 @@ class NotesFile:
     def _replaced(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
         """Write ``new`` if the file still has the content ``old``; otherwise return False."""
         status = _status(folder, name)
-        if status is not None and not _is_writable(folder.path / name, status):
+        # A file without any write bit is meant to stay as it is, also where root could write it.
+        if status is not None and not (
+            status.st_mode & WRITE_BITS and os.access(folder.path / name, os.W_OK)
+        ):
             raise AccessDeniedError(
                 f"{self.path} is read-only, nothing was changed: make it writable (chmod u+w)"
             )
@@ -130,28 +134,16 @@ class NotesFile:
             return self._overwritten(folder, name, old, new)
         _remove_left_over(folder, name)
         temporary = f"{_temporary_prefix(name)}{secrets.token_hex(8)}{_TEMPORARY}"
-        try:
-            self._write_temporary(folder, temporary, new, status)
+        mode = FILE_MODE if self._private or status else 0o666
+        with temporary_file(folder, temporary, mode) as fd:
+            write_all(fd, new, self.path)
+            if status is not None:
+                _keep_owner_and_mode(fd, status)
+            sync_file(fd, self.path)
             if self._bytes(folder, name) != old:
                 return False
             folder.replace(temporary, name)
-        finally:
-            with suppress(FileNotFoundError):
-                folder.unlink(temporary)
-        folder.sync()
         return True
-
-    def _write_temporary(
-        self, folder: Folder, temporary: str, data: bytes, status: os.stat_result | None
-    ) -> None:
-        mode = 0o600 if self._private or status else 0o666
-        fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            if status is not None:
-                _keep_owner_and_mode(fd, status)
-            os.fsync(fd)
 
     def _overwritten(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
         # A writer that uses another hard link locks another folder, so the file is locked as well.
@@ -162,7 +154,7 @@ class NotesFile:
             file.write(new)
             file.truncate()
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno(), self.path)
         return True
 
     @contextmanager
@@ -200,17 +192,12 @@ def _status(folder: Folder, name: str) -> os.stat_result | None:
         return None
 
 
-def _is_writable(target: Path, status: os.stat_result) -> bool:
-    # A file without any write bit must not change, even if root could write it.
-    return bool(status.st_mode & WRITE_BITS) and os.access(target, os.W_OK)
-
-
 def _is_replaceable(folder: Path, status: os.stat_result | None) -> bool:
     """Tell whether replacing the file keeps its owner and hard links."""
     if status is None:
         return True
-    user = getattr(os, "geteuid", lambda: status.st_uid)()
-    return os.access(folder, os.W_OK) and status.st_nlink == 1 and user in (0, status.st_uid)
+    is_own = os.geteuid() in (0, status.st_uid)
+    return os.access(folder, os.W_OK) and status.st_nlink == 1 and is_own
 
 
 def _keep_owner_and_mode(fd: int, status: os.stat_result) -> None:

@@ -66,7 +66,7 @@ class Notes:
         others: Whether contexts include other agents' instruction files, too; see ``others``.
 
     Example:
-        >>> notes = Notes("my-project")
+        >>> notes = Notes(".")
         >>> notes.add("Use pnpm instead of npm", "Project").saved
         True
         >>> [entry.content for entry in notes.entries("Project")]

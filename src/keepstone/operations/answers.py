@@ -53,9 +53,11 @@ class Entry(TypedDict):
     pinned: NotRequired[bool]
     tags: NotRequired[list[str]]
     links: NotRequired[list[Any]]
+    aliases: NotRequired[list[str]]
     valid_from: NotRequired[AnyTime]
     valid_to: NotRequired[AnyTime]
     expires: NotRequired[AnyTime]
+    modified: NotRequired[AnyTime]
     embedding: NotRequired[Embedding]
 
 
@@ -130,6 +132,14 @@ class LeftOut(TypedDict):
     count: int
 
 
+class ContextSource(TypedDict):
+    """Which entry a short reference in a context stands for."""
+
+    ref: Annotated[str, Schema(examples=["3"])]
+    session: str
+    id: str
+
+
 class Context(TypedDict):
     """The block for a system prompt. Its first ``stable`` characters are the same for every query."""
 
@@ -138,6 +148,7 @@ class Context(TypedDict):
     stable: int
     parts: list[Part]
     left_out: list[LeftOut]
+    sources: list[ContextSource]
 
 
 class Session(TypedDict):

@@ -26,6 +26,7 @@ from keepstone.model import (
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
+from keepstone.text.display import clipped, one_line
 
 Document = Mapping[str, Any]
 """A JSON object to print or send."""
@@ -112,6 +113,9 @@ def context_document(context: Context) -> answers.Context:
             {"kind": left.kind, "source": left.source, "reason": left.reason, "count": left.count}
             for left in context.left_out
         ],
+        "sources": [
+            {"ref": source.ref, "session": source.session, "id": source.id} for source in context.sources
+        ],
     }
 
 
@@ -180,6 +184,25 @@ def saved_document(result: SaveResult) -> answers.SavedNote:
         "note": note_document(result.entry),
         "duplicate_of": None if twin is None else note_document(twin),
     }
+
+
+_SHORT = 200
+"""Characters of a note in a sentence."""
+
+
+def saved_words(result: SaveResult) -> str:
+    """Return where a note was saved, or which note says the same, as a sentence for people.
+
+    Example:
+        >>> saved_words(notes.add("Use pnpm", "Project"))
+        'Saved as a Project note: /work/AGENTS.md:4'
+    """
+    entry, twin = result.entry, result.duplicate_of
+    where = f"{entry.source}:{entry.line}"
+    if not result.saved:
+        return one_line(f"Not saved: {where} already says “{clipped(entry.content, _SHORT)}”")
+    also = f". The {twin.type} notes say the same: {twin.source}:{twin.line}" if twin else ""
+    return one_line(f"Saved as a {entry.type} note: {where}{also}")
 
 
 def offer_document(offer: Offer) -> answers.Offer:

@@ -173,8 +173,12 @@ class Meaning:
         recorded = self._store.home_space()
         return recorded is not None and recorded.id.startswith(("openai:", "http://", "https://"))
 
-    def claim(self) -> None:
-        """Record the named embedder, when the home is first written to. It is not asked anything."""
+    def claim(self, agent: str) -> None:
+        """Record the named embedder when the home is first written to, and that the agent may lack vectors.
+
+        The embedder is not asked anything.
+        """
+        self._owed[agent] = None
         if not self._claimed:
             self._claimed = True
             embedder = self.choice().embedder

@@ -23,6 +23,9 @@ and where words are alone, which find fewer answers by themselves."""
 BOOST = 0.3
 """What an entry gets for a speaker whom the question names, and as much for a date."""
 
+BOOSTED = ("speaker", "date")
+"""The reasons for a boost."""
+
 Parts = dict[str, dict[int, float]]
 """What each reason gives to scores: by the name of the reason, then by the entry's key."""
 
@@ -50,7 +53,7 @@ def fuse(
         "words": (WORDS, _of_best(words)),
         "vectors": (VECTORS, _stretched(cosines, candidates)),
     }
-    total = sum(weight for weight, values in lists.values() if values)
+    total = sum([weight for weight, values in lists.values() if values])
     parts = {
         name: {key: weight / total * value for key, value in values.items()}
         for name, (weight, values) in lists.items()
@@ -75,14 +78,14 @@ def _stretched(cosines: Mapping[int, float], candidates: Collection[int]) -> dic
         key: (cosine - low) / (high - low) if low < cosine < high else float(cosine >= high)
         for key, cosine in cosines.items()
     }
-    average = sum(stretched[key] for key in candidates if key in stretched) / len(known)
+    average = sum([stretched[key] for key in candidates if key in stretched]) / len(known)
     return dict.fromkeys(candidates, average) | stretched
 
 
 def _offers(parts: Parts, candidates: Collection[int]) -> dict[int, float]:
     """Return what each candidate has to share: below nothing where its vector is worse than the average."""
     words, vectors = parts.get("words", {}), parts.get("vectors", {})
-    average = sum(vectors[key] for key in candidates) / len(candidates) if vectors else 0.0
+    average = sum(map(vectors.__getitem__, candidates)) / len(candidates) if vectors else 0.0
     return {key: words.get(key, 0.0) + vectors.get(key, average) - average for key in candidates}
 
 
@@ -107,7 +110,7 @@ def boosts(
     """
     said = {key: BOOST for key, (text, _) in heads.items() if speaker_of(text) in speakers}
     made = {key: BOOST for key, (_, ts) in heads.items() if any(period.holds(ts) for period in periods)}
-    return {name: given for name, given in (("speaker", said), ("date", made)) if given}
+    return {name: given for name, given in zip(BOOSTED, (said, made), strict=True) if given}
 
 
 def in_order(parts: Parts) -> list[tuple[int, float]]:
@@ -119,8 +122,3 @@ def in_order(parts: Parts) -> list[tuple[int, float]]:
             total[key] = total.get(key, 0.0) + value
     keys = sorted(sorted(total), key=total.__getitem__, reverse=True)
     return [(key, total[key]) for key in keys]
-
-
-def parts_of(parts: Parts, key: int) -> dict[str, float]:
-    """Return what each reason gave to one entry."""
-    return {name: given[key] for name, given in parts.items() if key in given}

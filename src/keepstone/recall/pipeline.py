@@ -9,25 +9,34 @@ entry may be found through its neighbours alone.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from keepstone.errors import (
+    EmbedderUnavailableError,
+    EmbeddingDimMismatchError,
+    InvalidEmbeddingError,
+    KeepstoneError,
+    StoreError,
+)
 from keepstone.log.line import payload_of
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.decay import worth_of
-from keepstone.recall.dense import Dense
-from keepstone.recall.explain import matched
-from keepstone.recall.fusion import Parts, boosts, fuse, in_order, parts_of
+from keepstone.recall.fusion import BOOSTED, Parts, boosts, fuse, in_order
 from keepstone.recall.query import named, periods_of, speaker_of, terms_of, without
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
-from keepstone.recall.validity import is_valid
+from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.recall.vectors import Vectors
-from keepstone.store.protocol import Candidate, Searchable, Store
+from keepstone.store.decay import worth_of
+from keepstone.store.protocol import Candidate, ExpiredError, Reader, Similar, Store, ask
+from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
+
+logger = logging.getLogger("keepstone.recall")
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
 """Entries that are taken from each of the two lists, or from the one by words where it is alone;
@@ -38,6 +47,12 @@ REACH = 2
 
 _SPEAKERS, _BOOSTED = 20, 60
 """Of so many best entries by words the speakers are looked up, and of so many best ones what boosts them."""
+
+SECONDS = 0.05
+"""How long a recall makes vectors that are missing."""
+
+_FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
+"""What leaves a recall to its words."""
 
 _LONGEST = 20_000
 """Characters of a query that are looked at: longer texts are no questions."""
@@ -66,47 +81,101 @@ def recall(
 ) -> Hits:
     """Return the entries in scope that fit the question best, with the reasons."""
     began = time.perf_counter()
-    moment = question.as_of
-    entries = store if moment is None else store.past(scope.agent, scope.sessions, moment)
-    numbering = store.numbering(scope.agent)
-    lagged = False
+    stale = False
 
-    def is_stale() -> bool:
-        # Whether it was at any moment: what reads the index later in the same recall may mend it.
-        nonlocal lagged
-        lagged = lagged or store.stale(scope.agent)
-        return lagged
+    def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense]:  # noqa: FBT001  Called by place.
+        nonlocal stale
+        dense = Dense(reader, vectors, scope, question.as_of)
+        try:
+            search = _Search(reader, question, scope, dense, reranker, patient=again)
+            return search.hits() if question.limit else [], dense
+        finally:
+            stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
-    hits, dense = _answer(entries, vectors, question, scope, reranker, is_stale)
-    if store.numbering(scope.agent) != numbering:
-        # The index turned out to be damaged and is empty now: keys found before stand for others.
-        hits, dense = _answer(entries, vectors, question, scope, reranker, is_stale)
+    hits, dense = ask(store, scope.agent, answer, question.as_of)
     return Hits(
         hits,
         embedder=dense.space,
         reason=dense.reason,
         pending=dense.pending,
         searched=dense.searched,
-        stale=is_stale(),
+        stale=stale,
         took_ms=(time.perf_counter() - began) * 1000,
     )
 
 
-def _answer(
-    entries: Searchable,
-    vectors: Vectors,
-    question: Question,
-    scope: Scope,
-    reranker: Reranker | None,
-    is_stale: Callable[[], bool],
-) -> tuple[list[Hit], Dense]:
-    dense = Dense(entries, vectors, scope)
-    search = _Search(entries, question, scope, dense, reranker, is_stale)
-    return search.hits() if question.limit else [], dense
+class Dense:
+    """What is near a query in meaning, or the reason why that cannot be compared.
 
+    ``space`` is the id of the space that was searched, None if none was; ``reason`` says why;
+    ``pending`` is how many entries in scope have no vector yet; ``searched`` is how vectors were compared.
+    """
 
-class _Moved(Exception):  # noqa: N818  Not an error: the question is asked again.
-    """An entry was not where it was found: it is gone, or its log was changed by another program."""
+    def __init__(self, reader: Reader, vectors: Vectors, scope: Scope, as_of: datetime | None = None) -> None:
+        self._reader = reader
+        self._vectors = vectors
+        self._scope = scope
+        self._as_of = as_of
+        self._vector: Vector | None = None
+        self.space: str | None = None
+        self.reason = ""
+        self.pending = 0
+        self.searched: str | None = None
+
+    def ask(self, text: str, vector: Vector | None) -> None:
+        """Take the vector to compare with: the one that is given, else that of a text; once is enough."""
+        if self.reason:
+            return
+        try:
+            self._vector, space, self.reason = self._vectors.query(text, vector)
+        except _FAILURES as error:
+            self._fail(error)
+        else:
+            self.space = space.id if space is not None and self._vector is not None else None
+
+    def nearest(self, first: Iterable[int], limit: int) -> Similar:
+        """Return the entries in scope whose vectors are nearest; those that have none are made some first.
+
+        ``first`` are the keys of entries that need theirs most.
+        """
+        if self._vector is None or self.space is None:
+            return Similar()
+        try:
+            self._fill(first)
+            found = self._reader.similar(self._vector, self.space, self._scope, limit)
+        except StoreError as error:
+            self._fail(error)
+            return Similar()
+        self.searched = found.searched
+        if self.pending or found.is_due:
+            self._vectors.wake()
+        return found
+
+    def cosines(self, keys: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of entries are, without those that have none."""
+        if self._vector is None or self.space is None:
+            return {}
+        return self._reader.cosines(self._vector, self.space, keys)
+
+    def _fill(self, first: Iterable[int]) -> None:
+        if self._as_of is None:
+            self._fill_by(self._reader, first)
+        else:  # Vectors are of what entries say today; those of the same texts then are theirs too.
+            self._vectors.ask(lambda today, _: self._fill_by(today, ()))
+
+    def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
+        try:
+            self.pending, refused = self._vectors.fill_quickly(reader, self._scope, first, SECONDS)
+            self.reason = refused or self.reason
+        except _FAILURES as error:
+            # What has a vector can be compared all the same.
+            self.reason = str(error)
+            self.pending = len(self._vectors.pending(reader, self._scope))
+
+    def _fail(self, error: KeepstoneError) -> None:
+        # What an embedder says of its failure may quote a text, and logs hold none.
+        logger.warning("recall by words only: %s", type(error).__name__)
+        self._vector, self.space, self.reason = None, None, str(error)
 
 
 class _Found:
@@ -119,14 +188,17 @@ class _Found:
         """Whether the lists hold all there is."""
         self.cosines: dict[int, float] = {}
         self.parts: Parts = {}
-        self._ranks = {
-            name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
-            for name, found in (("words", words), ("vectors", near))
-        }
+        self._by_words = {candidate.key: rank for rank, candidate in enumerate(words, 1)}
+        self._by_vectors = {candidate.key: rank for rank, candidate in enumerate(near, 1)}
 
     def ranks(self, key: int) -> dict[str, int]:
         """Return the place that an entry has in each list that found it."""
-        return {name: ranks[key] for name, ranks in self._ranks.items() if key in ranks}
+        ranks = {}
+        if key in self._by_words:
+            ranks["words"] = self._by_words[key]
+        if key in self._by_vectors:
+            ranks["vectors"] = self._by_vectors[key]
+        return ranks
 
 
 class _Search:
@@ -134,58 +206,58 @@ class _Search:
 
     def __init__(
         self,
-        store: Searchable,
+        reader: Reader,
         question: Question,
         scope: Scope,
         dense: Dense,
         reranker: Reranker | None,
-        is_stale: Callable[[], bool],
+        *,
+        patient: bool,
     ) -> None:
-        self._store = store
-        self._is_stale = is_stale
+        self._reader = reader
         self._question = question
         self._scope = scope
         self._reranker = reranker
+        self._patient = patient
+        """Whether an entry that is not where it was found is left out, instead of asking again."""
         self._text = question.text[:_LONGEST]
         self._terms = terms_of(self._text)
+        self._matcher = Matcher(self._terms)
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False
         """Whether anything was left out after it was loaded."""
 
     def hits(self) -> list[Hit]:
-        """Return the best hits, asked for anew if one was not where it was found."""
+        """Return the best hits."""
         most = self._question.limit if self._reranker is None else max(self._question.limit, RERANKED)
-        try:
-            found = self._best(most, patient=False)
-        except _Moved:
-            found = self._best(most, patient=True)
+        found = self._best(most)
         if self._reranker is not None:
             found = reranked(self._reranker, self._question.text, found)[: self._question.limit]
         return self._with_neighbours(found) if self._question.neighbours else found
 
-    def _best(self, most: int, *, patient: bool) -> list[Hit]:
-        """Return the best hits; ``_Moved`` if one has moved, unless ``patient`` leaves it out."""
+    def _best(self, most: int) -> list[Hit]:
         more = 1
         while True:
             found = self._candidates(most, more)
-            hits = list(islice(self._fitting(found, most, patient=patient), most))
+            hits = list(islice(self._fitting(found, most), most))
             if len(hits) == most or found.whole or not self._refused:
                 return hits
             more *= 4  # What is refused after loading makes place for candidates further down.
 
     def _candidates(self, most: int, more: int) -> _Found:
         """Return what the lists find, with the scores that they come to."""
-        alone, each = (more * max(count, 4 * most) for count in (CANDIDATES_ALONE, CANDIDATES))
+        alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
-        words = self._store.search(self._terms, self._scope, alone) if self._terms else ()
-        self._is_stale()
+        words = self._reader.search(self._terms, self._scope, alone) if self._terms else ()
         whole = len(words) < alone
         speakers = self._speakers(words)
         self._dense.ask(without(self._text, speakers), self._question.vector)
-        near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
+        near: Sequence[Candidate] = ()
         if self._dense.space is not None:
+            near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
+        if self._dense.space is not None:  # Or it turned out that vectors cannot be compared.
             words, whole = words[:each], len(words) < each and len(near) < each
         found = _Found(words, near, whole)
         if self._terms:
@@ -199,66 +271,77 @@ class _Search:
 
     def _speakers(self, words: Sequence[Candidate]) -> frozenset[str]:
         """Return whom the question names, of those who speak in the best entries by words."""
-        heads = self._store.heads(self._scope.agent, [candidate.key for candidate in words[:_SPEAKERS]])
+        heads = self._reader.heads([candidate.key for candidate in words[:_SPEAKERS]])
         speakers = {speaker_of(text) for text, _ in heads.values()}
         return named(self._text, [speaker for speaker in speakers if speaker is not None])
 
     def _fused(self, found: _Found) -> Parts:
-        keys = list(dict.fromkeys(candidate.key for candidate in (*found.words, *found.near)))
-        links = self._store.neighbours(keys, REACH, self._scope)
-        around = {other for _, other, _ in links}
-        found.cosines = {candidate.key: candidate.score for candidate in found.near}
-        found.cosines |= self._dense.cosines([key for key in {*keys, *around} if key not in found.cosines])
-        return fuse({one.key: one.score for one in found.words}, found.cosines, keys, links)
+        words = {candidate.key: candidate.score for candidate in found.words}
+        near = {candidate.key: candidate.score for candidate in found.near}
+        keys = list(words | near)
+        links = self._reader.neighbours(keys, REACH, self._scope)
+        if near or self._dense.space is not None:
+            around = {*keys, *[other for _, other, _ in links]} - near.keys()
+            found.cosines = near | self._dense.cosines(list(around))
+        return fuse(words, found.cosines, keys, links)
 
     def _boosts(self, found: _Found, speakers: frozenset[str]) -> Parts:
         periods = periods_of(self._text)
         if not speakers and not periods:
             return {}
         best = [key for key, _ in in_order(found.parts)[:_BOOSTED]]
-        return boosts(self._store.heads(self._scope.agent, best), speakers, periods)
+        return boosts(self._reader.heads(best), speakers, periods)
 
-    def _fitting(self, found: _Found, most: int, *, patient: bool) -> Iterator[Hit]:
+    def _fitting(self, found: _Found, most: int) -> Iterator[Hit]:
         """Yield what the filters let through, best first."""
         order = in_order(found.parts)
         for begin in range(0, len(order), most):
             block = order[begin : begin + most]
-            entries = self._store.load(self._scope.agent, [key for key, _ in block])
-            if len(entries) < len(block) and not patient:
-                raise _Moved
+            entries = self._reader.load([key for key, _ in block])
+            if len(entries) < len(block) and not self._patient:
+                raise ExpiredError("an entry is not where it was found")
             for key, score in block:
-                if key not in entries:
+                entry = entries.get(key)
+                if entry is None:
                     continue
-                if not self._allows(entries[key]):
+                if not self._allows(entry):
                     self._refused = True
-                else:
-                    self._keys[entries[key].session, entries[key].id] = key
-                    yield Hit(entries[key], score, self._why(found, key, entries[key]))
-
-    def _why(self, found: _Found, key: int, entry: Entry) -> Why:
-        words = matched(entry.text, self._terms) if self._terms else ()
-        parts = parts_of(found.parts, key)
-        boosted = [f"{name} named" for name in ("speaker", "date") if name in parts]
-        return Why(found.ranks(key), words, parts, found.cosines.get(key), tuple(boosted))
+                    continue
+                self._keys[entry.session, entry.id] = key
+                words = self._matcher.matched(entry.text) if self._terms else ()
+                parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                boosted = tuple(map("{} named".format, filter(parts.__contains__, BOOSTED)))
+                why = Why(found.ranks(key), words, parts, found.cosines.get(key), boosted)
+                yield Hit(entry, score, why)
 
     def _allows(self, entry: Entry) -> bool:
-        least, moment = self._question.min_priority, self._question.as_of or self._question.now
-        if not self._question.include_superseded and not is_valid(entry.line, moment):
+        """Tell whether an entry passes the filters that the index does not know, and once more the others."""
+        question, scope, line = self._question, self._scope, entry.line
+        if not (
+            question.include_superseded
+            or BOUNDS.isdisjoint(line)
+            or is_valid(line, question.as_of or question.now)
+        ):
             return False
-        if least > 0 and worth_of(entry.line).at(self._question.now) < least:
+        if question.min_priority > 0 and worth_of(line).at(question.now) < question.min_priority:
             return False
-        # An index that was healed meanwhile may number its rows anew: what was loaded is looked at once more.
-        return _is_within(entry, self._scope) and _equals(entry, self._scope.where)
+        # Rows of a damaged index may say what their entries do not.
+        return (
+            (scope.sessions is None or entry.session in scope.sessions)
+            and (scope.types is None or entry.type in scope.types)
+            and (scope.since is None or entry.ts >= scope.since)
+            and (scope.until is None or entry.ts < scope.until)
+            and (scope.tags is None or set(scope.tags) <= set(entry.tags))
+            and (scope.where is None or _equals(entry, scope.where))
+        )
 
     def _with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return hits with the entries around them."""
         around: dict[int, list[int]] = {}
         keys = [self._keys[hit.entry.session, hit.entry.id] for hit in hits]
-        for key, other, _ in self._store.neighbours(keys, self._question.neighbours, self._scope):
+        for key, other, _ in self._reader.neighbours(keys, self._question.neighbours, self._scope):
             around.setdefault(key, []).append(other)
-        entries = self._store.load(
-            self._scope.agent, list({other for some in around.values() for other in some})
-        )
+        entries = self._reader.load(list({other for some in around.values() for other in some}))
         allowed = {other: entry for other, entry in entries.items() if self._allows(entry)}
         return [
             replace(hit, neighbours=_by_place(allowed, around.get(key, ())))
@@ -271,21 +354,8 @@ def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry,
     return tuple(entries[key] for _, key in chosen)
 
 
-def _is_within(entry: Entry, scope: Scope) -> bool:
-    """Tell whether a scope holds an entry, ``where`` aside."""
-    return (
-        (scope.sessions is None or entry.session in scope.sessions)
-        and (scope.types is None or entry.type in scope.types)
-        and (scope.since is None or entry.ts >= scope.since)
-        and (scope.until is None or entry.ts < scope.until)
-        and set(scope.tags or ()) <= set(entry.tags)
-    )
-
-
-def _equals(entry: Entry, where: Mapping[str, Any] | None) -> bool:
+def _equals(entry: Entry, where: Mapping[str, Any]) -> bool:
     """Tell whether an entry's payload has these values; one and true are not the same."""
-    if where is None:
-        return True
     payload = payload_of(entry.line)
     return all(
         key in payload and payload[key] == value and isinstance(payload[key], bool) == isinstance(value, bool)

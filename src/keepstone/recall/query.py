@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -42,18 +42,18 @@ def speaker_of(text: str) -> str | None:
     return name if colon and name and not name[0].islower() and "\n" not in name else None
 
 
-def named(query: str, speakers: Iterable[str]) -> frozenset[str]:
+def named(query: str, speakers: Collection[str]) -> frozenset[str]:
     """Return those of the speakers whom a query calls by any part of their name, in small letters or large.
 
     Example:
         >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])
         frozenset({'Ann Lee'})
     """
-    words = set(terms_of(query))
-    return frozenset(speaker for speaker in speakers if words.intersection(_parts(speaker)))
+    words = set(terms_of(query)) if speakers else set()
+    return frozenset([speaker for speaker in speakers if words.intersection(_parts(speaker))])
 
 
-def without(query: str, speakers: Iterable[str]) -> str:
+def without(query: str, speakers: Collection[str]) -> str:
     """Return a query without the names of speakers; the query itself if little else would be left.
 
     Vectors of what somebody says are near to each question that has the name, whatever it is about.
@@ -62,7 +62,7 @@ def without(query: str, speakers: Iterable[str]) -> str:
         >>> without("What does Ann's sister do?", ["Ann"])
         'What does sister do?'
     """
-    parts = sorted({part for speaker in speakers for part in _parts(speaker)})
+    parts = sorted({part for speaker in speakers for part in _parts(speaker)}) if speakers else ()
     if not parts:
         return query
     names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, parts))})(?:['\u2019]s)?(?!\w)", re.IGNORECASE)

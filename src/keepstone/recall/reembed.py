@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keepstone.embed import Embedder, check_embedder
 from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
-from keepstone.model import Scope
+from keepstone.model import Entry, Scope
 from keepstone.recall.embedder import AUTO, Choice, best, chosen
 from keepstone.recall.vectors import AT_ONCE
-from keepstone.store.protocol import Store
+from keepstone.store.protocol import Reader, Store, ask
 from keepstone.text.display import counted
 
 logger = logging.getLogger("keepstone.recall")
@@ -56,32 +57,47 @@ def _wanted(choice: Choice) -> Embedder:
     return choice.embedder
 
 
-def _keep(store: Store, maker: Maker, agent: str, keys: Sequence[int]) -> int:
-    entries = list(store.load(agent, keys).values())
-    vectors = maker.make([entry.text for entry in entries], must=True)
-    made = [(entry, vectors[entry.text]) for entry in entries if entry.text in vectors]
-    if len(made) < len(entries):
-        refused = counted(len(entries) - len(made), "text")
-        logger.warning("the embedder refused %s, found by words only", refused)
-    kept = store.keep_vectors(agent, maker.embedder.id, made)
-    maker.stored([entry.text for entry, _ in made])
-    return kept
-
-
 def _embed(store: Store, embedder: Embedder, agents: list[str], progress: Progress | None) -> int:
-    pending = [(agent, store.pending(embedder.id, Scope(agent))) for agent in agents]
-    maker = Maker(embedder)
-    total, done, made = sum(len(keys) for _, keys in pending), 0, 0
-    for agent, keys in pending:
-        for begin in range(0, len(keys), AT_ONCE):
-            some = keys[begin : begin + AT_ONCE]
+    run = _Run(store, Maker(embedder), progress)
+    for step in (run.count, run.embed):
+        for agent in agents:
             try:
-                made += _keep(store, maker, agent, some)
+                ask(store, agent, lambda reader, _, step=step, agent=agent: step(reader, agent))  # type: ignore[misc]
             except StoreError:
                 if agent in store.agents():
-                    raise
-                break  # The agent was purged meanwhile.
-            done += len(some)
-            if progress:
-                progress(done, total)
-    return made
+                    raise  # Else the agent was purged during the run.
+    return run.made
+
+
+@dataclass
+class _Run:
+    """The vectors that are made for all agents, and how many."""
+
+    store: Store
+    maker: Maker
+    progress: Progress | None
+    total: int = 0
+    done: int = 0
+    made: int = 0
+
+    def count(self, reader: Reader, agent: str) -> None:
+        self.total += len(reader.pending(self.maker.embedder.id, Scope(agent)))
+
+    def embed(self, reader: Reader, agent: str) -> None:
+        keys = reader.pending(self.maker.embedder.id, Scope(agent))
+        for begin in range(0, len(keys), AT_ONCE):
+            some = keys[begin : begin + AT_ONCE]
+            self.made += self._keep(agent, list(reader.load(some).values()))
+            self.done = min(self.done + len(some), self.total)
+            if self.progress:
+                self.progress(self.done, self.total)
+
+    def _keep(self, agent: str, entries: Sequence[Entry]) -> int:
+        vectors = self.maker.make([entry.text for entry in entries], must=True)
+        made = [(entry, vectors[entry.text]) for entry in entries if entry.text in vectors]
+        if len(made) < len(entries):
+            refused = counted(len(entries) - len(made), "text")
+            logger.warning("the embedder refused %s, found by words only", refused)
+        kept = self.store.keep_vectors(agent, self.maker.embedder.id, made)
+        self.maker.stored([entry.text for entry, _ in made])
+        return kept

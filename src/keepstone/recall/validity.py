@@ -8,10 +8,8 @@ from datetime import datetime
 from keepstone.log.line import read_time
 from keepstone.model import Entry, Record
 
-
-def is_bounded(record: Record) -> bool:
-    """Tell whether an entry, in the shape of its log line, says anything of when it holds."""
-    return "expires" in record or "valid_to" in record or "valid_from" in record
+BOUNDS = frozenset({"valid_from", "valid_to", "expires"})
+"""The keys that say when an entry holds."""
 
 
 def is_valid(record: Record, moment: datetime) -> bool:
@@ -21,7 +19,7 @@ def is_valid(record: Record, moment: datetime) -> bool:
         >>> is_valid({"valid_to": "2026-02-01T00:00:00Z"}, datetime(2026, 2, 1, tzinfo=UTC))
         False
     """
-    if not is_bounded(record):
+    if BOUNDS.isdisjoint(record):
         return True
     begin = read_time(record.get("valid_from"))
     ends = (read_time(record.get(key)) for key in ("valid_to", "expires"))

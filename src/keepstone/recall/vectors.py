@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
+from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.embedder import Meaning
-from keepstone.store.protocol import HNSW_FROM, Store
-from keepstone.vector import Space, Vector, check_dim, encode, given_space, settle, unit
+from keepstone.store.protocol import HNSW_FROM, Reader, Store, ask
+from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
     from keepstone.embed import Embedder
     from keepstone.embed.maker import Maker
+
+T = TypeVar("T")
 
 AT_ONCE = 64
 """Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
@@ -28,11 +31,7 @@ _PATIENCE = 0.25
 
 
 class SimilarEntries(list[tuple[Entry, float]]):
-    """Entries with cosines, best first.
-
-    Attributes:
-        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
-    """
+    """Entries with cosines, best first; ``searched`` is ``"hnsw"`` or ``"exact"``, as in ``Similar``."""
 
     def __init__(self, found: Iterable[tuple[Entry, float]] = (), searched: str = "exact") -> None:
         super().__init__(found)
@@ -56,7 +55,7 @@ class Vectors:
         self._store = store
         self._agent = agent
         self._meaning = meaning
-        self._dim = _dim_of(dim)
+        self._dim = None if dim is None else count_of(dim, "dim", least=1)
         self._space: Space | None = None
         self._settled = float("-inf")
         if self._dim is not None and meaning.is_named:
@@ -82,29 +81,27 @@ class Vectors:
         return space
 
     def _find(self, dim: int | None) -> Space | None:
-        known = self._store.spaces(self._agent)
         own = self._meaning.space()
         if self._meaning.is_named:
-            self._check_own(own, known)
+            if own is not None and self._store.home_space() is None:
+                self._check_own(own)
             return own
+        known = self._store.spaces(self._agent)
         given = next((space for space in known if space.is_given), None)
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given
         if own is None and known and given is None:
             self._record(known[0])  # The index knows what the home's record, which is gone, said.
             return known[0]
-        return own or self._first(dim or self._dim)
-
-    def _first(self, dim: int | None) -> Space | None:
-        """Return the space of the first vector: the embedder's that is at hand, if the dimension is."""
-        embedder = self._meaning.choice().embedder
-        if embedder is not None and dim in (None, embedder.dim):
+        if own is not None:
+            return own
+        dim, embedder = dim or self._dim, self._meaning.choice().embedder
+        if embedder is not None and dim in (None, embedder.dim):  # The first vector is the embedder's.
             return Space(embedder.id, embedder.dim)
         return None if dim is None else given_space(dim)
 
-    def _check_own(self, own: Space | None, known: Iterable[Space]) -> None:
-        if own is None or self._store.home_space() is not None:
-            return
+    def _check_own(self, own: Space) -> None:
+        known = self._store.spaces(self._agent)
         other = next((space for space in known if not space.is_given and space != own), None)
         if other is not None:
             raise SpaceMismatchError(
@@ -114,13 +111,7 @@ class Vectors:
 
     def embedder(self) -> Embedder | None:
         """Return what makes vectors of the space in use; None where nothing at hand does."""
-        if self._meaning.choice().embedder is None:
-            return None
-        space = self.space()
-        embedder = self._meaning.choice().embedder  # Another one, if the space was recorded only now.
-        if embedder is None:
-            return None
-        return embedder if space is not None and space.id == embedder.id else None
+        return self._selection()[0]
 
     @property
     def is_remote(self) -> bool:
@@ -129,18 +120,40 @@ class Vectors:
 
     def reason(self) -> str:
         """Return why the embedder is used that is, or why there is none, for people."""
+        return self._selection()[1]
+
+    def _selection(self) -> tuple[Embedder | None, str]:
         choice = self._meaning.choice()
-        if choice.embedder is None or self.embedder() is not None:
-            return choice.reason
+        if choice.embedder is None:
+            return None, choice.reason
         space = self.space()
-        return f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+        choice = self._meaning.choice()  # Another one, if the space was recorded only now.
+        if choice.embedder is None or (space is not None and space.id == choice.embedder.id):
+            return choice.embedder, choice.reason
+        return None, f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+
+    def query(self, text: str, given: Vector | None) -> tuple[Vector | None, Space | None, str]:
+        """Return the vector to search with, its space, and why: a given one goes before that of the text.
+
+        Raises:
+            SpaceMismatchError: The agent's vectors are from another embedder.
+            EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed``.
+        """
+        if given is not None:
+            return given, self.space(), "a vector was given"
+        embedder, reason = self._selection()
+        if embedder is None or not text.strip():
+            return None, None, reason
+        from keepstone.embed import embed_query
+
+        return unit(embed_query(embedder, text)), self.space(), reason
 
     def check(self, value: Any) -> Vector:
         """Return a caller's vector as float32 of unit length.
 
         Raises:
             TypeError: It is no sequence or array of numbers.
-            InvalidEmbeddingError: It is empty, holds NaN or infinity, or only zeros.
+            InvalidEmbeddingError: The vector is empty, has NaN or infinity, or only zeros.
             EmbeddingDimMismatchError: It has another dimension than the space in use, or than ``dim``.
         """
         return self._checked(value)[0]
@@ -164,7 +177,8 @@ class Vectors:
         Raises:
             EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
         """
-        dim = next((dim_of(record["embedding"]) for record in records if record.get("embedding")), None)
+        first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
+        dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)
         self._record(space)
@@ -175,24 +189,15 @@ class Vectors:
         Raises:
             EmbedderUnavailableError: There is no embedder, or it raised.
             EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
-            SpaceMismatchError: The agent's vectors are of another embedder.
+            SpaceMismatchError: The agent's vectors are from another embedder.
         """
-        return unit(self._meaning.maker(self._asked()).make_one(text))
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the vector of a text to search with; errors as for ``embed``."""
-        from keepstone.embed import embed_query
-
-        return unit(embed_query(self._asked(), text))
-
-    def _asked(self) -> Embedder:
-        embedder = self.embedder()
+        embedder, reason = self._selection()
         if embedder is None:
             raise EmbedderUnavailableError(
-                f"there is no embedder to make a vector of the text ({self.reason()}): pass embedding=, or "
+                f"there is no embedder to make a vector of the text ({reason}): pass embedding=, or "
                 "embedder=, an object with id, dim, embed_documents(texts) and embed_query(text)"
             )
-        return embedder
+        return unit(self._meaning.maker(embedder).make_one(text))
 
     def keep(self, entry: Entry, vector: Vector) -> None:
         """Keep the vector that the embedder made of an entry's text."""
@@ -230,12 +235,20 @@ class Vectors:
         if space is None or not limit:
             return SimilarEntries()
         self.fill(scope)
-        found = self._store.similar(vector, space.id, scope, limit, hnsw_from)
-        if found.is_due:
-            self.wake()
-        loaded = self._store.load(self._agent, [candidate.key for candidate in found])
-        pairs = ((loaded[near.key], near.score) for near in found if near.key in loaded)
-        return SimilarEntries(pairs, found.searched)
+
+        def nearest(reader: Reader, _: bool) -> SimilarEntries:  # noqa: FBT001  Called by place.
+            found = reader.similar(vector, space.id, scope, limit, hnsw_from)
+            if found.is_due:
+                self.wake()
+            loaded = reader.load([candidate.key for candidate in found])
+            pairs = ((loaded[near.key], near.score) for near in found if near.key in loaded)
+            return SimilarEntries(pairs, found.searched)
+
+        return self.ask(nearest)
+
+    def ask(self, question: Callable[[Reader, bool], T]) -> T:
+        """Answer a question with a reader of the agent as it is now; see ``keepstone.store.protocol.ask``."""
+        return ask(self._store, self._agent, question)
 
     def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, by id, as far as they were given or made."""
@@ -252,10 +265,14 @@ class Vectors:
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``embed``.
         """
         embedder = self.embedder()
-        if embedder is not None and self.pending(scope):
+        if embedder is not None:
+            self.ask(lambda reader, _: self._fill(embedder, reader, scope))
+
+    def _fill(self, embedder: Embedder, reader: Reader, scope: Scope) -> None:
+        if reader.pending(embedder.id, scope):
             with self._meaning.turns.soon():
-                for keys in _slices(self._refused_last(self.pending(scope)), AT_ONCE):
-                    if not self._make(embedder, keys, must=True).any:
+                for keys in _slices(self._refused_last(reader.pending(embedder.id, scope)), AT_ONCE):
+                    if not self._make(embedder, reader, keys, must=True).any:
                         break  # Nothing could be stored, or these texts are refused.
 
     def wake(self) -> None:
@@ -273,40 +290,51 @@ class Vectors:
 
         until = time.monotonic() + seconds
         server = self._meaning.choice().embedder
-        keys = [] if server is None else self._store.pending(server.id, Scope(self._agent))[-AT_ONCE:]
-        if server is None or not keys:
+        if server is None:
             return
-        ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
-        with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
-            if not mine or self.embedder() is not server:
-                return
-            maker = self._meaning.maker(server)
-            entries = self._store.load(self._agent, keys).values()
-            texts = [entry.text for entry in entries]
-            made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
-            self._keep(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
 
-    def pending(self, scope: Scope) -> list[int]:
+        def make(reader: Reader, _: bool) -> None:  # noqa: FBT001  Called by place.
+            keys = reader.pending(server.id, Scope(self._agent))[-AT_ONCE:]
+            if not keys:
+                return
+            ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
+            with self._meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+                if not mine or self.embedder() is not server:
+                    return
+                maker = self._meaning.maker(server)
+                entries = reader.load(keys).values()
+                texts = [entry.text for entry in entries]
+                made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
+                self._keep(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
+
+        self.ask(make)
+
+    def pending(self, reader: Reader, scope: Scope) -> list[int]:
         """Return the keys of the entries in scope whose vectors are still to be made, the oldest first."""
         embedder = self.embedder()
-        return [] if embedder is None else self._store.pending(embedder.id, scope)
+        return [] if embedder is None else reader.pending(embedder.id, scope)
 
-    def fill_quickly(self, scope: Scope, first: Iterable[int], seconds: float) -> tuple[int, str]:
+    def fill_quickly(
+        self, reader: Reader, scope: Scope, first: Iterable[int], seconds: float
+    ) -> tuple[int, str]:
         """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
 
         ``first`` are the keys of those that matter most; then come the newest. Returns how many entries
         are left without, and why the embedder refuses some of these. Errors are those of ``fill``.
         """
         embedder = self.embedder()
-        if embedder is None or not self._store.pending(embedder.id, scope):
-            return 0, ""
+        waiting = 0 if embedder is None else len(reader.pending(embedder.id, scope))
+        if embedder is None or not waiting or self.is_remote:
+            return waiting, ""
         refused = ""
         with self._meaning.turns.soon(_PATIENCE) as mine:
-            pending = self._store.pending(embedder.id, scope)
+            pending = reader.pending(embedder.id, scope)
             began, left = time.monotonic(), len(pending)
-            chosen = self._refused_last(_urgent_first(pending, first))[:AT_ONCE]
+            wanted = set(first)
+            rest = [key for key in reversed(pending) if key not in wanted]
+            chosen = self._refused_last([key for key in pending if key in wanted] + rest)[:AT_ONCE]
             for keys in _slices(chosen, FEW) if mine else ():
-                made = self._make(embedder, keys)
+                made = self._make(embedder, reader, keys)
                 left -= made.kept
                 refused = made.reason or refused
                 if not made.any or time.monotonic() - began >= seconds:
@@ -321,20 +349,22 @@ class Vectors:
         embedder = self.embedder()
         if embedder is None:
             return False
-        with self._meaning.turns.later() as mine:
-            if not mine:
-                return True
-            pending = self._refused_last(self._store.pending(embedder.id, scope))
-            made = self._make(embedder, pending[:FEW])
+
+        def make(reader: Reader, _: bool) -> bool:  # noqa: FBT001  Called by place.
+            pending = self._refused_last(reader.pending(embedder.id, scope))
+            made = self._make(embedder, reader, pending[:FEW])
             return made.any and made.kept < len(pending)
+
+        with self._meaning.turns.later() as mine:
+            return self.ask(make) if mine else True
 
     def _refused_last(self, keys: Sequence[int]) -> list[int]:
         refused = self._meaning.refused
         return sorted(keys, key=lambda key: (self._agent, key) in refused) if refused else list(keys)
 
-    def _make(self, embedder: Embedder, keys: Sequence[int], *, must: bool = False) -> _Made:
+    def _make(self, embedder: Embedder, reader: Reader, keys: Sequence[int], *, must: bool = False) -> _Made:
         maker = self._meaning.maker(embedder)
-        entries = self._store.load(self._agent, keys) if keys else {}
+        entries = reader.load(keys) if keys else {}
         known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
         vectors = maker.make([entry.text for entry in entries.values()], must=must)
         made = [(entry, vectors[entry.text]) for entry in entries.values() if entry.text in vectors]
@@ -346,14 +376,11 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What came of asking for the vectors of some entries."""
+    """How many vectors were stored and texts refused, and why the first of those, now or before."""
 
     kept: int
-    """Vectors that were stored."""
     refused: int
-    """Texts that the embedder was asked about, and refused."""
     reason: str
-    """Why it refuses the first of those that it does, now or before."""
 
     @property
     def any(self) -> bool:
@@ -363,26 +390,3 @@ class _Made:
 
 def _slices(keys: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (keys[begin : begin + size] for begin in range(0, len(keys), size))
-
-
-def _urgent_first(pending: Sequence[int], first: Iterable[int]) -> list[int]:
-    wanted = set(first)
-    return [key for key in pending if key in wanted] + [key for key in reversed(pending) if key not in wanted]
-
-
-def dim_of(embedding: Any) -> int | None:
-    """Return the dimension of a log line's embedding."""
-    from keepstone.vector import decode
-
-    found = decode(embedding)
-    return None if found is None else found[0].dim
-
-
-def _dim_of(value: int | None) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"dim must be a whole number, not {type(value).__name__}: {value!r:.80}")
-    if value < 1:
-        raise ValueError(f"dim must be at least 1, not {value}")
-    return value

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
+from typing import Any, get_args, get_origin
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi.dependencies.models import Dependant
 from starlette.responses import HTMLResponse
 from starlette.routing import Match
 
@@ -17,16 +19,16 @@ from keepstone.server.authentication import Gate
 from keepstone.server.bodies import Bodies, Limits
 from keepstone.server.concurrency import Concurrency
 from keepstone.server.description import description_of
-from keepstone.server.head_requests import Heads
 from keepstone.server.metrics import Counting, Metrics
-from keepstone.server.middleware import Guard
+from keepstone.server.middleware import Guard, Heads
 from keepstone.server.origins import LOOPBACK, Origins
-from keepstone.server.parameters import refuse_unknown
+from keepstone.server.problems import ProblemError
 from keepstone.server.request_ids import RequestIds
 from keepstone.server.retries import Retries
 from keepstone.server.routes import agents, entries, file_contents, files, recall, sessions, upkeep
 from keepstone.server.routes import notes as notes_routes
 from keepstone.server.tokens import Tokens
+from keepstone.text.display import clipped
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -91,7 +93,7 @@ def _add_routes(app: FastAPI, notes: Notes | None, web: Callable[[FastAPI], None
     # Routes are matched in order, so the most frequent ones come first.
     found_last = (files, file_contents, upkeep, *((notes_routes,) if notes else ()))
     for module in (entries, recall, agents, sessions, *found_last):
-        app.include_router(module.router, prefix="/v1", dependencies=[Depends(refuse_unknown)])
+        app.include_router(module.router, prefix="/v1", dependencies=[Depends(_refuse_unknown)])
     app.include_router(sign_in.router)
     # Pages match every remaining path; unknown paths of the API must not reach them.
     app.add_api_route("/v1/{path:path}", _unknown, methods=METHODS, include_in_schema=False)
@@ -122,3 +124,37 @@ async def _front() -> Response:
     return HTMLResponse(
         "<!doctype html><title>keepstone</title><p>The HTTP API is at <a href='/v1/openapi.json'>/v1</a>.</p>"
     )
+
+
+async def _refuse_unknown(request: Request) -> None:
+    """Refuse a query that its route would not read as it was meant.
+
+    Raises:
+        ProblemError: A parameter is unknown, or is given twice.
+    """
+    if not request.scope["query_string"]:
+        return
+    known = dict(_parameters(request.scope["route"].dependant))
+    given = [name for name, _ in request.query_params.multi_items()]
+    for name in given:
+        if name not in known:
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise _refused(f"this route has no parameter {clipped(name, 80)!r}; {there}")
+        if given.count(name) > 1 and not known[name]:
+            raise _refused(f"parameter {name!r} is given twice; give it once")
+
+
+def _refused(detail: str) -> ProblemError:
+    return ProblemError(400, "invalid_argument", detail)
+
+
+def _parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """Yield the names of the query's parameters, each with whether it may be repeated."""
+    for field in dependant.query_params:
+        yield field.alias, _is_list(field.field_info.annotation)
+    for inner in dependant.dependencies:
+        yield from _parameters(inner)
+
+
+def _is_list(annotation: Any) -> bool:
+    return any(get_origin(part) is list for part in (annotation, *get_args(annotation)))

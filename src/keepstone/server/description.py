@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, get_args
 
 from fastapi import FastAPI
@@ -39,18 +38,14 @@ def _build(app: FastAPI) -> dict[str, Any]:
     parts["schemas"] |= _problem()
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{"token": []}]
-    for method, operation in _operations(schema):
+    operations = (pair for path in schema["paths"].values() for pair in path.items())
+    for method, operation in operations:
         if method != "get":
             # Inlined, as several client generators do not follow references.
             operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
         for response in operation["responses"].values():
             response.setdefault("headers", {})[HEADER] = _REQUEST_ID
     return schema
-
-
-def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in schema["paths"].values():
-        yield from path.items()
 
 
 def _problem() -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Keys(BaseModel):
     tags: Many[str] | None = None
     pinned: bool | None = None
     links: Many[Any] | None = None
+    aliases: Many[str] | None = None
     valid_from: Moment | None = None
     valid_to: Moment | None = None
     expires: Moment | None = None
@@ -153,9 +154,20 @@ class ContextQuery(Body):
     window: Many[str] = Field(
         [], description="Texts, and ids of entries, that the prompt already has; the block leaves them out."
     )
+    ids: bool = Field(default=False, description="Show the session and the id of each entry in the text.")
     count_as: str | None = Field(
         None, description="Count tokens as `openai` or `openai:MODEL`, if its tokenizer is installed."
     )
+
+
+class NewMessages(Body):
+    """Chat messages to remember with one write: all of them, or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"messages": [{"role": "user", "content": "It hangs again."}]}]}
+    )
+
+    messages: Many[Values[Any]] = Field(description="Messages as a provider or framework has them.")
 
 
 class NewSession(Body):

@@ -33,6 +33,13 @@ class EntryPage(Entries):
     next: str | None
 
 
+class Messages(TypedDict):
+    """The messages of a session, the oldest first."""
+
+    id: str
+    messages: list[dict[str, Any]]
+
+
 class Versions(TypedDict):
     """The versions of an entry, the oldest first."""
 
@@ -65,6 +72,13 @@ class Agents(TypedDict):
     """The slugs of agents, sorted."""
 
     agents: Annotated[list[str], Schema(examples=[["coder", "writer"]])]
+
+
+class Slug(TypedDict):
+    """A text, and the slug of an agent for it."""
+
+    text: str
+    slug: str
 
 
 class PurgedAgent(TypedDict):
@@ -115,6 +129,12 @@ class Dropped(SessionId):
     """The session that was dropped, and how many entries it had."""
 
     dropped: int
+
+
+class DroppedSessions(TypedDict):
+    """The ids of the sessions that were dropped, sorted."""
+
+    sessions: list[str]
 
 
 class Compacted(TypedDict):

@@ -10,14 +10,15 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from keepstone.errors import StoreError
-from keepstone.filesystem.confine import WINDOWS, Folder, border, sync_file, write_all
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import TOKENS, TOKENS_LOCK, TOKENS_TEMPORARY, Layout, layout_of
 from keepstone.filesystem.lock import Lock
 from keepstone.log.arguments import Clock, system_clock
@@ -139,7 +140,7 @@ class Tokens:
     def _read(self, folder: Folder) -> list[Token]:
         with border(folder.path, TOKENS), os.fdopen(folder.open(TOKENS, os.O_RDONLY), "rb") as stream:
             status = os.fstat(stream.fileno())
-            if not WINDOWS and status.st_mode & _OTHERS_MAY_WRITE:
+            if status.st_mode & _OTHERS_MAY_WRITE:
                 raise StoreError(
                     f"{folder.path / TOKENS} is writable by other users: chmod 600 it, then try again"
                 )
@@ -167,16 +168,8 @@ def _version(status: os.stat_result) -> _Version:
 
 def _write(folder: Folder, tokens: Sequence[Token]) -> None:
     document = {"version": 1, "tokens": [_record(token) for token in tokens]}
-    with suppress(FileNotFoundError):
-        folder.unlink(TOKENS_TEMPORARY)
-    fd = folder.open(TOKENS_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        write_all(fd, json.dumps(document, indent=1).encode("ascii") + b"\n")
-        sync_file(fd)
-    finally:
-        os.close(fd)
-    folder.replace(TOKENS_TEMPORARY, TOKENS)
-    folder.sync()
+    data = json.dumps(document, indent=1).encode("ascii") + b"\n"
+    replace_file(folder, TOKENS, [data], temporary=TOKENS_TEMPORARY)
 
 
 def _record(token: Token) -> dict[str, Any]:

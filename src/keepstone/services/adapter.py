@@ -35,7 +35,7 @@ class MemoryAdapter:
     Example:
         >>> memory = MemoryAdapter()
         >>> session = memory.new_session()
-        >>> memory.save({"role": "user", "content": "Hi"})
+        >>> event = memory.save({"role": "user", "content": "Hi"})
         >>> memory.load(session, {"limit": 1})[0]["content"]
         'Hi'
     """

@@ -10,49 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from keepstone import home
-from keepstone.errors import (
-    AccessDeniedError,
-    AgentNotFoundError,
-    InvalidAgentIdError,
-    IsAFolderError,
-    KeepstoneError,
-    MemoryFileNotFoundError,
-    NotTextError,
-    PathEscapeError,
-)
+from keepstone.errors import AgentNotFoundError, KeepstoneError
 from keepstone.filesystem.layout import LAYOUTS
+from keepstone.operations.toolbox import Tool, ToolAnswer, Toolbox, code_of, string
 from keepstone.store.protocol import Files
 
 _LOG = logging.getLogger("keepstone.files")
 
-_CODES: tuple[tuple[type[Exception], str], ...] = (
-    (PathEscapeError, "path_escape"),
-    (MemoryFileNotFoundError, "file_not_found"),
-    (InvalidAgentIdError, "invalid_agent"),
-    (AgentNotFoundError, "agent_not_found"),
-    (AccessDeniedError, "permission_denied"),
-    (NotTextError, "not_text"),
-    (IsAFolderError, "is_a_directory"),
-    (ValueError, "invalid_argument"),
-    (TypeError, "invalid_argument"),
-    (KeepstoneError, "store_error"),
-)
-"""Which code ``call`` answers for which error: the first that fits."""
-
-_READ = ("agent_instance_id", "path")
-_WRITE = (*_READ, "content")
-_TOOLS = {
-    "read_agent_memory_file": ("Read a file of an agent's memory.", _READ),
-    "write_agent_memory_file": ("Write a file of an agent's memory; it replaces what was there.", _WRITE),
-    "append_to_agent_memory_file": ("Append to a file of an agent's memory, or make it.", _WRITE),
+_READ = {
+    "agent_instance_id": string("Id of the agent whose memory it is."),
+    "path": string("Relative path of the file, such as plans/today.md."),
 }
-"""Each tool, which is a method of the service, with its description and its arguments."""
-
-_ARGUMENTS = {
-    "agent_instance_id": "Id of the agent whose memory it is.",
-    "path": "Relative path of the file, such as plans/today.md.",
-    "content": "The text; it is kept exactly.",
-}
+_WRITE = _READ | {"content": string("The text; it is kept exactly.")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +65,7 @@ class AgentMemoryService:
             raise TypeError(f"known_agents is a collection of ids or a function, not {known_agents!r:.80}")
         self._home = home.open(app_cache_dir, layout="cache")
         self._known_agents = known_agents
+        self._toolbox = Toolbox(self._tools(), _log_refusal)
 
     def read_agent_memory_file(self, agent_instance_id: str, path: str) -> str:
         """Return the content of one of the agent's files.
@@ -103,7 +73,7 @@ class AgentMemoryService:
         Raises:
             MemoryFileNotFoundError: the agent has no such file.
             NotTextError: the file is not UTF-8.
-            IsAFolderError: the path names a folder.
+            IsAFolderError: The path names a folder.
         """
         with _failures_logged("read", agent_instance_id, path):
             content = self._files(agent_instance_id).read(path)
@@ -114,7 +84,7 @@ class AgentMemoryService:
         """Give one of the agent's files this content, whether it exists or not: all of it, or none.
 
         Raises:
-            IsAFolderError: the path names a folder.
+            IsAFolderError: The path names a folder.
         """
         with _failures_logged("write", agent_instance_id, path):
             written = self._files(agent_instance_id).write(path, content)
@@ -125,7 +95,7 @@ class AgentMemoryService:
         """Put content behind what one of the agent's files has; without such a file, make it.
 
         Raises:
-            IsAFolderError: the path names a folder.
+            IsAFolderError: The path names a folder.
         """
         with _failures_logged("append", agent_instance_id, path):
             written = self._files(agent_instance_id).append(path, content)
@@ -134,7 +104,7 @@ class AgentMemoryService:
 
     def tools(self) -> list[dict[str, Any]]:
         """Return the three tools for a model, each with ``name``, ``description`` and ``input_schema``."""
-        return [_definition(name, description, names) for name, (description, names) in _TOOLS.items()]
+        return self._toolbox.definitions("anthropic")
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Do what a model asked for, and answer with JSON in place of an error.
@@ -145,22 +115,44 @@ class AgentMemoryService:
         invalid_argument, unknown_tool, and store_error where the disk or a lock failed.
 
         Example:
-            >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "notes.md"})
-            {'ok': True, 'content': 'Use pnpm.'}
+            >>> service = AgentMemoryService("cache")
+            >>> service.call("read_agent_memory_file", {"agent_instance_id": "coder-1", "path": "../x"})
+            {'ok': False, 'error': {'code': 'path_escape', 'message': "path '../x' would…"}}
         """
-        # A list compares where a dictionary would hash, which fails for some of what a model may send.
-        if tool not in list(_TOOLS):
-            return _failure("unknown_tool", f"{tool!r:.80} is no tool; take one of {', '.join(_TOOLS)}")
-        try:
-            _check_arguments(arguments, _TOOLS[tool][1])
-            answer: str | FileResult = getattr(self, tool)(**arguments)
-        except (KeepstoneError, ValueError, TypeError) as error:
-            return _failure(_code_of(error), str(error))
-        return {"ok": True, **(asdict(answer) if isinstance(answer, FileResult) else {"content": answer})}
+        return self._toolbox.call(tool, arguments).data
 
     def close(self) -> None:
         """Close the home below; the service is of no use afterwards."""
         self._home.close()
+
+    def _tools(self) -> list[Tool]:
+        def write(**arguments: str) -> ToolAnswer:
+            return _written(self.write_agent_memory_file(**arguments))
+
+        def append(**arguments: str) -> ToolAnswer:
+            return _written(self.append_to_agent_memory_file(**arguments))
+
+        def read(**arguments: str) -> ToolAnswer:
+            content = self.read_agent_memory_file(**arguments)
+            return ToolAnswer({"content": content}, content)
+
+        return [
+            Tool("read_agent_memory_file", "Read a file of an agent's memory.", _READ, (*_READ,), read),
+            Tool(
+                "write_agent_memory_file",
+                "Write a file of an agent's memory; it replaces what was there.",
+                _WRITE,
+                (*_WRITE,),
+                write,
+            ),
+            Tool(
+                "append_to_agent_memory_file",
+                "Append to a file of an agent's memory, or make it.",
+                _WRITE,
+                (*_WRITE,),
+                append,
+            ),
+        ]
 
     def _files(self, agent: str) -> Files:
         slug = LAYOUTS["cache"].check_agent(agent)
@@ -182,17 +174,13 @@ class AgentMemoryService:
             ) from error
 
 
-def _code_of(error: Exception) -> str:
-    return next(code for kind, code in _CODES if isinstance(error, kind))
-
-
 @contextmanager
 def _failures_logged(operation: str, agent: object, path: object) -> Iterator[None]:
     """Log a call that is refused or fails, with its code and never with content."""
     try:
         yield
     except (KeepstoneError, ValueError, TypeError) as error:
-        _LOG.warning("%s refused agent=%.80r path=%.200r code=%s", operation, agent, path, _code_of(error))
+        _log_failure(operation, agent, path, code_of(error))
         raise
 
 
@@ -201,22 +189,14 @@ def _tell(operation: str, agent: str, path: str, count: int) -> None:
     _LOG.info("%s agent=%s path=%r bytes=%d", operation, agent, path, count)
 
 
-def _definition(name: str, description: str, names: tuple[str, ...]) -> dict[str, Any]:
-    schema = {
-        "type": "object",
-        "properties": {name: {"type": "string", "description": _ARGUMENTS[name]} for name in names},
-        "required": [*names],
-        "additionalProperties": False,
-    }
-    return {"name": name, "description": description, "input_schema": schema}
+def _log_refusal(tool: str, given: Mapping[str, Any]) -> None:
+    agent, path = given.get("agent_instance_id"), given.get("path")
+    _log_failure(tool.partition("_")[0], agent, path, "invalid_argument")
 
 
-def _check_arguments(arguments: object, names: tuple[str, ...]) -> None:
-    if not isinstance(arguments, Mapping):
-        raise TypeError(f"the arguments are an object, not {type(arguments).__name__}")
-    if set(arguments) != set(names):
-        raise ValueError(f"the arguments are {', '.join(names)}; these were given: {[*arguments]!r:.80}")
+def _log_failure(operation: str, agent: object, path: object, code: str) -> None:
+    _LOG.warning("%s refused agent=%.80r path=%.200r code=%s", operation, agent, path, code)
 
 
-def _failure(code: str, message: str) -> dict[str, Any]:
-    return {"ok": False, "error": {"code": code, "message": message}}
+def _written(result: FileResult) -> ToolAnswer:
+    return ToolAnswer(asdict(result), f"{result.bytes} bytes in {result.path}")

@@ -25,7 +25,7 @@ class InputManager:
     One per input line. Not thread-safe.
 
     Example:
-        >>> manager = InputManager(Notes("my-project"))
+        >>> manager = InputManager(Notes("."))
         >>> manager.submit("# Use pnpm instead of npm")
         'selecting'
         >>> manager.select("project").entry.content

@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import Any
 
 from keepstone.agent import Agent
-from keepstone.embed import Embedder
+from keepstone.embed import EmbedderLike
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.log.arguments import limit_of
+from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.vectors import Vectors
 from keepstone.store.protocol import HNSW_FROM
@@ -74,7 +74,7 @@ class MemoryRepository:
 
     Example:
         >>> repository = MemoryRepository(".work-agent")
-        >>> repository.create_memory("s1", "Use pnpm", [0.1, 0.9])
+        >>> memory = repository.create_memory("s1", "Use pnpm", [0.1, 0.9])
         >>> repository.query_similar_by_embedding([0.2, 0.8], "s1")[0].text
         'Use pnpm'
     """
@@ -126,9 +126,7 @@ class MemoryRepository:
             StoreError: The index is unavailable.
         """
         vector = self._vectors.check(embedding)
-        session, most = self._agent.session(session_id), limit_of(limit)
-        if most is None:
-            raise TypeError("limit must be a whole number, not None")
+        session, most = self._agent.session(session_id), count_of(limit, "limit")
         scope = Scope(self._agent.slug, (session.id,))
         asked = most
         while True:
@@ -178,7 +176,7 @@ class MemoryService:
 
     Example:
         >>> service = MemoryService(".work-agent")
-        >>> service.create_memory("s1", "Use pnpm", [0.1, 0.9], summary_text="pnpm")
+        >>> memory = service.create_memory("s1", "Use pnpm", [0.1, 0.9], summary_text="pnpm")
         >>> [(memory.text, memory.score) for memory in service.query_similar_memories([0.1, 0.9], "s1")]
         [('Use pnpm', 1.0)]
     """
@@ -188,12 +186,12 @@ class MemoryService:
         home: Target = None,
         *,
         agent: str = DEFAULT_AGENT,
-        embedder: Embedder | str | None = None,
+        embedder: EmbedderLike | None = None,
         dim: int | None = None,
         hnsw_from: int = HNSW_FROM,
     ) -> None:
         """Open the home; nothing is written before the first memory."""
-        least = _hnsw_from_of(hnsw_from)
+        least = count_of(hnsw_from, "hnsw_from", least=1)
         self._agent = _agent_of(home, agent)
         self._vectors = self._agent.vectors(embedder, dim)
         self._repository = _RepositoryOfService(self._agent, self._vectors, least)
@@ -271,12 +269,16 @@ class MemoryService:
         """
         return self._agent.session(name).drop()
 
+    def dropped_collections(self) -> list[str]:
+        """Return the names of the collections that were deleted, sorted; also if they were made again.
 
-def _hnsw_from_of(value: int) -> int:
-    count = limit_of(value, "hnsw_from")
-    if not count:
-        raise ValueError(f"hnsw_from must be a whole number of at least 1, not {value!r:.80}")
-    return count
+        Example:
+            >>> service.delete_collection("s1")
+            1
+            >>> service.dropped_collections()
+            ['s1']
+        """
+        return self._agent.dropped_sessions()
 
 
 def _agent_of(home: Target, agent: str) -> Agent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +18,12 @@ from keepstone.errors import AmbiguousIdError, EntryNotFoundError, KeepstoneErro
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.home import Home
 from keepstone.home import open as open_home
-from keepstone.log.arguments import Clock, limit_of, name_of, names_of, system_clock
+from keepstone.log.arguments import Clock, count_of, limit_of, name_of, names_of, number_of, system_clock
 from keepstone.log.line import instant, payload_of
 from keepstone.model import Record
-from keepstone.recall.decay import Worth, base_of, is_faded, worth_of
-from keepstone.recall.validity import is_bounded, is_valid
+from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.services.access_counts import AccessCounts
+from keepstone.store.decay import Decay, Worth, base_of, worth_of
 
 logger = logging.getLogger("keepstone.session_memory")
 
@@ -46,7 +45,7 @@ class SessionMemory:
 
     The session is the file ``{root}/sessions/{session_id}.jsonl``, one entry per line. Entries are returned
     as dictionaries in the shape of these lines; ``priority`` is the current, decayed priority
-    (``keepstone.recall.decay``), ``access`` the number of accesses. They are copies.
+    (``keepstone.store.decay``), ``access`` the number of accesses. They are copies.
 
     Being returned by ``query`` or ``get_context`` is an access. Access counts are buffered in memory; they
     are written, without a sync, by the next ``add``, ``delete``, ``link`` or ``compact``, by ``close``, at
@@ -67,7 +66,7 @@ class SessionMemory:
 
     Example:
         >>> memory = SessionMemory("main")
-        >>> memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
+        >>> id = memory.add("decision", {"decision": "Use OAuth", "by": "architect"})
         >>> memory.query(topic="oauth")[0]["priority"]
         0.97
     """
@@ -81,7 +80,7 @@ class SessionMemory:
         quota: int = QUOTA,
     ) -> None:
         """Open the home. Nothing is written before the first add."""
-        self._quota = _quota_of(quota)
+        self._quota = count_of(quota, "quota")
         self._clock = clock or system_clock
         self._home = open_home(root, layout="bmad", clock=clock)
         self._agent = self._home.agent(DEFAULT_AGENT)
@@ -137,18 +136,17 @@ class SessionMemory:
 
         Raises:
             TypeError, ValueError: An argument is invalid.
-
-        Example:
-            >>> memory.query("finding", topic="mfa", min_priority=0.5, limit=5)
         """
         wanted = _Wanted(
-            _text_of(type, "type"), _text_of(topic, "topic").casefold(), _number_of(min_priority)
+            _text_of(type, "type"),
+            _text_of(topic, "topic").casefold(),
+            number_of(min_priority, "min_priority"),
         )
         most, names = limit_of(limit), self._sessions(sessions)
         now = self._time() if as_of is None else instant(as_of, "as_of")
         found = [seen for name in names for seen in self._seen(name, wanted, now, past=as_of is not None)]
         if len(names) > 1:
-            found.sort(key=_age)
+            found.sort(key=lambda seen: seen[2][2].made)
         found.sort(key=itemgetter(0), reverse=True)
         found = found[:most]
         if as_of is None:
@@ -181,8 +179,11 @@ class SessionMemory:
             AmbiguousIdError: One of them is not in this session, but in several others.
 
         Example:
+            >>> memory = SessionMemory("main")
+            >>> finding = memory.add("finding", {"issue": "No second factor"})
+            >>> decision = memory.add("decision", {"decision": "Use passkeys"})
             >>> memory.link(decision, finding, "because")["links"]
-            [{'to': '01980f0e-…', 'rel': 'because'}]
+            [{'to': '…', 'rel': 'because'}]
         """
         here = self._here()
         are_here = a in here and b in here
@@ -223,8 +224,8 @@ class SessionMemory:
 
     def _compact(self, *, wait: bool) -> int:
         self._counts.write()
-        now, more = self._time(), self._counts.of(self.session_id)
-        return self._session.compact(lambda it: is_faded(it, now, more.get(it["id"], 0)), wait=wait)
+        decay = Decay(self._time(), accesses=self._counts.of(self.session_id))
+        return self._session.archive_faded(decay, wait=wait).saved
 
     def close(self) -> None:
         """Write the access counts and close all files. They are reopened when needed.
@@ -268,7 +269,7 @@ class SessionMemory:
         known, held = self._cache.get(session, (None, []))
         if known is records:
             return held
-        held = [(record["id"], record, worth_of(record), is_bounded(record)) for record in records]
+        held = [(record["id"], record, worth_of(record), not BOUNDS.isdisjoint(record)) for record in records]
         if as_of is None:
             if len(self._cache) >= _CACHED_SESSIONS:
                 self._cache.clear()
@@ -313,10 +314,6 @@ class _Wanted:
 def _close(counts: AccessCounts, home: Home) -> None:
     counts.write()
     home.close()
-
-
-def _age(seen: _Result) -> datetime:
-    return seen[2][2].made
 
 
 def _ids_by_session(found: Iterable[_Result]) -> dict[str, list[str]]:
@@ -372,25 +369,9 @@ def _linked(here: Mapping[str, Record], entry_id: str) -> Iterator[Record]:
             yield record
 
 
-def _quota_of(value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"quota must be a whole number of bytes, not {type(value).__name__}: {value!r:.80}")
-    if value < 0:
-        raise ValueError(f"quota must not be negative: {value}")
-    return value
-
-
 def _text_of(value: str | None, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string or None, not {type(value).__name__}: {value!r:.80}")
-    return value
-
-
-def _number_of(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"min_priority must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not -math.inf <= value <= math.inf:
-        raise ValueError("min_priority must not be NaN; use 0 for no minimum")
     return value

@@ -1,1 +1,1 @@
-"""Where entries are kept: ``base`` says what a store does, ``files`` does it with logs and an index."""
+"""Stores: ``protocol`` says what a store does, ``file_store`` does it with logs and an index."""

@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from functools import partial
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.errors import InvalidSessionIdError, KeepstoneError, StoreError
-from keepstone.filesystem.confine import Folder, MovedError
-from keepstone.filesystem.layout import Layout, lock_file, refuse_case_twin
-from keepstone.filesystem.lock import TIMEOUT, Lock
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.log.fold import Folded
 from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
 from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.log.rewrite import Rewritten
-from keepstone.model import Entry, Record, SessionInfo
-from keepstone.store.purge_marks import resume
+from keepstone.model import Entry, Record
+from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
-from keepstone.store.spellings import archive_of, logs_named, named_sessions, other_spellings, parts
+from keepstone.store.spellings import archive_of, other_spellings
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+FRESH = 0.5
+"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
 
 SNAPSHOTS = 4
 """Sessions of one agent that are kept in memory whole, once they were read whole."""
 
-_NEVER_TOO_MANY = 1
-"""So many logs of an agent may always be open; whether more may be is looked at whenever one is used."""
-
-_LONGEST_NAME = 255
-"""Characters of the longest file name of the usual file systems."""
+MIN_OPEN_LOGS = 1
+"""Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
 
 _TRIES = 5
 """How often a question is asked again when the log changed while it was answered."""
@@ -83,8 +79,8 @@ class AgentLogs:
         self._is_made = create
         self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
-        self._logs: OrderedDict[str, _Log] = OrderedDict()
-        self._names: dict[str, str] = {}
+        self.session_files = SessionFiles(self.folder, layout)
+        self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._looking = threading.RLock()
         self._looked = float("-inf")
         self._lags = 0
@@ -110,19 +106,17 @@ class AgentLogs:
     def log(self, session: str) -> Log:
         """Return the log of a session, which need not exist."""
         with self._guard:
-            self._forget_renamed(session)
             log = self._logs.get(session)
+            if log is not None and not log.is_plain and log.is_renamed():
+                self.forget_log(session)
+                log = None
             if log is None:
-                name = self._name(session)
-                lock = Lock(self.folder, lock_file(name, self._layout.extension))
-                canonical = self._canonical(session)
-                is_plain = name == canonical == session + self._layout.extension
-                check = None if is_plain else partial(self._is_renamed, session, name, canonical)
-                log = self._logs[session] = _Log(
-                    self.folder, name, lock, session, self._layout, check, durable=self._durable
+                name = self.session_files.name(session)
+                log = self._logs[session] = SessionLog(
+                    self.session_files, session, name, durable=self._durable
                 )
             self._logs.move_to_end(session)
-            if len(self._logs) > _NEVER_TOO_MANY:
+            if len(self._logs) > MIN_OPEN_LOGS:
                 self.close_some()  # Also those that were in use when it became too many.
             return log
 
@@ -139,75 +133,9 @@ class AgentLogs:
         with self._guard:
             log = self._logs.pop(session, None)
             self._snapshots.pop(session, None)
-            self._names.pop(session, None)
+            self.session_files.forget(session)
             if log:
                 log.close()
-
-    def _forget_renamed(self, session: str) -> None:
-        log = self._logs.get(session)
-        if log is not None and log.is_renamed():
-            self.forget_log(session)
-
-    def _name(self, session: str) -> str:
-        """Return the file name of a session: the canonical one unless only a hand-made one exists."""
-        canonical = self._canonical(session)
-        if canonical is None:
-            return self._name_by_hand(session) or self._layout.session_file(session)
-        refuse_case_twin(self.folder.path / canonical, InvalidSessionIdError)
-        if self._exists(canonical):
-            return canonical
-        return self._name_by_hand(session) or canonical
-
-    def _name_by_hand(self, session: str) -> str | None:
-        """Return the name of an existing file that another program, or a person, named for a session."""
-        if not self._names:
-            self._names = {session: name for session, name, _ in self.files()}
-        by_hand = self._names.get(session, session + self._layout.extension)
-        with suppress(KeepstoneError, ValueError):
-            is_its_own = "/" not in by_hand and self._layout.session_of(by_hand) == session
-            if is_its_own and self._exists(by_hand):
-                return by_hand
-        return self._spelled(session)
-
-    def _spelled(self, session: str) -> str | None:
-        """Return the first file name of a session that is in its folder now.
-
-        Not asked for an id of plain characters only: a name that encodes those is rare, and looking
-        through the folder for each new session takes time in proportion to all of them.
-        """
-        if len(session) > _LONGEST_NAME or self._canonical(session) == session + self._layout.extension:
-            return None
-        is_spelled = _spelling(session + self._layout.extension).fullmatch
-        return min(
-            (
-                entry.name
-                for entry in self.folder.scan()
-                if is_spelled(entry.name)
-                and self._layout.session_of(entry.name) == session
-                and entry.is_file(follow_symlinks=False)
-            ),
-            default=None,
-        )
-
-    def _canonical(self, session: str) -> str | None:
-        """Return the name that we give a session's file; None if its id is too long for one."""
-        try:
-            return self._layout.session_file(session)
-        except InvalidSessionIdError:
-            return None
-
-    def _is_renamed(self, session: str, name: str, canonical: str | None) -> bool:
-        """Tell whether a session whose file could have another name has another file now."""
-        if name == canonical:
-            return not self._exists(name) and self._spelled(session) is not None
-        return not self._exists(name) or (canonical is not None and self._exists(canonical))
-
-    def _exists(self, name: str) -> bool:
-        try:
-            self.folder.stat(name)
-        except FileNotFoundError:
-            return False
-        return True
 
     def close_some(self) -> None:
         """Close the logs used longest ago that are more than may be open, unless a thread is at work here."""
@@ -229,50 +157,11 @@ class AgentLogs:
 
         Where none of them is canonical it is the first in the order of their characters.
         """
-        found: dict[str, tuple[str, os.stat_result]] = {}
-        for entry in self.folder.scan():
-            session = self._layout.session_of(entry.name)
-            if session is None or not entry.is_file(follow_symlinks=False):
-                continue
-            if session not in found or self._is_better(entry.name, found[session][0], session):
-                with suppress(FileNotFoundError):
-                    found[session] = (entry.name, entry.stat(follow_symlinks=False))
-        for session, (name, status) in found.items():
-            yield session, name, status
-
-    def all_files(self, session: str | None) -> dict[str, list[Log]]:
-        """Return logs, archives and originals of one session, or of all, under whatever names they have."""
-        names: dict[str, set[str]] = {} if session is None else {session: set()}
-        for found, name in named_sessions(self.folder, self._layout):
-            if session in (None, found):
-                names.setdefault(found, set()).add(name)
-        logs = {found: self.log(found) for found in names}
-        others = {found: names[found] - {log.name} for found, log in logs.items()}
-        return {
-            found: [
-                part
-                for each in (log, *logs_named(self.folder, self._layout, others[found]))
-                for part in parts(self.folder, each)
-            ]
-            for found, log in logs.items()
-        }
+        yield from self.session_files
 
     def session_of(self, file_name: str) -> str | None:
         """Return the session that a file name stands for, None if it stands for none."""
         return self._layout.session_of(file_name)
-
-    def _is_better(self, name: str, other: str, session: str) -> bool:
-        """Tell which of two names for a session is used."""
-        try:
-            canonical = self._layout.session_file(session)
-        except InvalidSessionIdError:
-            return name < other
-        return canonical == name or (canonical != other and name < other)
-
-    def sessions(self) -> list[SessionInfo]:
-        """Return all sessions, the one changed last first."""
-        infos = [info_of(session, stat_of(status)) for session, _, status in self.files()]
-        return sorted(infos, key=lambda info: (info.modified, info.id), reverse=True)
 
     # The index
 
@@ -304,17 +193,34 @@ class AgentLogs:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
             return Index(None)
 
-    def asking(self, question: Callable[[Index], T]) -> T:
+    def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the index, once more if it had to be begun anew; UnavailableError if it cannot answer."""
         try:
-            return question(self.index)
+            return question(self._index or self.index, *args, **kwargs)
         except DamagedError:
-            self._warn_of_damage()
-            self.look(0)
+            self.heal()
         try:
-            return question(self.index)
+            return question(self.index, *args, **kwargs)
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
+
+    def asking_all(
+        self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """Ask the index about all logs; None where it is behind them or cannot answer."""
+        self.look(FRESH)
+        if self.stale:
+            return None
+        try:
+            return self.asking(question, *args, **kwargs)
+        except UnavailableError as error:
+            self.lag(error)
+            return None
+
+    def heal(self) -> None:
+        """Fill an index that turned out to be damaged, and is empty now, from the logs."""
+        self._warn_of_damage()
+        self.look(0)
 
     def look(self, age: float) -> None:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
@@ -362,7 +268,7 @@ class AgentLogs:
             names[session] = name
             if known.pop(session, None) != (name, stat_of(status)):
                 with self._guard:
-                    self._names[session] = name
+                    self.session_files.keep_one(session, name)
                 self.index.catch_up(session, self.log(session))
         for session in known:
             try:
@@ -372,20 +278,20 @@ class AgentLogs:
             else:
                 self.index.drop(session, log)
         with self._guard:
-            self._names = names
+            self.session_files.keep(names)
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
         try:
-            if stat is None or not self.asking(lambda index: index.is_current(session, stat)):
-                self.asking(lambda index: index.catch_up(session, log))
+            if stat is None or not self.asking(Index.is_current, session, stat):
+                self.asking(Index.catch_up, session, log)
         except UnavailableError as error:
             self.lag(error)
             return False
         return True
 
-    def reach(self, sessions: Sequence[str] | None, age: float) -> None:
-        """Bring the index to where the logs of some sessions are, or all of them (None) as ``look`` does."""
+    def reach(self, sessions: Sequence[str] | None) -> None:
+        """Bring the index to where the logs of some sessions are; all of them (None) within ``FRESH``."""
         try:
             is_replaced = self.index.replaced()
         except UnavailableError as error:
@@ -394,7 +300,7 @@ class AgentLogs:
         if is_replaced:
             self.look(0)
         elif sessions is None or self.stale:
-            self.look(age)
+            self.look(FRESH)
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
                 log = self.log(session)
@@ -410,7 +316,7 @@ class AgentLogs:
     def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
         """Let the index follow a rewrite of a log that it followed before."""
         try:
-            self.asking(lambda index: index.relocate(session, rewritten, log, folded=folded))
+            self.asking(Index.relocate, session, rewritten, log, folded=folded)
         except UnavailableError as error:
             self.lag(error)
 
@@ -428,56 +334,61 @@ class AgentLogs:
 
     # Entries
 
-    def load(self, rows: Sequence[Row]) -> dict[int, Folded]:
+    def load(self, rows: Sequence[Row]) -> dict[int, Record]:
         """Return what rows stand for, read from the logs, without those that stand for nothing any more."""
-        loaded: dict[int, Folded] = {}
+        loaded: dict[int, Record] = {}
         by_session: dict[str, list[Row]] = {}
         for row in rows:
             by_session.setdefault(row.session, []).append(row)
         for session, others in by_session.items():
-            with self.log(session).reading() as fd:
-                for row in others if fd is not None else ():
-                    # A damaged row may name a place or a length that no file has.
-                    is_there = fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE
-                    folded = (
-                        row.folded(os.pread(fd, row.length, row.at)) if fd is not None and is_there else None
-                    )
-                    if folded is not None:
-                        loaded[row.eid] = folded
+            loaded |= self.load_from(self.log(session), others)
+        return loaded
+
+    @staticmethod
+    def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
+        """Return what rows of one session stand for, without those that stand for nothing any more."""
+        loaded: dict[int, Record] = {}
+        with log.reading() as fd:
+            for row in rows if fd is not None else ():
+                # A damaged row may name a place or a length that no file has.
+                if fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                    record = row.record(os.pread(fd, row.length, row.at))
+                    if record is not None:
+                        loaded[row.eid] = record
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:
         """Return all live entries of a session by (time, place); shared objects, not to be changed."""
         with self._guard:
-            self._forget_renamed(session)
+            log = self.log(session)  # A renamed one takes its snapshot along.
             snapshot = self._snapshots.get(session)
             if snapshot is None:
-                snapshot = self._snapshots[session] = Snapshot(self.log(session))
+                snapshot = self._snapshots[session] = Snapshot(log)
             self._snapshots.move_to_end(session)
             if len(self._snapshots) > SNAPSHOTS:
                 self._snapshots.popitem(last=False)
         return snapshot.records()
 
-    def entry_counts(self, session: str | None, age: float) -> dict[str, int]:
+    def entry_counts(self, session: str | None) -> dict[str, int]:
         """Return how many live entries each session has, or one; without those that have none."""
         names = [name for name, _, _ in self.files()] if session is None else [session]
-        known = self._counted(session, age)
+        known = self._counted(session)
         counts = {name: known.get(name) for name in names}
         exact = {name: len(self.records(name)) if count is None else count for name, count in counts.items()}
         return {name: count for name, count in exact.items() if count}
 
-    def _counted(self, session: str | None, age: float) -> dict[str, int | None]:
+    def _counted(self, session: str | None) -> dict[str, int | None]:
         """Return the counts that the index has; none where it is behind the logs."""
-        self.reach(None if session is None else (session,), age)
+        self.reach(None if session is None else (session,))
         if self.stale:
             return {}
         try:
-            return self.asking(lambda index: index.counts(session))
+            return self.asking(Index.counts, session)
         except UnavailableError as error:
             self.lag(error)
             return {}
 
-    def find(self, entry_id: str, session: str) -> Folded | None:
+    def find(self, entry_id: str, session: str) -> Record | None:
         """Return a live entry of a session as its log is now.
 
         Raises:
@@ -489,18 +400,18 @@ class AgentLogs:
             stat = log.stat()
             if stat is None:
                 return None
-            rows = self.asking(lambda index, stat=stat: index.lookup(session, stat, entry_id))  # type: ignore[misc]
+            rows = self.asking(Index.lookup, session, stat, entry_id)
             if rows is None and stat == caught_up:
                 raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
             if rows is None:
-                self.asking(lambda index: index.catch_up(session, log))
+                self.asking(Index.catch_up, session, log)
                 caught_up = stat
             elif not rows:
                 return None
-            elif loaded := self.load(rows):
+            elif loaded := self.load_from(log, rows):
                 return next(iter(loaded.values()))
             else:
-                self.asking(lambda index: index.reread(session, log))
+                self.asking(Index.reread, session, log)
         raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
     def is_moved(self) -> bool:
@@ -526,23 +437,6 @@ class AgentLogs:
             self.folder.close()
 
 
-def _spelling(name: str) -> re.Pattern[str]:
-    """Return a pattern of a file name with any of its characters percent-encoded, in any case.
-
-    Matching it takes less time than decoding each name of a large folder.
-    """
-    encoded = ("".join(f"%{byte:02x}" for byte in char.encode(errors="surrogatepass")) for char in name)
-    pairs = zip(name, encoded, strict=True)
-    return re.compile("".join(f"(?:{re.escape(char)}|(?i:{code}))" for char, code in pairs))
-
-
-def info_of(session: str, stat: Stat) -> SessionInfo:
-    """Return a session as listings show it."""
-    seconds, nanoseconds = divmod(stat.mtime, 1_000_000_000)
-    modified = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
-    return SessionInfo(session, modified, stat.size)
-
-
 def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     """Open the folder of an agent's sessions; a file in its way is the home's damage, and no answer."""
     try:
@@ -552,50 +446,6 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
-class _Log(Log):
-    """A session's log, on which a killed purge is finished before anything else is done.
-
-    It gives its files back when it is forgotten: a thread may still use one just closed.
-    """
-
-    def __init__(
-        self,
-        folder: Folder,
-        name: str,
-        lock: Lock,
-        session: str,
-        layout: Layout,
-        check: Callable[[], bool] | None,
-        *,
-        durable: bool,
-    ) -> None:
-        super().__init__(folder, name, lock, durable=durable)
-        self._sessions = folder
-        self._session = session
-        self._layout = layout
-        self._check = check
-
-    def is_renamed(self) -> bool:
-        """Tell whether the session's file has another name now; not asked of ids of plain characters."""
-        return self._check is not None and self._check()
-
-    @contextmanager
-    def locked(self, timeout: float = TIMEOUT) -> Iterator[None]:
-        with super().locked(timeout):
-            if self.is_renamed():
-                raise MovedError(
-                    f"{self._sessions.path / self.name} was renamed; nothing was written: try again"
-                )
-            resume(self._sessions, self._session, self, self._spellings)
-            yield
-
-    def _spellings(self) -> list[Log]:
-        return other_spellings(self._sessions, self._layout, self._session, self.name)
-
-    def __del__(self) -> None:
-        self.close()
-
-
 def entry_of(agent: str, session: str, record: Record) -> Entry:
     """Return a record as an entry."""
     moment = read_time(record["ts"])
@@ -603,4 +453,12 @@ def entry_of(agent: str, session: str, record: Record) -> Entry:
         raise ValueError(f"{record['ts']!r} is no time")
     return Entry(
         agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
+    )
+
+
+def unusable(agent: str, error: Exception) -> StoreError:
+    """Return the error of an index that cannot be used now."""
+    return StoreError(
+        f"the index of agent {agent!r} cannot be used now ({error}): "
+        "end what keeps it busy, or free disk space, and try again"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal, overload
 
 from keepstone.errors import KeepstoneError, StoreError
 from keepstone.filesystem.confine import MovedError
@@ -51,7 +52,13 @@ class OpenAgents:
             self._inherited.append(logs)
         self._begin()
 
-    @contextmanager
+    @overload
+    def using(self, agent: str, *, create: Literal[True]) -> AbstractContextManager[AgentLogs]: ...
+
+    @overload
+    def using(self, agent: str, *, create: bool) -> AbstractContextManager[AgentLogs | None]: ...
+
+    @contextmanager  # type: ignore[misc]  # With create it is never None.
     def using(self, agent: str, *, create: bool) -> Iterator[AgentLogs | None]:
         """Lease an agent's logs inside a ``with``; None if it has none and ``create`` is false.
 
@@ -82,9 +89,13 @@ class OpenAgents:
             self._release(logs)
 
     def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
-        known = self._known(agent)
+        with self._guard:
+            known = self._open.get(agent)
+            if known is not None:
+                self._open.move_to_end(agent)
+                self._users[known] += 1
         # Who creates is about to write, and looks for that while it holds a lock.
-        if known is not None and (create or not known.is_moved()):
+        if known is not None and (create or not known.folder.is_moved()):
             return known
         if known is not None:
             self._retire(known)
@@ -101,15 +112,6 @@ class OpenAgents:
         for each in others:
             each.close_some()
         return logs
-
-    def _known(self, agent: str) -> AgentLogs | None:
-        """Lease an agent that is open."""
-        with self._guard:
-            logs = self._open.get(agent)
-            if logs is not None:
-                self._open.move_to_end(agent)
-                self._users[logs] += 1
-            return logs
 
     def _made(self, agent: str, *, create: bool) -> AgentLogs | None:
         try:

@@ -1,11 +1,14 @@
-"""Which collections were dropped, and when: a truth too, kept beside the logs."""
+"""The marks of dropped sessions, kept beside the logs: which were dropped, and when."""
 
 from __future__ import annotations
+
+from contextlib import closing
+from datetime import datetime
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import DROPPED, LOCK
 from keepstone.filesystem.lock import Lock
-from keepstone.log.line import dump_read, parse
+from keepstone.log.line import dump_read, parse, read_time
 from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
 
@@ -20,6 +23,18 @@ def mark_dropped(folder: Folder, session: str, ts: str) -> None:
                 log.append([dump_read(mark)])
     finally:
         log.close()
+
+
+def dropped_at(folder: Folder) -> dict[str, datetime]:
+    """Return when each session was dropped for the last time, by its id; damaged marks are left out."""
+    found: dict[str, datetime] = {}
+    with closing(Log(folder, DROPPED, Lock(folder, DROPPED + LOCK))) as log, log.reading() as fd:
+        for line in Scan(fd) if fd is not None else ():
+            mark = parse(line.raw) or {}
+            session, moment = mark.get("session"), read_time(mark.get("ts"))
+            if isinstance(session, str) and moment is not None:
+                found[session] = max(moment, found.get(session, moment))
+    return found
 
 
 def _has(log: Log, mark: dict[str, str]) -> bool:

@@ -6,47 +6,39 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import deepcopy
 from datetime import datetime
 from functools import partial, wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.errors import (
     AgentNotFoundError,
-    EntryNotFoundError,
     KeepstoneError,
-    LockTimeoutError,
-    StoreError,
 )
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
-from keepstone.filesystem.lock import TIMEOUT
-from keepstone.index import DamagedError, Index, Row, UnavailableError
-from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, dump, links_of
-from keepstone.log.log_file import Log, Stat
-from keepstone.model import STANDING, BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
-from keepstone.store.agent_logs import AgentLogs, entry_of, info_of
+from keepstone.index import Index, Row, UnavailableError
+from keepstone.log.line import apply, dump, links_of
+from keepstone.model import STANDING, Entry, Record, SessionInfo, Version
+from keepstone.store import listing, writing
+from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
-from keepstone.store.as_of import Past
-from keepstone.store.history import state, versions
+from keepstone.store.as_of import PastReader
+from keepstone.store.decay import Decay
+from keepstone.store.dropped import dropped_at
+from keepstone.store.history import state
 from keepstone.store.home_space import HomeSpace
-from keepstone.store.protocol import HNSW_FROM, Candidate, Change, SessionCheck, Similar
+from keepstone.store.maintenance.file_maintenance import FileMaintenance
+from keepstone.store.paging import Page
+from keepstone.store.protocol import Change, Compacted, Reader, SessionCheck
 from keepstone.store.purge import Eraser
-from keepstone.store.put import (
-    Known,
-    Written,
-    counted,
-    folded_of,
-    in_batch,
-    refuse_other,
-    resolve,
-    without_old_vector,
-)
+from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
+from keepstone.store.reader import LogReader
+from keepstone.store.session_files import info_of
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
@@ -54,11 +46,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger("keepstone.store")
 
-FRESH = 0.5
-"""Seconds within which a search sees what a foreign program appended: half of what is promised."""
-
-_LONG = 1 << 20
-"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
 
 _TRIES = 5
 """How often a change is tried while the agent's folder is exchanged under it."""
@@ -90,6 +77,9 @@ class FileStore:
         self._agents = OpenAgents(self._open)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root, layout)
+        self.maintenance = FileMaintenance(
+            self, root, layout, self._using, lambda folder: FileStore(folder, layout)
+        )
         self._eraser.finish_agents()
 
     def _open(self, agent: str, create: bool) -> AgentLogs:  # noqa: FBT001  A callback, called by place.
@@ -113,9 +103,6 @@ class FileStore:
     def _using(self, agent: str) -> AbstractContextManager[AgentLogs | None]:
         return self._agents.using(agent, create=False)
 
-    def _making(self, agent: str) -> AbstractContextManager[AgentLogs]:
-        return self._agents.using(agent, create=True)  # type: ignore[return-value]
-
     def check_agent(self, agent: object) -> str:
         return self._layout.check_agent(agent)
 
@@ -134,9 +121,9 @@ class FileStore:
             refuse=partial(self._layout.refuse_twin, self.root, agent),
         )
 
-    def sessions(self, agent: str) -> list[SessionInfo]:
+    def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
         with self._using(agent) as logs:
-            return logs.sessions() if logs else []
+            return listing.sessions(logs, limit, cursor) if logs else Page()
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         with self._using(agent) as logs:
@@ -147,7 +134,7 @@ class FileStore:
 
     @again_if_moved
     def create(self, agent: str, session: str) -> None:
-        with self._making(agent) as logs:
+        with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
             with log.locked():
                 log.create()
@@ -160,138 +147,37 @@ class FileStore:
 
     @again_if_moved
     def _write(
-        self, agent: str, session: str, records: Sequence[Record], meet: Callable[[Record, Record], Record]
+        self, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
     ) -> list[Entry]:
-        """Write records; ``meet`` says what comes of an entry that is there and a record with its id."""
-        written = [Written(record, dump(record)) for record in records]
+        written = list(map(Written, records, map(dump, records)))
         if not written:
             return []
-        with self._making(agent) as logs:
-            log = logs.log(session)
-            _catch_up_unlocked(logs, session, log)
-            with log.locked():
-                before = log.create()
-                known = Known(logs, log, session)
-                known.expect(before, [record["id"] for record in records])
-                results, needed = resolve(written, known, meet)
-                if needed:
-                    self._append(logs, session, log, before, needed, new=not known.met)
-        return [entry_of(agent, session, record) for record in results]
-
-    def _append(
-        self, logs: AgentLogs, session: str, log: Log, before: Stat, written: Sequence[Written], *, new: bool
-    ) -> None:
-        """Append records, let the index know, and compact when it is time. The lock is held."""
-        raw = in_batch([one.raw for one in written])
-        begin, after = log.append(raw)
-        try:
-            # A program that takes no lock may have written in between: only reading tells what stands where.
-            alone = after.size == begin + sum(map(len, raw))
-            told = (new and alone) and logs.asking(
-                lambda index: index.added(
-                    session, log.name, before, after, folded_of(written, raw, begin), log.tail(after.size)
-                )
-            )
-            if not told:
-                logs.asking(lambda index: index.catch_up(session, log))
-        except UnavailableError as error:
-            logs.lag(error)
-        else:
-            self._compact_if_due(logs, session, log, after)
-
-    def _compact_if_due(self, logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
-        """Compact a log after a write when it is time. The write has succeeded, whatever comes of this."""
-        if stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat):
-            return
-        try:
-            if self._is_worth_it(logs, session, stat.size):
-                self._compact(logs, session, log)
-        except UnavailableError as error:
-            logs.lag(error)
-        except KeepstoneError as error:
-            logger.warning("session %r of agent %s could not be compacted: %s", session, logs.agent, error)
-
-    def _is_worth_it(self, logs: AgentLogs, session: str, size: int) -> bool:
-        """Tell whether a log is due for compaction and has something to fold away.
-
-        A log of live entries only would be rewritten for nothing, while other writers wait.
-        """
-        if not rewrite.is_due(size, abs(logs.asking(lambda index: index.compacted(session)))):
-            return False
-        if logs.asking(lambda index: index.live_bytes(session)) <= size * rewrite.WORTH_FOLDING:
-            return True
-        logs.asking(lambda index: index.looked_through(session, size))
-        return False
+        with self._agents.using(agent, create=True) as logs:
+            return writing.write(logs, session, written, on_conflict)
 
     @again_if_moved
     def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
         with self._using(agent) as logs:
-            if logs is None or logs.log(session).stat() is None:
-                raise _no_entry(entry_id, session)
-            log = logs.log(session)
-            _catch_up_unlocked(logs, session, log)
-            with log.locked():
-                found = Known(logs, log, session).get(entry_id)
-                if found is None:
-                    raise _no_entry(entry_id, session)
-                record = change(entry_of(agent, session, found))
-                if record is None:
-                    return entry_of(agent, session, found)
-                written = without_old_vector(found, Written(record, dump(record)))
-                changed = apply(found, written.record)
-                check_size(changed)  # A compaction will have to write all of it as one line.
-                self._append(logs, session, log, log.create(), [written], new=False)
-        return entry_of(agent, session, changed)
+            if logs is None:
+                raise writing.no_entry(entry_id, session)
+            return writing.modify(logs, session, entry_id, change)
 
     @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         with self._using(agent) as logs:
-            if logs is None or logs.log(session).stat() is None:
-                return True
-            log = logs.log(session)
-            try:
-                with log.locked(TIMEOUT if wait else 0):
-                    lines = counted(logs.records(session), increments)
-                    if lines:
-                        _, after = log.append(lines, sync=False)
-                        self._compact_if_due(logs, session, log, after)
-            except LockTimeoutError:
-                if wait:
-                    raise
-                return False
-        return True
+            return logs is None or writing.count(logs, session, increments, wait=wait)
 
     @again_if_moved
     def compact(
-        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-    ) -> int:
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
         with self._using(agent) as logs:
-            if logs is None or logs.log(session).stat() is None:
-                return 0
-            log = logs.log(session)
-            _catch_up_unlocked(logs, session, log)
-            try:
-                with log.locked(TIMEOUT if wait else 0):
-                    logs.follow(session, log, log.stat())
-                    return self._compact(logs, session, log, aged)
-            except LockTimeoutError:
-                if wait:
-                    raise
-                return 0
+            return writing.compact(logs, session, decay, wait=wait) if logs else Compacted()
 
     def compacted_size(self, agent: str, session: str) -> int:
         with self._using(agent) as logs, suppress(UnavailableError):
             return max(0, logs.asking(lambda index: index.compacted(session))) if logs else 0
         return 0
-
-    def _compact(
-        self, logs: AgentLogs, session: str, log: Log, aged: Callable[[Record], bool] | None = None
-    ) -> int:
-        rewritten = rewrite.compact(log, logs.archive(session), aged)
-        if rewritten is None:
-            return 0
-        logs.relocate(session, log, rewritten, folded=True)
-        return rewritten.saved
 
     # Erasing
 
@@ -300,7 +186,7 @@ class FileStore:
         with self._using(agent) as logs:
             if logs is None:
                 return 0
-            _catch_up_unlocked(logs, session, logs.log(session))
+            writing.catch_up_unlocked(logs, session, logs.log(session))
             return self._eraser.purge(logs, session, ids)
 
     @again_if_moved
@@ -318,6 +204,10 @@ class FileStore:
         with self._using(agent) as logs:
             return self._eraser.drop(logs, session, ts, check) if logs else 0
 
+    def dropped(self, agent: str) -> list[str]:
+        with self._using(agent) as logs:
+            return sorted(dropped_at(logs.folder)) if logs else []
+
     def purge_agent(self, agent: str) -> None:
         if agent not in self.agents():
             raise AgentNotFoundError(
@@ -330,19 +220,28 @@ class FileStore:
     # Reading
 
     def find(self, agent: str, entry_id: str, session: str | None) -> list[Entry]:
-        with self._using(agent) as logs:
+        with self._agents.using(agent, create=False) as logs:
             if logs is None:
                 return []
-            if session is not None:
-                record = Known(logs, logs.log(session), session).get(entry_id)
-                return [] if record is None else [entry_of(agent, session, record)]
-            return self._find_anywhere(logs, entry_id)
+            sessions = [session] if session is not None else logs.asking_all(Index.holders, entry_id)
+            if sessions is None:
+                sessions = [name for name, _, _ in logs.files()]
+            found = []
+            for name in sessions:
+                record = LiveEntries(logs, logs.log(name), name).get(entry_id)
+                if record is not None:
+                    found.append(entry_of(agent, name, record))
+            return found
 
-    def _find_anywhere(self, logs: AgentLogs, entry_id: str) -> list[Entry]:
-        sessions = self._by_index(logs, lambda index: index.holders(entry_id))
-        if sessions is None:
-            sessions = [session for session, _, _ in logs.files()]
-        return [entry for session in sessions for entry in self.find(logs.agent, entry_id, session)]
+    def records(
+        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
+    ) -> Sequence[Record]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return ()
+            if as_of is None and not archived:
+                return logs.records(session)
+            return state(logs, session, as_of)
 
     def entries(
         self,
@@ -353,66 +252,31 @@ class FileStore:
         *,
         as_of: datetime | None = None,
         archived: bool = False,
-    ) -> list[Entry]:
+        cursor: str | None = None,
+    ) -> Page[Entry]:
         with self._using(agent) as logs:
             if logs is None:
-                return []
-            plain = as_of is None and not archived
-            records: Sequence[Record] | None = None
-            if plain and limit is not None:
-                records = self._newest(logs, session, limit, types)
-            if records is None:
-                records = _chosen(self._records(logs, session, as_of, archived=archived), limit, types)
-        return [entry_of(agent, session, record) for record in records]
+                return Page()
+            if as_of is not None or archived:
+                return listing.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
+            return listing.entries(logs, session, limit, types, cursor)
 
-    def records(
-        self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
-    ) -> Sequence[Record]:
+    def matching(
+        self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[tuple[str, str]]:
         with self._using(agent) as logs:
-            return self._records(logs, session, as_of, archived=archived) if logs else ()
+            return listing.matching(logs, text, session, limit, cursor) if logs else Page()
 
-    def _records(
-        self, logs: AgentLogs, session: str, as_of: datetime | None, *, archived: bool
-    ) -> Sequence[Record]:
-        if as_of is None and not archived:
-            return logs.records(session)
-        return state(logs, session, as_of)
-
-    def _newest(
-        self, logs: AgentLogs, session: str, limit: int, types: Sequence[str] | None
-    ) -> list[Record] | None:
-        """Return the newest records by the index, None where only the log can tell."""
-        log = logs.log(session)
-        for _ in range(2):
-            stat = log.stat()
-            if stat is None:
-                return []
-            if not logs.follow(session, log, stat):
-                return None
-            try:
-                rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit, types))  # type: ignore[misc]
-                if rows is None:
-                    continue
-                loaded = logs.load(rows)
-                if len(loaded) == len(rows):
-                    return [loaded[row.eid].record for row in rows]
-                logs.asking(lambda index: index.reread(session, log))
-            except UnavailableError as error:
-                logs.lag(error)
-                return None
-        return None
-
-    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
+    def history(
+        self,
+        agent: str,
+        entry_id: str,
+        session: str | None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Version]:
         with self._using(agent) as logs:
-            if logs is None:
-                return []
-            found = (
-                (name, entry_id)
-                for name, files in logs.all_files(session).items()
-                for file in files
-                for entry_id in rewrite.matching(file, text)
-            )
-            return sorted(set(found))
+            return listing.history(logs, entry_id, session, limit, cursor) if logs else Page()
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
         wanted = frozenset(ids)
@@ -420,116 +284,59 @@ class FileStore:
         def links(record: Record) -> bool:
             return any(link["to"] in wanted and rel in (None, link.get("rel")) for link in links_of(record))
 
-        return self._where(agent, lambda index: index.linked(ids, rel, limit), links)[:limit]
+        return self._where(agent, links, Index.linked, ids, rel, limit)[:limit]
 
     def pinned(self, agent: str) -> list[Entry]:
-        found = self._where(agent, lambda index: index.pinned(), lambda record: record.get("pinned") is True)
+        found = self._where(agent, lambda record: record.get("pinned") is True, Index.pinned)
         return sorted(found, key=lambda entry: entry.ts)
 
     def standing(self, agent: str, limit: int) -> list[Entry]:
         def stands(record: Record) -> bool:
             return record["type"] in STANDING
 
-        found = self._where(agent, lambda index: index.standing(limit), stands)
+        found = self._where(agent, stands, Index.standing, limit)
         found.sort(key=lambda entry: (entry.ts, entry.session))
         return found[max(0, len(found) - limit) :]
 
     def _where(
-        self, agent: str, question: Callable[[Index], list[Row]], holds: Callable[[Record], bool]
+        self,
+        agent: str,
+        holds: Callable[[Record], bool],
+        question: Callable[Concatenate[Index, P], list[Row]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> list[Entry]:
         """Return the entries that the index answers a question with, or, where it cannot, which ``holds``."""
         with self._using(agent) as logs:
             if logs is None:
                 return []
-            rows = self._by_index(logs, question)
+            rows = logs.asking_all(question, *args, **kwargs)
             if rows is None:
                 names = [name for name, _, _ in logs.files()]
                 found = ((name, record) for name in names for record in logs.records(name) if holds(record))
                 return [entry_of(agent, name, deepcopy(record)) for name, record in found]
             loaded = logs.load(rows)
-            return [entry_of(agent, row.session, loaded[row.eid].record) for row in rows if row.eid in loaded]
-
-    @staticmethod
-    def _by_index(logs: AgentLogs, question: Callable[[Index], T]) -> T | None:
-        """Return what the index says of all logs, None where it is behind them or cannot be asked."""
-        logs.look(FRESH)
-        if logs.stale:
-            return None
-        try:
-            return logs.asking(question)
-        except UnavailableError as error:
-            logs.lag(error)
-            return None
-
-    def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
-        with self._using(agent) as logs:
-            if logs is None:
-                return []
-            sessions = [session] if session is not None else [name for name, _, _ in logs.files()]
-            found = (versions(logs, name, entry_id) for name in sessions)
-            return [version for some in found for version in some]
-
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
-        with self._using(scope.agent) as logs:
-            if logs is None or not terms:
-                return []
-            logs.reach(scope.sessions, FRESH)
-            for flush in (True, False):
-                try:
-                    found = logs.asking(
-                        lambda index, flush=flush: index.ranked(terms, scope, limit, flush=flush)  # type: ignore[misc]
-                    )
-                    return [Candidate(*row) for row in found]
-                except UnavailableError as error:
-                    logs.lag(error)
-            return []
-
-    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
-        found = self._about(scope.agent, keys, lambda index: index.neighbours(keys, reach, scope))
-        return found or []
-
-    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
-        return self._about(agent, keys, lambda index: index.cosines(vector, space, keys)) or {}
-
-    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
-        return self._about(agent, keys, lambda index: index.heads(keys)) or {}
-
-    def _about(self, agent: str, keys: Sequence[int], question: Callable[[Index], T]) -> T | None:
-        """Ask the index about entries that a search found; None if it cannot answer now."""
-        with self._using(agent) as logs, suppress(UnavailableError):
-            return logs.asking(question) if logs is not None and keys else None
-        return None
-
-    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
-        with self._using(agent) as logs:
-            if logs is None:
-                return {}
-            try:
-                rows = logs.asking(lambda index: index.rows(keys))
-                loaded = logs.load(list(rows.values()))
-                for eid in rows.keys() - loaded.keys():
-                    logs.asking(lambda index, row=rows[eid]: index.reread(row.session, logs.log(row.session)))  # type: ignore[misc]
-            except UnavailableError as error:
-                logs.lag(error)
-                return {}
-            return {eid: entry_of(agent, rows[eid].session, folded.record) for eid, folded in loaded.items()}
+            return [entry_of(agent, row.session, loaded[row.eid]) for row in rows if row.eid in loaded]
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
-            return logs.entry_counts(session, FRESH) if logs else {}
+            return logs.entry_counts(session) if logs else {}
 
-    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Past:
-        with self._using(agent) as logs:
-            names = [name for name, _, _ in logs.files()] if logs else []
-            chosen = [name for name in names if sessions is None or name in sessions]
-            states = {name: state(logs, name, moment) for name in chosen} if logs else {}
+    @contextmanager
+    def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
+        with self._agents.using(agent, create=False) as logs:
+            if logs is not None and as_of is None:
+                yield LogReader(logs)
+            else:
+                yield PastReader(agent, partial(_states, logs, as_of), partial(self._same_today, agent))
 
-        def same_today(session: str, space: str, entries: Sequence[Entry]) -> dict[str, Vector]:
-            today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
-            ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
-            return self.vectors(agent, session, space, ids)
-
-        return Past(agent, states, same_today)
+    def _same_today(
+        self, agent: str, session: str, space: str, entries: Sequence[Entry]
+    ) -> dict[str, Vector]:
+        """Return the vectors of entries that have the same text today."""
+        today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
+        ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
+        return self.vectors(agent, session, space, ids)
 
     # Vectors
 
@@ -540,44 +347,20 @@ class FileStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
-        return self._ask(agent, (), Index.spaces) or self._ask(agent, None, Index.spaces) or []
-
-    def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
-    ) -> Similar:
-        if not limit:
-            return Similar()
-        found = self._ask(
-            scope.agent, scope.sessions, lambda index: index.nearest(vector, space, scope, limit, hnsw_from)
-        )
-        if found is None:
-            return Similar()
-        return Similar((Candidate(*pair) for pair in found), found.searched, is_due=found.is_due)
-
-    def upkeep(self, agent: str) -> bool:
-        with self._using(agent) as logs:
-            if logs is None:
-                return False
-            try:
-                return logs.asking(Index.upkeep)
-            except UnavailableError:
-                return False  # The next query asks for it again.
-
-    def pending(self, space: str, scope: Scope) -> list[int]:
-        return self._ask(scope.agent, scope.sessions, lambda index: index.pending(space, scope)) or []
+        return self._asked(agent, (), Index.spaces) or self._asked(agent, None, Index.spaces) or []
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
-        return self._ask(agent, (session,), lambda index: index.vectors(session, space, ids)) or {}
+        return self._asked(agent, (session,), Index.vectors, session, space, ids) or {}
 
     def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
         with self._using(agent) as logs:
             if logs is None:
                 return 0
             try:
-                kept = logs.asking(lambda index: index.keep(space, made))
+                kept = logs.asking(Index.keep, space, made)
                 if kept < len(made):
                     same = self._unchanged(agent, [entry for entry, _ in made])
-                    logs.asking(lambda index: index.check_texts(same))
+                    logs.asking(Index.check_texts, same)
             except UnavailableError as error:
                 logs.lag(error)
                 return 0
@@ -592,28 +375,28 @@ class FileStore:
         return [entry for entry in entries if text_now(entry) == [entry.text]]
 
     def forget_vectors(self, agent: str, space: str) -> int:
-        return self._ask(agent, (), lambda index: index.forget_space(space)) or 0
+        return self._asked(agent, (), Index.forget_space, space) or 0
 
-    def _ask(self, agent: str, sessions: Sequence[str] | None, question: Callable[[Index], T]) -> T | None:
+    def _asked(
+        self,
+        agent: str,
+        sessions: Sequence[str] | None,
+        question: Callable[Concatenate[Index, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
         """Ask the index once it holds what some sessions' logs do, or all; None if there is no such agent."""
         with self._using(agent) as logs:
             if logs is None:
                 return None
-            logs.reach(sessions, FRESH)
+            logs.reach(sessions)
             try:
-                return logs.asking(question)
+                return logs.asking(question, *args, **kwargs)
             except UnavailableError as error:
+                if logs.is_moved():
+                    return None  # Removed during the call.
                 logs.lag(error)
-                raise _unusable(agent, error) from error
-
-    def numbering(self, agent: str) -> object:
-        with self._using(agent) as logs, suppress(UnavailableError):
-            return logs.asking(Index.identity) if logs is not None else None
-        return None
-
-    def stale(self, agent: str) -> bool:
-        with self._using(agent) as logs:
-            return logs is not None and logs.stale
+                raise unusable(agent, error) from error
 
     # The whole
 
@@ -624,77 +407,18 @@ class FileStore:
                     logs.look(0)
                     with suppress(UnavailableError):
                         logs.asking(lambda index: index.flush())
-                while self.upkeep(agent):
+                while self.maintenance.upkeep(agent):
                     pass
-
-    def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        agents = self.agents()
-        sizes = sum(info.size for agent in agents for info in self.sessions(agent))
-        done = 0
-
-        def tell(read: int) -> None:
-            nonlocal done
-            done += read
-            if progress:
-                progress(min(done, sizes), sizes)
-
-        count = 0
-        for agent in agents:
-            with self._using(agent) as logs:
-                if logs is None:
-                    continue
-                try:
-                    count += logs.rebuild(tell)
-                except (UnavailableError, DamagedError) as error:
-                    raise _unusable(agent, error) from error
-        if progress:
-            progress(sizes, sizes)
-        return count
-
-    def doctor(
-        self,
-        *,
-        deep: bool = False,
-        fix: bool = False,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[Finding]:
-        from keepstone.store.maintenance.checkup import Checkup  # Opening a home needs none of it.
-
-        return Checkup(self.root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
-
-    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
-        from keepstone.store.maintenance.backup import Backup
-
-        def opened(root: Path) -> FileStore:
-            return FileStore(root, self._layout)
-
-        return Backup(self, self.root, self._layout, self._using, opened).make(folder, progress)
 
     def close(self) -> None:
         self._agents.close()
 
 
-def _chosen(records: Sequence[Record], limit: int | None, types: Sequence[str] | None) -> Sequence[Record]:
-    """Return copies of the newest records of some types, the oldest first."""
-    chosen = [record for record in records if types is None or record["type"] in types]
-    return [
-        deepcopy(record) for record in (chosen if limit is None else chosen[max(len(chosen) - limit, 0) :])
-    ]
-
-
-def _catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
-    """Let the index take in a long log before it is locked, where it would keep other writers waiting."""
-    stat = log.stat()
-    if stat is not None and stat.size > _LONG:
-        logs.follow(session, log, stat)
-
-
-def _unusable(agent: str, error: Exception) -> StoreError:
-    return StoreError(
-        f"the index of agent {agent!r} cannot be used now ({error}): "
-        "end what keeps it busy, or free disk space, and try again"
-    )
-
-
-def _no_entry(entry_id: str, session: str) -> EntryNotFoundError:
-    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
+def _states(
+    logs: AgentLogs | None, moment: datetime | None, sessions: Sequence[str] | None
+) -> dict[str, Sequence[Record]]:
+    """Return what some sessions held at a time, or all of them (None)."""
+    if logs is None:
+        return {}
+    names = [name for name, _, _ in logs.files()]
+    return {name: state(logs, name, moment) for name in names if sessions is None or name in sessions}

@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
-from keepstone.filesystem.confine import Folder, write_all
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import TEMPORARY, Layout
 from keepstone.vector import Space
 
@@ -46,15 +47,7 @@ class HomeSpace:
             said = {"id": space.id, "dim": space.dim, "home": self._root.stat().st_ino}
             document = json.dumps(said | {"sum": _sum_of(said)}).encode() + b"\n"
             temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
-            fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            try:
-                write_all(fd, document)
-            except KeepstoneError:
-                folder.unlink(temporary)
-                raise
-            finally:
-                os.close(fd)
-            folder.replace(temporary, FILE)
+            replace_file(folder, FILE, [document], temporary=temporary, durable=False)
         self._read, self._at = space, time.monotonic()
 
     def _load(self) -> Space | None:

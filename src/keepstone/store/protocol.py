@@ -1,4 +1,4 @@
-"""What a store does: the contract between ``Home`` and whatever keeps the entries.
+"""The contract between a ``Home`` and its store: entries, searching, vectors, files, maintenance.
 
 Every method may be called from any thread, and from several processes at the
 same time. A method that raises has changed nothing, unless it says otherwise.
@@ -9,14 +9,20 @@ Agent slugs, session ids and records are checked before they come here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
+from keepstone.errors import StoreError
 from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.store.decay import Decay
+from keepstone.store.paging import Page
 from keepstone.vector import Space, Vector
+
+T = TypeVar("T")
 
 SessionCheck = Callable[[SessionInfo], None]
 """Called with the state of a session while no other writer can change it; what it raises stops the change."""
@@ -27,9 +33,18 @@ class Candidate:
     """An entry that one list of a search found."""
 
     key: int
-    """Names the entry in this store until it changes; ``Store.load`` takes it."""
+    """Names the entry in its epoch of the index; ``Reader.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
+
+
+class Compacted(NamedTuple):
+    """What a compaction did."""
+
+    saved: int = 0
+    """Bytes by which the log became shorter."""
+    archived: int = 0
+    """Live entries that were archived because they had faded."""
 
 
 Change = Callable[[Entry], Record | None]
@@ -44,7 +59,7 @@ class Similar(list[Candidate]):
 
     Attributes:
         searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
-        is_due: Whether ``Store.upkeep`` has something to do that makes the next such query quicker.
+        is_due: Whether ``Maintenance.upkeep`` has something to do that makes the next such query quicker.
     """
 
     def __init__(
@@ -77,14 +92,27 @@ class Files(Protocol):
         """Remove a file; MemoryFileNotFoundError if there is none."""
 
 
-class Searchable(Protocol):
-    """The part of a store that a search asks: as the entries are now, or as they were at a time."""
+class ExpiredError(Exception):
+    """A key is of another epoch, or an entry has moved since it was found: ask again with a new reader."""
+
+
+class Reader(Protocol):
+    """One agent's index in one state, and the entries that it leads to; now or at a past moment.
+
+    A key names an entry and the epoch of the index that it came from: the time from one moment at which
+    keys come to stand for other entries, such as a rebuild, to the next. Keys are opaque, and good for
+    every reader of the agent in this process until the epoch ends; from then on each method that takes or
+    gives keys raises ``ExpiredError``. ``ask`` answers a question with a reader and repeats it then.
+
+    Scopes are of the reader's agent. ``Scope.where`` is not looked at: the caller compares what it loads.
+    """
+
+    @property
+    def stale(self) -> bool:
+        """Whether an answer of this reader may lack entries because the index is behind what is stored."""
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Sequence[Candidate]:
-        """Return entries in scope that hold any of the words, best first.
-
-        ``Scope.where`` is not looked at here: the caller compares what it loads.
-        """
+        """Return entries in scope that hold any of the words, best first; none, and stale, if that fails."""
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -92,11 +120,10 @@ class Searchable(Protocol):
         """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
 
         The vector has unit length. Scope comes before the comparison, so it never costs recall.
-        ``Scope.where`` is not looked at. The vector of an entry that was purged, deleted, or has
-        another text now is never compared.
+        The vector of an entry that was purged, deleted, or has another text now is never compared.
 
         A scope that is a whole session or agent with ``hnsw_from`` vectors is searched by a graph.
-        The first such query is answered exactly, and lets ``upkeep`` make the graph.
+        The first such query is answered exactly, and lets ``Store.upkeep`` make the graph.
 
         Raises:
             StoreError: Vectors cannot be compared now.
@@ -108,18 +135,31 @@ class Searchable(Protocol):
         Each item is a key that was asked about, the key of the other, and the distance from 1.
         """
 
-    def cosines(self, vector: Vector, space: str, agent: str, keys: Sequence[int]) -> dict[int, float]:
+    def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of entries are to one; those without a vector are left out."""
 
-    def heads(self, agent: str, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+    def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of entries begin, with at least 64 characters, and when they were made."""
 
-    def load(self, agent: str, keys: Sequence[int]) -> dict[int, Entry]:
-        """Return the entries that candidates name; those that changed meanwhile are left out."""
+    def load(self, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that keys name; those that changed since they were found are left out."""
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space, the oldest first.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
 
 
-class Store(Searchable, Protocol):
-    """Keeps the entries of many agents."""
+class Entries(Protocol):
+    """The part of a store that entries and sessions need: writing, lists, and removal.
+
+    Lists come in pages: at most ``limit`` items, from the place on that ``cursor`` says, which is the
+    ``next`` of the page before. Without a limit the page holds all.
+
+    Every argument is a value that can be sent to a database: no path, no open file and no lock.
+    """
 
     def check_agent(self, agent: object) -> str:
         """Return a slug that this store accepts; InvalidAgentIdError otherwise. Touches nothing."""
@@ -130,11 +170,8 @@ class Store(Searchable, Protocol):
     def agents(self) -> list[str]:
         """Return the slugs of all agents that have anything stored, sorted."""
 
-    def files(self, agent: str) -> Files:
-        """Return the agent's files. Makes nothing."""
-
-    def sessions(self, agent: str) -> list[SessionInfo]:
-        """Return all sessions, the one changed last first; none for an unknown agent."""
+    def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
+        """Return sessions, the one changed last first, then by id; none for an unknown agent."""
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         """Return one session, None if it is missing."""
@@ -181,16 +218,16 @@ class Store(Searchable, Protocol):
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         """Add to the access counts of live entries, not durably; ids that are not there are left out.
 
-        Without ``wait``, False at once if a writer is at work, and nothing is counted.
+        Without ``wait``, return False and count nothing if the session is locked.
         """
 
     def compact(
-        self, agent: str, session: str, aged: Callable[[Record], bool] | None = None, *, wait: bool = True
-    ) -> int:
-        """Fold the session's history away into its archive; return the bytes saved, 0 if there is no session.
+        self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
+    ) -> Compacted:
+        """Fold the session's history away into its archive; nothing is done if there is no session.
 
-        Live entries for which ``aged`` is true, unless they are pinned, are archived too.
-        Without ``wait``, 0 at once if a writer is at work.
+        Live entries that have faded by a rule, if one is given, are archived too.
+        Without ``wait``, nothing is done if a writer is at work.
         """
 
     def compacted_size(self, agent: str, session: str) -> int:
@@ -209,6 +246,9 @@ class Store(Searchable, Protocol):
         killed half-way is finished by whoever opens the home next.
         """
 
+    def dropped(self, agent: str) -> list[str]:
+        """Return the ids of the sessions that were dropped, sorted; also of those that began again since."""
+
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent; AgentNotFoundError if it has none."""
 
@@ -224,8 +264,12 @@ class Store(Searchable, Protocol):
         *,
         as_of: datetime | None = None,
         archived: bool = False,
-    ) -> list[Entry]:
+        cursor: str | None = None,
+    ) -> Page[Entry]:
         """Return a session's live entries by (time, place), oldest first; a limit keeps the newest.
+
+        The next page has the entries before these. What is added or removed in between makes no other
+        entry come twice or be left out.
 
         With ``as_of`` as they were then; with ``archived`` also those that were archived for their age.
         """
@@ -235,8 +279,10 @@ class Store(Searchable, Protocol):
     ) -> Sequence[Record]:
         """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
 
-    def matching(self, agent: str, text: str, session: str | None) -> list[tuple[str, str]]:
-        """Return session and id of all that ``purge`` can take and that holds a text, in any case.
+    def matching(
+        self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[tuple[str, str]]:
+        """Return session and id, sorted, of all that ``purge`` can take and that holds a text, in any case.
 
         That is entries of which any version that is kept anywhere holds it, in a key or a value, also
         deleted and archived ones; and what is too damaged to be an entry, under an id of its own.
@@ -251,14 +297,22 @@ class Store(Searchable, Protocol):
     def standing(self, agent: str, limit: int) -> list[Entry]:
         """Return the newest live preferences and decisions of all sessions, by time and then by session."""
 
-    def history(self, agent: str, entry_id: str, session: str | None) -> list[Version]:
-        """Return all versions of an entry, oldest first, with deletions; none if purged or never there."""
+    def history(
+        self,
+        agent: str,
+        entry_id: str,
+        session: str | None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Version]:
+        """Return an entry's versions by session, oldest first, with deletions; none if it was purged."""
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 
-    def past(self, agent: str, sessions: Sequence[str] | None, moment: datetime) -> Searchable:
-        """Return what some sessions of an agent, or all, held at a time. Making it reads their logs."""
+
+class Vectors(Protocol):
+    """The part of a store that keeps vectors: given with entries, or made of their texts."""
 
     def home_space(self) -> Space | None:
         """Return the space of the home's embedder, None if none is recorded; dimension 0 is not known yet."""
@@ -268,13 +322,6 @@ class Store(Searchable, Protocol):
 
     def spaces(self, agent: str) -> list[Space]:
         """Return the spaces that the agent has vectors of, given or made."""
-
-    def pending(self, space: str, scope: Scope) -> list[int]:
-        """Return the keys of entries in scope that have text and no vector of a space; ``load`` takes them.
-
-        Raises:
-            StoreError: Vectors cannot be looked up now.
-        """
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that a session's entries have in a space, by id; those without one are left out.
@@ -293,17 +340,16 @@ class Store(Searchable, Protocol):
     def forget_vectors(self, agent: str, space: str) -> int:
         """Throw an agent's vectors of a space away; return how many there were. Those in logs may return."""
 
+
+class Maintenance(Protocol):
+    """What people run on a store now and then, and what runs in the background.
+
+    Optional: a store raises StoreError for an operation that it leaves to other tools
+    (``keepstone.store.maintenance.unsupported``).
+    """
+
     def upkeep(self, agent: str) -> bool:
         """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
-
-    def numbering(self, agent: str) -> object:
-        """Return a value that is another one once keys that a search gave stand for other entries."""
-
-    def stale(self, agent: str) -> bool:
-        """Tell whether searches may miss entries because the store could not take them in."""
-
-    def sync(self) -> None:
-        """Take in what others wrote, for every agent."""
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
@@ -328,5 +374,45 @@ class Store(Searchable, Protocol):
             StoreError: The disk is full or failed, or the copy is not what was read. There is no copy then.
         """
 
+
+class Store(Entries, Vectors, Protocol):
+    """Keeps the entries of many agents: what a ``Home`` is opened on."""
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What looks after this store."""
+
+    def files(self, agent: str) -> Files:
+        """Return the agent's files. Makes nothing."""
+
+    def reader(self, agent: str, as_of: datetime | None = None) -> AbstractContextManager[Reader]:
+        """Pin one state of an agent's index inside a ``with``; with ``as_of`` what was stored at that time.
+
+        An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
+        """
+
+    def sync(self) -> None:
+        """Take in what others wrote, for every agent."""
+
     def close(self) -> None:
         """Give back all handles. The store can be used again, which opens them anew."""
+
+
+TRIES = 3
+"""How often a question is asked where the index is replaced under it."""
+
+
+def ask(store: Store, agent: str, question: Callable[[Reader, bool], T], as_of: datetime | None = None) -> T:
+    """Answer a question with a reader of an agent, with a new one again where ``ExpiredError`` ends it.
+
+    ``question`` is also told whether it is asked again: then it leaves out entries that have moved.
+
+    Raises:
+        StoreError: The index was replaced during each try.
+    """
+    again = False
+    for _ in range(TRIES):
+        with suppress(ExpiredError), store.reader(agent, as_of) as reader:
+            return question(reader, again)
+        again = True
+    raise StoreError(f"the index of agent {agent!r} was replaced {TRIES} times during one call; try again")

@@ -16,15 +16,16 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError, PurgePendingError
-from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.confine import Folder, sync_folder
 from keepstone.filesystem.layout import DEFAULT_AGENT, INDEX, Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
-from keepstone.store.agent_logs import AgentLogs, info_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.protocol import SessionCheck
 from keepstone.store.purge_marks import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.session_files import info_of
 from keepstone.store.spellings import parts
 
 TIMEOUT = 5.0
@@ -196,7 +197,7 @@ class Eraser:
                 try:
                     self._remove_index(self._agent_of(dying[1]))
                     _remove_tree(folder)
-                    _sync(folder.parent)
+                    sync_folder(folder.parent)
                 except OSError as error:
                     left.add(self._agent_of(dying[1]))
                     _warn(dying[1], error)
@@ -288,7 +289,7 @@ def _rename(folder: Path, other: Path) -> None:
     """Rename a folder for good, unless another process did."""
     with suppress(FileNotFoundError):
         folder.rename(other)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
 
 
 def _warn(name: str, error: OSError) -> None:
@@ -307,12 +308,7 @@ def _remove_tree(folder: Path) -> None:
             if time.monotonic() >= deadline:
                 raise
     with suppress(FileNotFoundError):
-        _sync(folder.parent)
-
-
-def _sync(path: Path) -> None:
-    with Folder(path) as folder:
-        folder.sync()
+        sync_folder(folder.parent)
 
 
 def _pending(session: str) -> PurgePendingError:

@@ -1,4 +1,4 @@
-"""What records come to when they meet the entries that a session already has."""
+"""Resolve incoming records against a session's existing entries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs, UnfinishedError
 
+OnConflict = Callable[[Record, Record], Record]
+"""Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -23,19 +26,19 @@ class Written:
     raw: bytes
 
 
-class Known:
+@dataclass(slots=True)
+class LiveEntries:
     """The live entries of one session, from the index or, where that cannot answer, from the log."""
 
-    def __init__(self, logs: AgentLogs, log: Log, session: str) -> None:
-        self._logs = logs
-        self._log = log
-        self._session = session
-        self._fold: Fold | None = None
-        self._absent: frozenset[str] = frozenset()
-        self.met = False
-        """Whether any entry that was asked for was there."""
+    _logs: AgentLogs
+    _log: Log
+    _session: str
+    met: bool = False
+    """Whether any entry that was asked for was there."""
+    _fold: Fold | None = None
+    _absent: frozenset[str] = frozenset()
 
-    def expect(self, stat: Stat, ids: Sequence[str]) -> None:
+    def look_up(self, stat: Stat, ids: Sequence[str]) -> None:
         """Look up in one go which of the ids are there; ``stat`` is the log's state."""
         with suppress(UnavailableError):
             present = self._logs.asking(lambda index: index.present(self._session, stat, ids))
@@ -48,9 +51,9 @@ class Known:
             return None
         found = self._find(entry_id)
         self.met = self.met or found is not None
-        return None if found is None else found.record
+        return found
 
-    def _find(self, entry_id: str) -> Folded | None:
+    def _find(self, entry_id: str) -> Record | None:
         if self._fold is None:
             try:
                 return self._logs.find(entry_id, self._session)
@@ -58,24 +61,28 @@ class Known:
                 if not isinstance(error, UnfinishedError):
                     self._logs.lag(error)
                 self._fold = self._log.fold()
-        return self._fold.entries.get(entry_id)
+        folded = self._fold.entries.get(entry_id)
+        return None if folded is None else folded.record
 
 
 def resolve(
-    written: Sequence[Written], known: Known, meet: Callable[[Record, Record], Record]
+    written: Sequence[Written], live: LiveEntries, on_conflict: OnConflict
 ) -> tuple[list[Record], list[Written]]:
-    """Return what each record comes to, and those that need writing."""
+    """Return the entry after each record, and the records that need writing."""
     current: dict[str, Record] = {}
     results, needed = [], []
     for one in written:
         entry_id = one.record["id"]
-        there = current.get(entry_id) or known.get(entry_id)
-        known.met = known.met or there is not None
-        new = one if there is None else without_old_vector(there, one)
-        result = create(new.record) if there is None else meet(there, new.record)
-        if result is not there:
-            needed.append(new)
-            if there is not None:
+        there = current.get(entry_id) or live.get(entry_id)
+        if there is None:
+            result = create(one.record)
+            needed.append(one)
+        else:
+            live.met = True
+            new = without_old_vector(there, one)
+            result = on_conflict(there, new.record)
+            if result is not there:
+                needed.append(new)
                 check_size(result)  # A compaction will have to write all of it as one line.
         current[entry_id] = result
         results.append(result)
@@ -126,10 +133,10 @@ def in_batch(raw: Sequence[bytes]) -> list[bytes]:
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
 
 
-def folded_of(written: Sequence[Written], raw: Sequence[bytes], begin: int) -> list[Folded]:
-    """Return the entries that lines, appended from the offset ``begin`` on, make."""
+def folded_of(entries: Sequence[Record], raw: Sequence[bytes], begin: int) -> list[Folded]:
+    """Return the entries that lines, appended from the offset ``begin`` on, make, with their places."""
     folded, offset = [], begin
-    for one, line in zip(written, raw, strict=True):
-        folded.append(Folded(create(one.record), offset, offset, len(line), pristine=True))
+    for entry, line in zip(entries, raw, strict=True):
+        folded.append(Folded(entry, offset, offset, len(line), pristine=True))
         offset += len(line)
     return folded

@@ -4,9 +4,16 @@ Every ``Store`` keeps one contract (``keepstone.store.protocol``), and these che
 say what it means. Ours pass them, and so does a store of somebody else's:
 
 Example:
+    >>> import pytest
     >>> @pytest.mark.parametrize("check", keepstone.testing.CHECKS)
     ... def test_my_store_keeps_the_contract(check, tmp_path):
     ...     check(lambda: closing(MyStore(tmp_path)))
+
+A recall asks a ``Reader``, which ``Store.reader(agent, as_of=None)`` gives inside a ``with``. It pins one
+state of an agent's index, now or at a past moment. Its keys are numbers of the store's own, good for each
+reader of the agent until the store gives them to other entries, as a rebuild may. From then on a reader
+raises ``keepstone.store.protocol.ExpiredError``, and ``ask``, beside it, repeats the question. A store whose
+row numbers are never used twice needs no more than these numbers.
 
 A check takes a factory: each call of it gives a context manager over an empty
 store, which need not hold more agents than ``default``, except in the checks of
@@ -17,20 +24,20 @@ from __future__ import annotations
 
 from keepstone.testing.clock import START, ManualClock
 from keepstone.testing.finding import (
-    check_backup,
+    check_ask,
     check_counts_and_links,
     check_history,
     check_keys,
     check_matching_and_pinned,
     check_neighbours,
     check_pinned_and_standing,
-    check_rebuild_and_doctor,
     check_search,
     check_search_follows_changes,
     check_search_in_scope,
     check_search_in_the_past,
     check_time_travel_and_archive,
 )
+from keepstone.testing.maintenance import check_backup, check_rebuild_and_doctor
 from keepstone.testing.making import Check, Factory
 from keepstone.testing.purge import (
     check_clear_and_remove,
@@ -56,6 +63,7 @@ from keepstone.testing.writing import (
     check_modify,
     check_names,
     check_order_and_limits,
+    check_pages,
     check_put_makes_or_replaces,
     check_puts_and_patches,
     check_sessions,
@@ -72,6 +80,7 @@ __all__ = [
     "check_append_and_entries",
     "check_append_is_all_or_nothing",
     "check_append_of_a_known_id",
+    "check_ask",
     "check_backup",
     "check_clear_and_remove",
     "check_counts_and_links",
@@ -88,6 +97,7 @@ __all__ = [
     "check_names",
     "check_neighbours",
     "check_order_and_limits",
+    "check_pages",
     "check_pinned_and_standing",
     "check_purge",
     "check_purge_of_an_agent",
@@ -117,6 +127,7 @@ CHECKS: tuple[Check, ...] = (
     check_modify,
     check_delete,
     check_order_and_limits,
+    check_pages,
     check_missing_things,
     check_sessions,
     check_files,
@@ -141,6 +152,7 @@ CHECKS: tuple[Check, ...] = (
     check_search_in_the_past,
     check_matching_and_pinned,
     check_keys,
+    check_ask,
     check_spaces,
     check_backup,
 )

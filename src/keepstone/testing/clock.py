@@ -13,8 +13,7 @@ class ManualClock:
 
     Example:
         >>> clock = ManualClock()
-        >>> clock.advance(timedelta(days=7))
-        >>> clock().isoformat()
+        >>> clock.advance(timedelta(days=7)).isoformat()
         '2026-01-18T14:31:00+00:00'
     """
 

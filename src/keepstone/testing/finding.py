@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from keepstone.model import Scope
+from keepstone.store.decay import Decay, Fading
+from keepstone.store.protocol import ExpiredError, Reader, Store, ask
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,
@@ -15,7 +16,7 @@ from keepstone.testing.making import (
     amend,
     ids_of,
     load,
-    raises,
+    rebuild,
     record,
     same,
     search,
@@ -69,11 +70,12 @@ def check_neighbours(factory: Factory) -> None:
         for name in "abcde":
             store.append(AGENT, "s1", [record(name, f"{name}walnut")])
             store.append(AGENT, "s2", [record(name, "pecan", kind="fact")])
-        [key] = [found.key for found in store.search(["bwalnut"], Scope(AGENT), 5)]
-        for types, expected in ((None, [("a", 1), ("c", 1), ("d", 2)]), (("fact",), [])):
-            found = store.neighbours([key], 2, Scope(AGENT, types=types))
-            near = [(load(store, AGENT, [other])[0], distance) for _, other, distance in found]
-            same(sorted(near), expected, f"neighbours of types {types}")
+        with store.reader(AGENT) as reader:
+            [key] = [found.key for found in reader.search(["bwalnut"], Scope(AGENT), 5)]
+            for types, expected in ((None, [("a", 1), ("c", 1), ("d", 2)]), (("fact",), [])):
+                found = reader.neighbours([key], 2, Scope(AGENT, types=types))
+                near = [(load(reader, [other])[0], distance) for _, other, distance in found]
+                same(sorted(near), expected, f"neighbours of types {types}")
 
 
 def check_counts_and_links(factory: Factory) -> None:
@@ -121,10 +123,14 @@ def check_history(factory: Factory) -> None:
 def check_time_travel_and_archive(factory: Factory) -> None:
     """Entries can be read as they were, also after a compaction, and archived ones on request."""
     with factory() as store:
-        store.append(AGENT, "s1", [record("a", "one"), record("b", "two", pinned=True), record("c", "three")])
+        store.append(AGENT, "s1", [record("a", "one", priority=0.2)])
+        store.append(AGENT, "s1", [record("b", "two", priority=0.2, pinned=True), record("c", "three")])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "changed"}})
         same(store.compacted_size(AGENT, "s1"), 0, "not compacted yet")
-        store.compact(AGENT, "s1", lambda record: record["id"] != "c")
+        decay = Decay(START + timedelta(days=365), fading={"note": Fading(1.0, 0.0)})
+        accessed = store.compact(AGENT, "s1", replace(decay, accesses={"a": 10}))
+        same(accessed.archived, 0, "accesses that are not counted yet keep an entry")
+        same(store.compact(AGENT, "s1", decay).archived, 1, "what has faded is archived, unless pinned")
         info = store.session(AGENT, "s1")
         same(store.compacted_size(AGENT, "s1"), info.size if info else None, "the size after the compaction")
         then = store.entries(AGENT, "s1", None, None, as_of=START + timedelta(minutes=1))
@@ -146,11 +152,20 @@ def check_search_in_the_past(factory: Factory) -> None:
         store.append(AGENT, "s2", [record("c", "walnut"), record("d", "walnut", minute=5)])
         amend(store, "s1", {"id": "a", "ts": time_at(2), "data": {"content": "hazel"}})
         amend(store, "s2", tombstone("c"))
-        for sessions, expected in ((None, ["a", "c"]), (["s1"], ["a"]), ([], [])):
-            past = store.past(AGENT, sessions, START + timedelta(minutes=1))
-            keys = [found.key for found in past.search(["walnut"], Scope(AGENT), 9)]
-            texts = {entry.id: entry.text for entry in past.load(AGENT, keys).values()}
+        for sessions, expected in ((None, ["a", "c"]), (("s1",), ["a"]), ((), [])):
+            with store.reader(AGENT, START + timedelta(minutes=1)) as reader:
+                keys = [found.key for found in reader.search(["walnut"], Scope(AGENT, sessions), 9)]
+                texts = {entry.id: entry.text for entry in reader.load(keys).values()}
             same(texts, dict.fromkeys(expected, "walnut"), f"what was there of sessions {sessions}")
+        with store.reader(AGENT, START + timedelta(minutes=1)) as reader:
+            keys = reader.pending("made", Scope(AGENT, ("s1",)))
+            same(load(reader, keys), ["a", "b"], "what had no vector then")
+            near = [
+                (load(reader, [key, other]), far)
+                for key, other, far in reader.neighbours(keys, 1, Scope(AGENT))
+            ]
+            same(sorted(near), [(["a", "b"], 1), (["b", "a"], 1)], "neighbours at that time")
+            same([text for text, _ in reader.heads(keys).values()], ["walnut", "pecan"], "how texts began")
         same(sorted(search(store, ["walnut"])), ["d"], "what is there today")
 
 
@@ -173,42 +188,41 @@ def check_matching_and_pinned(factory: Factory) -> None:
 
 
 def check_keys(factory: Factory) -> None:
-    """Keys lead to how entries begin, and the numbering tells when they stand for others."""
+    """Keys lead to how entries begin, in each reader of their epoch; afterwards they lead nowhere."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut " * 20), record("b", "pecan", minute=3)])
-        numbering = store.numbering(AGENT)
-        [key] = [found.key for found in store.search(["walnut"], Scope(AGENT), 5)]
-        [(text, made)] = store.heads(AGENT, [key]).values()
+        with store.reader(AGENT) as reader:
+            [key] = [found.key for found in reader.search(["walnut"], Scope(AGENT), 5)]
+            [(text, made)] = reader.heads([key]).values()
         same((text[:64], made), (("walnut " * 20)[:64], START), "how it begins, and when it was made")
         store.append(AGENT, "s2", [record("c", "hazel")])
-        same(store.numbering(AGENT), numbering, "an entry more leaves the keys of others alone")
-        store.rebuild(None)
-        if store.numbering(AGENT) == numbering:
-            same(load(store, AGENT, [key]), ["a"], "a key under the same numbering")
+        same(_led_to(store, key), ["a"], "an entry more leaves the keys of others alone")
+        rebuild(store)
+        same(_led_to(store, key) in (["a"], ["expired"]), True, "a key after a rebuild")  # noqa: FBT003
 
 
-def check_backup(factory: Factory) -> None:
-    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
-    with factory() as store, TemporaryDirectory() as name:
-        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
-        amend(store, "s1", tombstone("a"))
-        store.files(AGENT).write("note.md", "x")
-        told: list[tuple[int, int]] = []
-        folder = Path(name, "copy")
-        info = store.backup(folder, lambda done, of: told.append((done, of)))
-        same((info.agents, info.sessions, info.entries, info.files), (1, 1, 1, 1), "what was copied")
-        same((info.findings, folder.is_dir(), bool(told)), ((), True, True), "a sound copy")
-        raises(ValueError, lambda: store.backup(folder, None))
-        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the store is as it was")
+def _led_to(store: Store, key: int) -> list[str]:
+    try:
+        with store.reader(AGENT) as reader:
+            return load(reader, [key])
+    except ExpiredError:
+        return ["expired"]
 
 
-def check_rebuild_and_doctor(factory: Factory) -> None:
-    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
+def check_ask(factory: Factory) -> None:
+    """A question that a rebuild ends is asked again of a new reader, and nothing is behind."""
+    told: list[bool] = []
     with factory() as store:
-        store.append(AGENT, "s1", [record("a", "walnut")])
-        told: list[tuple[int, int]] = []
-        same(store.rebuild(lambda done, of: told.append((done, of))), 1, "one session was read")
-        same([done == of for done, of in told[-1:]], [True], "progress ends at the end")
-        store.sync()
-        same(search(store, ["walnut"]), ["a"], "what was found is found again")
-        same({finding.level for finding in store.doctor()}, {"ok"}, "all is well")
+        store.append(AGENT, "s1", [record("a", "walnut"), record("b", "pecan")])
+
+        def question(reader: Reader, again: bool) -> list[str]:  # noqa: FBT001  Called by place.
+            told.append(again)
+            keys = [found.key for found in reader.search(["walnut"], Scope(AGENT), 5)]
+            if not again:
+                rebuild(store)
+            found = load(reader, keys)
+            same(reader.stale, False, "all was found")  # noqa: FBT003
+            return found
+
+        same(ask(store, AGENT, question), ["a"], "the answer, whatever was done to the index")
+        same(told in ([False], [False, True]), True, "asked once more at most")  # noqa: FBT003

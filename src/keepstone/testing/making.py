@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
+from keepstone.errors import StoreError
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.protocol import Store
+from keepstone.store.protocol import Reader, Store
 from keepstone.testing.clock import START
 
 Factory = Callable[[], AbstractContextManager[Store]]
@@ -59,13 +60,32 @@ def search(
     store: Store, terms: Sequence[str], agent: str = AGENT, limit: int = 50, **scope: Any
 ) -> list[str]:
     """Return the ids of what a search finds, best first."""
-    return load(store, agent, [found.key for found in store.search(terms, Scope(agent, **scope), limit)])
+    with store.reader(agent) as reader:
+        return load(reader, [found.key for found in reader.search(terms, Scope(agent, **scope), limit)])
 
 
-def load(store: Store, agent: str, keys: Sequence[int]) -> list[str]:
-    """Return the ids of the entries that candidates name, without those that are gone."""
-    loaded = store.load(agent, keys)
+def load(reader: Reader, keys: Sequence[int]) -> list[str]:
+    """Return the ids of the entries that keys name, without those that are gone."""
+    loaded = reader.load(keys)
     return [loaded[key].id for key in keys if key in loaded]
+
+
+def rebuild(store: Store, progress: Callable[[int, int], None] | None = None) -> bool:
+    """Rebuild what a store derived from its sessions; return whether the store can."""
+    if is_unsupported("rebuild", lambda: store.maintenance.rebuild(None)):
+        return False
+    same(store.maintenance.rebuild(progress), len(store.sessions(AGENT)), "every session was read")
+    return True
+
+
+def is_unsupported(operation: str, act: Callable[[], object]) -> bool:
+    """Run an operation that a store may lack; return whether it does, and says which it is."""
+    try:
+        act()
+    except StoreError as error:
+        same([f"no {operation}" in str(error)], [True], f"the error names {operation}")
+        return True
+    return False
 
 
 def same(found: object, expected: object, what: str) -> None:

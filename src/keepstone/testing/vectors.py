@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keepstone.model import Record, Scope
 from keepstone.store.protocol import Store
-from keepstone.testing.making import AGENT, Factory, amend, load, record, same, time_at, tombstone
+from keepstone.testing.making import AGENT, Factory, amend, load, rebuild, record, same, time_at, tombstone
 from keepstone.vector import Space, encode, unit
 
 _SPACE = "given:2"
@@ -22,7 +22,8 @@ def check_similar(factory: Factory) -> None:
         same(_near(store, sessions=("s1",)), ["a", "b", "c"], "one session's")
         same(_near(store, sessions=("s2",), space="other"), ["f"], "another space's")
         same((_near(store, sessions=()), _near(store, limit=0)), ([], []), "nothing asked, nothing found")
-        found = store.similar(unit([1, 0]), _SPACE, Scope(AGENT, ("s1",)), 3)
+        with store.reader(AGENT) as reader:
+            found = reader.similar(unit([1, 0]), _SPACE, Scope(AGENT, ("s1",)), 3)
         same([round(candidate.score, 6) for candidate in found], [1.0, 0.707107, 0.0], "the cosines")
         same(store.spaces(AGENT), [Space(_SPACE, 2), Space("other", 2)], "the spaces there are")
 
@@ -32,15 +33,17 @@ def check_upkeep(factory: Factory) -> None:
     with factory() as store:
         store.append(AGENT, "s1", [_record(str(at), [1, at]) for at in range(30)])
         scope, vector = Scope(AGENT), unit([1, 7.2])
-        first = store.similar(vector, _SPACE, scope, 5, hnsw_from=10)
+        with store.reader(AGENT) as reader:
+            first = reader.similar(vector, _SPACE, scope, 5, hnsw_from=10)
         same(first.searched, "exact", "how the first of its kind is answered")
         for _ in range(100):
-            if not store.upkeep(AGENT):
+            if not store.maintenance.upkeep(AGENT):
                 break
-        same([store.upkeep(AGENT)], [False], "nothing is left to be done")
+        same([store.maintenance.upkeep(AGENT)], [False], "nothing is left to be done")
         store.purge(AGENT, "s1", ["7"])
-        second = store.similar(vector, _SPACE, scope, 4, hnsw_from=10)
-        names = load(store, AGENT, [candidate.key for candidate in second])
+        with store.reader(AGENT) as reader:
+            second = reader.similar(vector, _SPACE, scope, 4, hnsw_from=10)
+            names = load(reader, [candidate.key for candidate in second])
         same(names, ["8", "6", "9", "10"], "the nearest but the one that was purged")
 
 
@@ -56,7 +59,7 @@ def check_vectors_follow_changes(factory: Factory) -> None:
         for _ in range(2):
             same(_near(store), ["b"], "only the one whose text is as it was")
             store.compact(AGENT, "s1")
-            store.rebuild(None)
+            rebuild(store)
 
 
 def check_made_vectors(factory: Factory) -> None:
@@ -66,14 +69,16 @@ def check_made_vectors(factory: Factory) -> None:
             AGENT, "s1", [record(name, name) for name in "abc"] + [record("d", ""), _record("e", [1, 0])]
         )
         scope = Scope(AGENT, ("s1",))
-        pending = store.pending(_SPACE, scope)
-        same(load(store, AGENT, pending), ["a", "b", "c"], "those with text and no vector")
-        late = [(entry, unit([0, 1])) for entry in store.load(AGENT, pending).values()]
+        with store.reader(AGENT) as reader:
+            pending = reader.pending(_SPACE, scope)
+            same(load(reader, pending), ["a", "b", "c"], "those with text and no vector")
+            late = [(entry, unit([0, 1])) for entry in reader.load(pending).values()]
         store.purge(AGENT, "s1", ["b"])
         amend(store, "s1", {"id": "c", "ts": time_at(9), "data": {"content": "changed"}})
         store.keep_vectors(AGENT, _SPACE, late)
         same(sorted(store.vectors(AGENT, "s1", _SPACE, list("abce"))), ["a", "e"], "kept, or given")
-        same(load(store, AGENT, store.pending(_SPACE, scope)), ["c"], "still to be made")
+        with store.reader(AGENT) as reader:
+            same(load(reader, reader.pending(_SPACE, scope)), ["c"], "still to be made")
 
 
 def check_spaces(factory: Factory) -> None:
@@ -83,12 +88,14 @@ def check_spaces(factory: Factory) -> None:
         store.set_home_space(Space(_SPACE, 2))
         same(store.home_space(), Space(_SPACE, 2), "the space that was set")
         store.append(AGENT, "s1", [_record("a", [1, 0]), _record("b", [0, 1]), record("c", "walnut")])
-        [entry] = store.load(AGENT, store.pending("made", Scope(AGENT, ("s1",)))[2:]).values()
+        with store.reader(AGENT) as reader:
+            [entry] = reader.load(reader.pending("made", Scope(AGENT, ("s1",)))[2:]).values()
         same(store.keep_vectors(AGENT, "made", [(entry, unit([1, 0]))]), 1, "one is kept")
-        keys = [found.key for found in store.similar(unit([1, 0]), _SPACE, Scope(AGENT), 9)]
-        near = store.cosines(unit([1, 0]), _SPACE, AGENT, keys)
-        same([round(near[key], 6) for key in keys], [1.0, 0.0], "how near they are")
-        same(store.cosines(unit([1, 0]), "made", AGENT, keys), {}, "no vectors of that space")
+        with store.reader(AGENT) as reader:
+            keys = [found.key for found in reader.similar(unit([1, 0]), _SPACE, Scope(AGENT), 9)]
+            near = reader.cosines(unit([1, 0]), _SPACE, keys)
+            same([round(near[key], 6) for key in keys], [1.0, 0.0], "how near they are")
+            same(reader.cosines(unit([1, 0]), "made", keys), {}, "no vectors of that space")
         same(
             (store.forget_vectors(AGENT, "made"), store.forget_vectors(AGENT, "made")), (1, 0), "thrown away"
         )
@@ -106,8 +113,10 @@ def check_drop_and_counts(factory: Factory) -> None:
         same(store.drop(AGENT, "s1", time_at(5)), 2, "as many as there were")
         same(store.drop(AGENT, "none", time_at(5)), 0, "none of a missing session")
         same((store.entry_counts(AGENT), _near(store)), ({"s2": 1}, []), "nothing of it is left")
-        store.append(AGENT, "s1", [record("a", "anew")])
-        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins anew")
+        same(store.dropped(AGENT), ["s1"], "what was dropped is on record")
+        store.append(AGENT, "s1", [record("a", "again")])
+        same(store.entry_counts(AGENT, "s1"), {"s1": 1}, "its name begins again")
+        same(store.dropped(AGENT), ["s1"], "that it was dropped stays on record")
 
 
 def _record(name: str, vector: Sequence[float]) -> Record:
@@ -117,5 +126,6 @@ def _record(name: str, vector: Sequence[float]) -> Record:
 def _near(
     store: Store, *, limit: int = 10, sessions: tuple[str, ...] | None = None, space: str = _SPACE
 ) -> list[str]:
-    found = store.similar(unit([1, 0]), space, Scope(AGENT, sessions), limit)
-    return load(store, AGENT, [candidate.key for candidate in found])
+    with store.reader(AGENT) as reader:
+        found = reader.similar(unit([1, 0]), space, Scope(AGENT, sessions), limit)
+        return load(reader, [candidate.key for candidate in found])

@@ -12,7 +12,8 @@ from keepstone.errors import (
     InvalidSessionIdError,
 )
 from keepstone.model import Entry, Record
-from keepstone.store.protocol import Store
+from keepstone.store.paging import pages
+from keepstone.store.protocol import Compacted, Store
 from keepstone.testing.making import (
     AGENT,
     Factory,
@@ -165,6 +166,28 @@ def check_order_and_limits(factory: Factory) -> None:
             same(nothing, [], "limit 0 and no types give nothing")
 
 
+def check_pages(factory: Factory) -> None:
+    """Pages of a list hold each item once, whatever comes or goes in between."""
+    with factory() as store:
+        for name in ("s1", "s2", "s3"):
+            store.append(AGENT, name, [record(f"{at}", "walnut") for at in range(5)])
+        sessions = pages(lambda cursor: store.sessions(AGENT, 2, cursor))
+        same(list(sessions), store.sessions(AGENT), "pages of sessions")
+        matching = pages(lambda cursor: store.matching(AGENT, "walnut", None, 4, cursor))
+        same(list(matching), store.matching(AGENT, "walnut", None), "pages of what holds a text")
+        amend(store, "s1", tombstone("4"))
+        versions = pages(lambda cursor: store.history(AGENT, "4", None, 1, cursor))
+        same(list(versions), store.history(AGENT, "4", None), "pages of versions")
+        newest = store.entries(AGENT, "s2", 2, None)
+        store.purge(AGENT, "s2", ["3"])
+        store.append(AGENT, "s2", [record("5", "walnut")])
+        older = store.entries(AGENT, "s2", 2, None, cursor=newest.next)
+        last = store.entries(AGENT, "s2", 2, None, cursor=older.next)
+        found = [ids_of(page) for page in (newest, older, last)]
+        same(found, [["3", "4"], ["1", "2"], ["0"]], "pages of entries from the newest on")
+        same((last.next, store.entries(AGENT, "s2", 9, None).next), (None, None), "the last page")
+
+
 def check_missing_things(factory: Factory) -> None:
     """What is not there reads as nothing, is refused where it was to be changed, and asking makes nothing."""
     with factory() as store:
@@ -174,9 +197,15 @@ def check_missing_things(factory: Factory) -> None:
         same(store.find(AGENT, "a", "none"), [], "no entry")
         same(store.history(AGENT, "a", None), [], "no history")
         same((store.clear(AGENT, "none"), store.remove(AGENT, "none")), (None, False), "nothing to remove")
-        same((store.compact(AGENT, "none"), store.purge(AGENT, "none", ["a"])), (0, 0), "nothing to rewrite")
+        same(
+            (store.compact(AGENT, "none"), store.purge(AGENT, "none", ["a"])),
+            (Compacted(), 0),
+            "nothing to rewrite",
+        )
         raises(AgentNotFoundError, lambda: store.purge_agent(AGENT))
-        same((store.agents(), store.stale(AGENT)), ([], False), "asking made nothing")
+        same(search(store, ["walnut"]), [], "nothing to be found")
+        with store.reader(AGENT) as reader:
+            same((store.agents(), reader.stale), ([], False), "asking made nothing")
 
 
 def check_sessions(factory: Factory) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -35,7 +35,7 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case; a run of Chinese, Japanese or Korean is one word."""
-    return [word.lower() for word in _WORD.findall(unicodedata.normalize("NFC", text))]
+    return list(map(str.lower, _WORD.findall(unicodedata.normalize("NFC", text))))
 
 
 def containing(wanted: str) -> Callable[[str], bool]:
@@ -122,3 +122,30 @@ def _tokenizer() -> apsw.FTS5Tokenizer:
     import apsw
 
     return apsw.Connection(":memory:").fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
+
+
+_LOOKED_THROUGH = 20_000
+"""Characters of a text that are looked through for the words of a query."""
+
+
+class Matcher:
+    """Which words of a query a text holds, in any of their forms.
+
+    Example:
+        >>> Matcher(["deploys", "walnut"]).matched("It failed when we deployed")
+        ('deploys',)
+    """
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        self._stems = {term: None if is_cjk(term) else stem(term) for term in terms}
+        # A stem begins as its word does, accents aside: most words begin as none that is looked for.
+        self._letters = {found[:1] for found in self._stems.values() if found is not None}
+
+    def matched(self, text: str) -> tuple[str, ...]:
+        """Return those of the words that the text holds, as the query has them."""
+        begin = text[:_LOOKED_THROUGH]
+        letters = self._letters
+        there = {stem(word) for word in words_of(begin) if word[0] in letters or not word[0].isascii()}
+        return tuple(
+            [term for term, form in self._stems.items() if (term in begin if form is None else form in there)]
+        )

@@ -9,7 +9,7 @@ from keepstone.text.display import one_line
 from keepstone.tui.listing import Listing
 
 
-class Agents(Listing[str, str | None]):
+class AgentsScreen(Listing[str, str | None]):
     """Lists the agents of a home; the result is the chosen slug, None for no change."""
 
     heading = "Agents: each has its own memory"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import ClassVar, TypeVar
 
@@ -18,23 +18,24 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from keepstone.agent import Agent
-from keepstone.chat import Choice, Conversation, Delta
+from keepstone.chat import Conversation, Delta, ModelChoice
 from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.notes.notes import PROJECT, Notes, SaveResult
+from keepstone.operations.documents import saved_words
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
 from keepstone.text.display import frames_of, one_line
 from keepstone.tui import wording
-from keepstone.tui.agents import Agents
+from keepstone.tui.agents import AgentsScreen
 from keepstone.tui.commands import COMMANDS, command_of, help_text
 from keepstone.tui.composer import Composer
-from keepstone.tui.memory import Memory
+from keepstone.tui.memory import MemoryScreen
 from keepstone.tui.page import Confirm, Page
 from keepstone.tui.purge import Forgetting
-from keepstone.tui.selector import Selector
-from keepstone.tui.sessions import Sessions
-from keepstone.tui.transcript import Answer, Said, Transcript, answer_of
+from keepstone.tui.selector import SelectorScreen
+from keepstone.tui.sessions import SessionsScreen
+from keepstone.tui.transcript import MarkdownText, PlainText, Transcript, answer_of
 
 logger = logging.getLogger("keepstone.chat")
 
@@ -53,8 +54,8 @@ class ChatApp(App[str]):
     It returns the id of the last session, None if that has no messages.
 
     Example:
-        >>> with keepstone.open() as home:
-        ...     ChatApp(home, home.agent("coder"), Notes("."), choose("offline")).run()
+        >>> from keepstone.chat.choose_model import choose
+        >>> app = ChatApp(home, agent, Notes("."), choose("offline"))  # app.run() shows it
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -70,7 +71,7 @@ class ChatApp(App[str]):
     ]
 
     def __init__(
-        self, home: Home, agent: Agent, notes: Notes, choice: Choice, session: Session | None = None
+        self, home: Home, agent: Agent, notes: Notes, choice: ModelChoice, session: Session | None = None
     ) -> None:
         super().__init__()
         self.theme = DARK
@@ -80,7 +81,7 @@ class ChatApp(App[str]):
         self._choice = choice
         self._input = InputManager(notes)
         self._answering: Worker[None] | None = None
-        self._growing: Said | Answer | None = None
+        self._growing: PlainText | MarkdownText | None = None
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
@@ -114,19 +115,19 @@ class ChatApp(App[str]):
         text = event.text
         if not text.strip():
             return
-        if self._attempt(lambda: self._take(text)):
-            self.query_one(Composer).text = ""
+        with self._attempt():
+            if self._take(text):
+                self.query_one(Composer).text = ""
 
-    def _attempt(self, act: Callable[[], bool]) -> bool:
-        """Call ``act`` and return its result; show an error and return False if it raises."""
+    @contextmanager
+    def _attempt(self) -> Iterator[None]:
+        """Show an error raised in the block, in any thread; the app continues."""
         try:
-            return act()
-        except Exception as error:  # noqa: BLE001  See ``_show_error``.
-            self._show_error(error)
-            return False
+            yield
+        except Exception as error:  # noqa: BLE001  An embedder, a reranker or a model may raise anything.
+            self.call_later(self._show_error, error)
 
     def _show_error(self, error: Exception) -> None:
-        """Show an error. The app continues, as an embedder or a reranker may raise anything."""
         if isinstance(error, KeepstoneError | ValueError):
             self._say("error", str(error))
             return
@@ -137,10 +138,8 @@ class ChatApp(App[str]):
         """Call the library in a thread, so that the screen stays responsive, then show the result."""
 
         async def called() -> None:
-            try:
+            with self._attempt():
                 show(await asyncio.to_thread(call))
-            except Exception as error:  # noqa: BLE001  See ``_show_error``.
-                self._show_error(error)
 
         self.run_worker(called())
 
@@ -162,7 +161,7 @@ class ChatApp(App[str]):
     def _take(self, text: str) -> bool:
         """Handle a line; False if it must stay in the input field."""
         if self._input.submit(text) == "selecting":
-            self.push_screen(Selector(self._input), lambda result: self._noted(text, result))
+            self.push_screen(SelectorScreen(self._input), lambda result: self._noted(text, result))
             return True
         typed = command_of(text)
         if typed is None:
@@ -182,15 +181,11 @@ class ChatApp(App[str]):
         if result is None:
             self.query_one(Composer).restore(text)
             return
-        self._say("notice", wording.saved(result))
+        self._say("notice", saved_words(result))
         if result.entry.type == PROJECT:
-            self._attempt(self._warn_of_length)
-
-    def _warn_of_length(self) -> bool:
-        words = self._notes.warning()
-        if words:
-            self._say("error", f"{words}. Delete notes you no longer need in /memory.")
-        return bool(words)
+            with self._attempt():
+                if words := self._notes.warning():
+                    self._say("error", f"{words}. Delete notes you no longer need in /memory.")
 
     def _send(self, text: str) -> bool:
         if self._is_busy():
@@ -217,13 +212,12 @@ class ChatApp(App[str]):
 
     @work(thread=True)
     def _show_answer(self, deltas: Iterator[Delta]) -> None:
-        try:
-            for delta in deltas:
-                self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
-        except Exception as error:  # noqa: BLE001  See ``_show_error``.
-            self.call_from_thread(self._show_error, error)
-        finally:
-            self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
+        with self._attempt():
+            try:
+                for delta in deltas:
+                    self.call_from_thread(self._show, delta)  # type: ignore[arg-type]  # It may be a coroutine.
+            finally:
+                self.call_from_thread(self._end_text)  # type: ignore[arg-type]  # The same.
 
     async def _show(self, delta: Delta) -> None:
         """Show a delta of the answer."""
@@ -273,15 +267,16 @@ class ChatApp(App[str]):
         self.exit(self.conversation.session.id if kept else None)
 
     def _do_memory(self, _: str) -> None:
-        self.push_screen(Memory(self._notes))
+        self.push_screen(MemoryScreen(self._notes))
 
     def _do_sessions(self, _: str) -> None:
         def opened(session: Session | None) -> None:
             self.conversation.sent = None  # It may quote entries that were cleared or deleted.
             if session is not None:
-                self._attempt(lambda: self._continue(self.conversation.agent, session))
+                with self._attempt():
+                    self._continue(self.conversation.agent, session)
 
-        self.push_screen(Sessions(self.conversation.agent, self.conversation.session), opened)
+        self.push_screen(SessionsScreen(self.conversation.agent, self.conversation.session), opened)
 
     def _do_new(self, _: str) -> None:
         self._continue(self.conversation.agent, None)
@@ -310,9 +305,10 @@ class ChatApp(App[str]):
 
         def chosen(slug: str | None) -> None:
             if slug is not None:
-                self._attempt(lambda: self._continue(self._home.agent(slug), None))
+                with self._attempt():
+                    self._continue(self._home.agent(slug), None)
 
-        self.push_screen(Agents(self._home, self.conversation.agent.slug), chosen)
+        self.push_screen(AgentsScreen(self._home, self.conversation.agent.slug), chosen)
 
     def _do_context(self, question: str) -> None:
         sent = None if question else self.conversation.sent
@@ -335,13 +331,12 @@ class ChatApp(App[str]):
     def _do_quit(self, _: str) -> None:
         self.run_worker(self.action_leave())
 
-    def _continue(self, agent: Agent, session: Session | None) -> bool:
+    def _continue(self, agent: Agent, session: Session | None) -> None:
         """Continue with another agent or session."""
         if session is None or session.id != self.conversation.session.id:
             self.conversation.close()
         self.begin(Conversation(agent, self._notes, self._choice.model, session, ask=self._may_save))
         self._say("notice", f"{agent.slug}, session {self.conversation.session.id}")
-        return True
 
 
 def _require(argument: str, example: str) -> str:

@@ -19,7 +19,7 @@ class Pasting:
         event.text = "".join(letter for letter in text if letter in "\n\t" or category(letter) != "Cc")
 
 
-class Note(Pasting, TextArea):
+class NoteEditor(Pasting, TextArea):
     """The text of a note, for editing."""
 
 

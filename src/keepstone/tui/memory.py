@@ -13,12 +13,13 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input, OptionList
 
 from keepstone.notes.notes import MemoryEntry, Notes
+from keepstone.operations.documents import saved_words
 from keepstone.tui import wording
 from keepstone.tui.composer import Filter
 from keepstone.tui.listing import Listing
 
 
-class Memory(Listing[MemoryEntry, None]):
+class MemoryScreen(Listing[MemoryEntry, None]):
     """Lists notes with their source. Typing filters them; the arrow keys still move the highlight."""
 
     AUTO_FOCUS = "#filter"
@@ -84,7 +85,7 @@ class Memory(Listing[MemoryEntry, None]):
         entry = self._deleted[-1]
         result = self._notes.add(entry.content, entry.type, entry.line)
         self._deleted.pop()
-        self.reload(wording.saved(result))
+        self.reload(saved_words(result))
 
     def action_open(self) -> None:
         """Open the file of the highlighted note in the editor, and reload it afterwards."""

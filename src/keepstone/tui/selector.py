@@ -16,10 +16,10 @@ from keepstone.errors import KeepstoneError
 from keepstone.notes.notes import SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.text.display import harmless
-from keepstone.tui.composer import Note
+from keepstone.tui.composer import NoteEditor
 
 
-class Selector(ModalScreen[SaveResult | None]):
+class SelectorScreen(ModalScreen[SaveResult | None]):
     """Lets the user edit a note and choose Project or User; the result is None if cancelled."""
 
     AUTO_FOCUS = "#types"
@@ -34,7 +34,7 @@ class Selector(ModalScreen[SaveResult | None]):
         with Vertical(classes="dialog"):
             yield Static(Content("Save this note"))
             text = self._manager.selector.message
-            yield Note(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
+            yield NoteEditor(text, id="note", tab_behavior="focus", highlight_cursor_line=False)
             yield OptionList(
                 Option("Project: AGENTS.md, for everyone who works here", "project"),
                 Option("User: your own notes, in all projects", "user"),

@@ -19,7 +19,7 @@ _WITH_WORDS = 50
 """Number of sessions, last changed first, that are listed with their last message."""
 
 
-class Sessions(Listing[str, Session | None]):
+class SessionsScreen(Listing[str, Session | None]):
     """Lists an agent's sessions; the result is the one to continue with, None for no change.
 
     If the current session was cleared or deleted, the result is the cleared session or a new one.

@@ -19,7 +19,7 @@ _PREFIXES = {"user": "> ", "tool": "· ", "error": "! "}
 """Prefixes that show a text's kind without colours."""
 
 
-class Said(Static):
+class PlainText(Static):
     """One text of the conversation, shown literally and escaped; it may grow."""
 
     def __init__(self, kind: str, text: str = "") -> None:
@@ -43,7 +43,7 @@ class Said(Static):
         self.update(Content(_PREFIXES.get(self._kind, "") + harmless(self._text)))
 
 
-class Answer(Markdown):
+class MarkdownText(Markdown):
     """A model's answer as Markdown without links; it may grow."""
 
     def __init__(self, text: str = "") -> None:
@@ -63,10 +63,10 @@ class Answer(Markdown):
             self._stream = None
 
 
-def answer_of(model: object, text: str = "") -> Said | Answer:
+def answer_of(model: object, text: str = "") -> PlainText | MarkdownText:
     """Return the widget for a model's answer; quotes by the offline responder are shown literally."""
     quotes = not isinstance(model, str) or model == OfflineResponder.name
-    return Said("assistant", text) if quotes else Answer(text)
+    return PlainText("assistant", text) if quotes else MarkdownText(text)
 
 
 def _parser() -> MarkdownIt:
@@ -85,7 +85,7 @@ class Transcript(VerticalScroll):
 
     def say(self, kind: str, text: str) -> None:
         """Append a literal text of kind ``user``, ``assistant``, ``tool``, ``notice`` or ``error``."""
-        self.mount(Said(kind, text))
+        self.mount(PlainText(kind, text))
 
     def begin(self, turns: Iterable[Entry]) -> None:
         """Replace the content with other turns."""
@@ -93,6 +93,6 @@ class Transcript(VerticalScroll):
         for turn in turns:
             words = words_of_turn(turn)
             is_answer = turn.data["role"] == "assistant"
-            self.mount(answer_of(turn.data.get("model"), words) if is_answer else Said("user", words))
+            self.mount(answer_of(turn.data.get("model"), words) if is_answer else PlainText("user", words))
             if turn.data.get("cut"):
                 self.say("error", f"This answer is incomplete: {turn.data['cut']}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from keepstone.chat import Choice
+from keepstone.chat import ModelChoice
 from keepstone.chat.messages import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionInfo
-from keepstone.notes.notes import PROJECT, MemoryEntry, SaveResult
+from keepstone.notes.notes import PROJECT, MemoryEntry
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -27,26 +27,11 @@ _CALL = 100
 """Characters of a tool's arguments that are shown."""
 
 
-def model(choice: Choice) -> str:
+def model(choice: ModelChoice) -> str:
     """Return which model answers, and why it was chosen."""
     if choice.model.name == OfflineResponder.name:
         return f"No model: answers are quotes from memory ({choice.reason})."
     return f"Model: {choice.model.name} ({choice.reason})."
-
-
-def saved(result: SaveResult) -> str:
-    """Return where a note was saved, or which note it duplicates.
-
-    Example:
-        >>> saved(notes.add("Use pnpm", "Project"))
-        'Saved as a Project note: /work/AGENTS.md:4'
-    """
-    entry, twin = result.entry, result.duplicate_of
-    where = _place(entry)
-    if not result.saved:
-        return f"Not saved: {where} already says “{one_line(clipped(entry.content, _SHORT))}”"
-    also = f". The {twin.type} notes say the same: {_place(twin)}" if twin else ""
-    return f"Saved as a {entry.type} note: {where}{also}"
 
 
 SAVE_IT = ("Yes, save it", "No, do not save it")
@@ -61,11 +46,9 @@ def proposed(text: str, kind: str) -> str:
 
 def note(entry: MemoryEntry) -> str:
     """Return a note as a row of a list: its text and its place."""
-    return f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {_place(entry)}"
-
-
-def _place(entry: MemoryEntry) -> str:
-    return f"{one_line(entry.source)}:{entry.line}"
+    return (
+        f"{one_line(clipped(entry.content, _SHORT))}\n  {entry.type}  {one_line(entry.source)}:{entry.line}"
+    )
 
 
 def session(info: SessionInfo, entries: int, last: str, *, current: bool) -> str:

@@ -5,6 +5,6 @@ Pages call only the library. The application that mounts them authorizes request
 
 from keepstone.web.answering import Answerer
 from keepstone.web.mounting import mount
-from keepstone.web.site import Access, Hook, Open
+from keepstone.web.site import Hook, Open, Permissions
 
-__all__ = ["Access", "Answerer", "Hook", "Open", "mount"]
+__all__ = ["Answerer", "Hook", "Open", "Permissions", "mount"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from keepstone.recall.decay import FADED, FADING
+from keepstone.store.decay import FADED, FADING
 from keepstone.text.display import size
 from keepstone.web.phrases import shown
 

@@ -7,8 +7,8 @@ from nicegui import app as pages
 from starlette.requests import Request
 from starlette.responses import Response
 
+from keepstone.web.elements import box, link, say
 from keepstone.web.frame import head
-from keepstone.web.parts import box, link, say
 
 
 def install() -> None:

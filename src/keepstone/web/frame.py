@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from nicegui import ui
 
-from keepstone.web.parts import box, button, dialog, link, say
+from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.site import Place
 
 ASSETS = "/_keepstone"

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from nicegui import ui
 
 from keepstone.operations.error_codes import message_of
-from keepstone.web.parts import EXPECTED, aside, box, failure
+from keepstone.web.elements import EXPECTED, aside, box, failure
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.notes.notes import Notes
 from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
+from keepstone.web.elements import empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
-from keepstone.web.parts import empty
-from keepstone.web.site import Access, Hook, Place, Site, address
+from keepstone.web.site import Hook, Permissions, Place, Site, address
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -75,9 +75,7 @@ def mount(
         notes: The notes, if the user's file is not the default one.
         sign_out: The address to post to for signing out; without it pages show no such button.
 
-    Example:
-        >>> app = FastAPI()
-        >>> mount(app, keepstone.open(), project=Path.cwd(), access=lambda _: Open())
+    The page on the browser (docs/web.md) has a program that mounts them.
     """
     notes = notes or Notes(project)
     site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
@@ -118,15 +116,12 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
         try:
             place = _place(site, access, agent, request)
             _watch(place, request)
-            await (_build_refusal(place, name, title) if _is_closed(place, name) else build(place))
+            # What is said in the chat has the notes before it, so it is for readers of notes only.
+            is_closed = name in WITH_NOTES and not place.sees_notes
+            await (_build_refusal(place, name, title) if is_closed else build(place))
         except (InvalidAgentIdError, InvalidSessionIdError) as error:
             return Response(str(error), 404, media_type="text/plain; charset=utf-8")
         return None
-
-
-def _is_closed(place: Place, name: str) -> bool:
-    """Tell whether a page shows notes, which this reader may not see; the chat's prompts hold them, too."""
-    return name in WITH_NOTES and not place.sees_notes
 
 
 async def _build_refusal(place: Place, name: str, title: str) -> None:
@@ -150,7 +145,7 @@ def _watch(place: Place, request: Request) -> None:
     ui.timer(_WATCH_SECONDS, check, immediate=False)
 
 
-def _place(site: Site, access: Access, agent: str, request: Request) -> Place:
+def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
     """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
         raise InvalidAgentIdError("there is no such agent here")

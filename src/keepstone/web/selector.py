@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from keepstone.notes.notes import SaveResult
+from keepstone.operations.documents import saved_words
 from keepstone.services.input_manager import InputManager
-from keepstone.web.parts import aside, attempt, box, button, say, tell
-from keepstone.web.phrases import shown
+from keepstone.web.elements import aside, attempt, box, button, say, tell
 from keepstone.web.site import Place
 
 _WHERE: tuple[tuple[Literal["project", "user"], str, str], ...] = (
@@ -62,7 +61,7 @@ class Selector:
         if not self._manager.selector.is_active:
             return
         with attempt():
-            tell(_told(await aside(self._manager.select, name)))
+            tell(saved_words(await aside(self._manager.select, name)))
             await self._close()
 
     async def _cancel(self) -> None:
@@ -72,10 +71,3 @@ class Selector:
     async def _close(self) -> None:
         await self._done()
         self._box.clear()
-
-
-def _told(result: SaveResult) -> str:
-    where = f"{shown(result.entry.source)}, line {result.entry.line}"
-    if not result.saved:
-        return f"Not saved: {where} already says the same"
-    return f"Saved as a {result.entry.type} note: {where}"

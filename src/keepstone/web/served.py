@@ -15,7 +15,7 @@ from keepstone.notes.notes import Notes
 from keepstone.server import still_signed_in
 from keepstone.web.answering import Talking
 from keepstone.web.mounting import mount
-from keepstone.web.site import Access
+from keepstone.web.site import Permissions
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -39,5 +39,5 @@ def pages(home: Home, notes: Notes, project: Path) -> Callable[[FastAPI], None]:
     return add
 
 
-def _access(request: HTTPConnection) -> Access | Response:
+def _access(request: HTTPConnection) -> Permissions | Response:
     return still_signed_in(request) or RedirectResponse("/sign-in", 303)

@@ -16,7 +16,7 @@ from keepstone.notes.notes import Notes
 from keepstone.web.answering import Answerer
 
 
-class Access(Protocol):
+class Permissions(Protocol):
     """What a request may access."""
 
     @property
@@ -41,7 +41,7 @@ class Open:
     holder: str = ""
 
 
-Hook = Callable[[HTTPConnection], Access | Response | None]
+Hook = Callable[[HTTPConnection], Permissions | Response | None]
 """Returns the access of a request or of a page's socket; None denies it.
 
 It may also return a response, such as a redirect to a sign-in page.
@@ -58,12 +58,12 @@ class Site:
     answerer: Answerer
     sign_out: str | None = None
 
-    def admit(self, request: HTTPConnection) -> Access | Response:
+    def admit(self, request: HTTPConnection) -> Permissions | Response:
         """Return the access of a request, or a response in place of the page."""
         access = self.access(request)
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
-    def still_holds(self, before: Access, request: HTTPConnection) -> bool:
+    def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
         """Tell whether a request comes from the same holder with unchanged access."""
         now = self.admit(request)
         if isinstance(now, Response):
@@ -78,7 +78,7 @@ class Place:
 
     site: Site
     agent: Agent
-    access: Access
+    access: Permissions
     query: dict[str, str]
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Hit, Hits, SessionInfo, Version
 from keepstone.notes.notes import MemoryEntry
-from keepstone.recall.decay import worth_of
+from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
 from keepstone.web.phrases import LONGEST, ago, key_of, moment, shown
 from keepstone.web.site import Place

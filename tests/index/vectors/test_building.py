@@ -107,7 +107,7 @@ def test_the_next_generation_takes_the_place_of_the_one_before(database: Databas
     assert database.rows("SELECT * FROM gone") == database.rows("SELECT * FROM graph") == []
 
 
-def test_what_another_process_built_meanwhile_stays(
+def test_a_generation_built_by_another_process_stays(
     database: Database, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seal = segment.seal
@@ -182,7 +182,7 @@ def test_a_generation_that_cannot_be_erased_from_goes(database: Database, folder
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_erasing_where_there_are_no_files_makes_none(tmp_path: Path, *, in_memory: bool) -> None:
+def test_erasing_without_files_creates_none(tmp_path: Path, *, in_memory: bool) -> None:
     database = Database(None if in_memory else tmp_path / "index.db")
     building.erase(database)
     assert building.value(database, "purges") == 1
@@ -193,7 +193,7 @@ def test_erasing_where_there_are_no_files_makes_none(tmp_path: Path, *, in_memor
 # Files
 
 
-def test_only_what_the_index_names_stays_and_what_is_no_file(database: Database, folder: Folder) -> None:
+def test_only_files_that_the_index_names_and_folders_stay(database: Database, folder: Folder) -> None:
     built(database, folder)
     database.execute("INSERT INTO graph VALUES(1, 0, 1, 255, 5)")
     kept = {building.name_of(1, 1), "1-1-0-ff.hnsw", "folder", "build.lock"}

@@ -99,7 +99,7 @@ def test_vectors_of_another_space_are_neither_held_nor_due(database: Database) -
 
 
 @pytest.mark.parametrize(("count", "is_due"), [(5, False), (6, True)])
-def test_a_generation_is_due_from_so_many_newer_vectors_on(
+def test_a_generation_is_due_from_a_number_of_newer_vectors(
     database: Database, count: int, *, is_due: bool
 ) -> None:
     add(database, 7, count)
@@ -169,7 +169,7 @@ def test_what_is_distrusted_is_looked_at_as_a_whole(database: Database) -> None:
     assert (one.base, one.newer.count) == (None, 3)
 
 
-def test_a_file_that_was_begun_anew_is_another(database: Database) -> None:
+def test_a_recreated_file_is_another_file(database: Database) -> None:
     one = following(database)
     assert one.is_of(database)
     database.discard()
@@ -193,7 +193,7 @@ def test_a_graph_of_the_generation_is_read_once_and_one_of_another_never(databas
     assert one.graph(database, 8, wait=True) is None
 
 
-def test_a_graph_that_is_published_anew_is_read_anew(database: Database) -> None:
+def test_a_republished_graph_is_read_again(database: Database) -> None:
     add(database, 7, 4)
     build(database)
     one = following(database)

@@ -94,7 +94,7 @@ def fold(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, cut, fold, lambda path: path.write_bytes(b"")])
-def test_a_file_that_is_not_as_it_was_written_is_no_graph(
+def test_a_file_that_is_not_as_it_was_written_is_not_a_graph(
     folder: Folder, generation: Generation, damage: Callable[[Path], object]
 ) -> None:
     growing = Growing(generation, (0, ROWS), NOBODY)

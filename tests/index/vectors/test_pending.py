@@ -14,6 +14,7 @@ from keepstone import Session
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.model import Scope
 from keepstone.store.file_store import FileStore
+from keepstone.store.protocol import Reader, ask
 from keepstone.vector import unit
 
 ALL = Scope("a")
@@ -35,7 +36,10 @@ def store(tmp_path: Path) -> Iterator[FileStore]:
 
 
 def pending(store: FileStore, scope: Scope = ALL) -> list[str]:
-    return [entry.text for entry in store.load("a", store.pending(SPACE, scope)).values()]
+    def question(reader: Reader, _: bool) -> list[str]:  # noqa: FBT001  Called by place.
+        return [entry.text for entry in reader.load(reader.pending(SPACE, scope)).values()]
+
+    return ask(store, "a", question)
 
 
 def make(store: FileStore, *texts: str) -> None:
@@ -85,7 +89,7 @@ def test_pending_entries_follow_types_and_rebuilding(store: FileStore, session: 
     make(store, "one")
     assert pending(store, Scope("a", types=("fact",))) == ["two"]
     assert pending(store, Scope("a", types=("note",))) == []
-    store.rebuild(None)
+    store.maintenance.rebuild(None)
     assert pending(store) == ["one", "two"]
 
 
@@ -118,5 +122,6 @@ def test_a_row_with_a_place_that_no_file_has_stands_for_nothing(tmp_path: Path, 
     [index] = tmp_path.glob(".index/a/*/index.db")
     with closing(apsw.Connection(str(index))) as connection:
         connection.execute(f"UPDATE entry SET {damage}")  # noqa: S608  Ours.
-    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:
-        assert store.load("a", [1]) == {}
+    with closing(FileStore(tmp_path, LAYOUTS["default"])) as store, store.reader("a") as reader:
+        [key] = reader.pending(SPACE, ALL)
+        assert reader.load([key]) == {}

@@ -89,7 +89,7 @@ def test_no_range_is_empty_and_none_overlap(columns: Table, one: Wanted) -> None
     assert all(begin >= before and begin < end for before, (begin, end) in zip(ends, found, strict=False))
 
 
-def test_where_all_are_wanted_there_is_no_mask() -> None:
+def test_a_query_for_all_rows_has_no_mask() -> None:
     one = Wanted([1], None, None, None, None)
     assert (one.is_plain, mask(table([(1, 1, 1)]), NAMES, (0, 1), one)) == (True, None)
 

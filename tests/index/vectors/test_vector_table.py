@@ -202,7 +202,7 @@ def apply(session: Session, change: int, which: int, vector: list[int]) -> None:
         (session.delete if change == 4 else session.purge)(entry_id)
 
 
-def test_a_rebuild_reads_every_vector_anew(home: Home, agent: Agent) -> None:
+def test_a_rebuild_reads_every_vector_again(home: Home, agent: Agent) -> None:
     agent.session("s1").add("note", text="one", embedding=[1, 0])
     assert found(agent, limit=1, sessions=("s1",)) == ["one"]
     agent.session("s1").remove()
@@ -353,11 +353,13 @@ def test_pending_are_entries_with_text_and_without_a_vector(store: FileStore, se
     session.add("note", text="given", embedding=encode("letters", EAST))
     scope = Scope("a", ("s1",))
 
-    loaded = store.load("a", store.pending("letters", scope)).values()
+    with store.reader("a") as reader:
+        loaded = reader.load(reader.pending("letters", scope)).values()
     assert [entry.text for entry in loaded] == ["one"]
     assert store.keep_vectors("a", "letters", [(entry, EAST) for entry in loaded]) == 1
-    assert store.pending("letters", scope) == []
-    assert len(store.pending("others", scope)) == 2
+    with store.reader("a") as reader:
+        assert reader.pending("letters", scope) == []
+        assert len(reader.pending("others", scope)) == 2
 
 
 def test_a_late_vector_of_a_purged_entry_is_thrown_away(store: FileStore, session: Session) -> None:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from keepstone.index.database import Database
 from keepstone.index.words import postings
-from keepstone.index.words.postings import Postings, numbers_in, numbers_of, totals
+from keepstone.index.words.postings import Postings, numbers_of
+from keepstone.index.words.word_table import numbers_in, totals
 
 
 def table(*texts: str) -> Database:
@@ -45,7 +46,7 @@ def test_a_word_is_held_as_often_as_it_stands_in_a_text() -> None:
     assert listed(followed(database).of(database, "pecan")) == {}
 
 
-def test_a_beginning_is_held_by_whoever_holds_a_word_with_it() -> None:
+def test_a_prefix_matches_every_entry_with_such_a_word() -> None:
     database = table("wall walnut", "oak", "walrus walnut walk")
     assert listed(followed(database).beginning(database, "wal")) == {1: 2, 3: 3}
 
@@ -92,7 +93,7 @@ def test_a_table_with_words_of_unknown_rows_is_damaged() -> None:
 
 
 @pytest.mark.parametrize("block", ["NULL", "7", "'text'"])
-def test_totals_that_are_no_bytes_are_damage(block: str) -> None:
+def test_totals_that_are_not_bytes_are_damage(block: str) -> None:
     database = table("walnut")
     database.connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
     database.execute(f"UPDATE words_data SET block={block} WHERE id=1")  # noqa: S608  Damage of our own.

@@ -106,7 +106,7 @@ def test_what_is_remembered_follows_every_change(
         assert_same(database, ranking, query, Scope("a"), 5)
 
 
-def test_an_index_that_is_begun_anew_is_read_anew() -> None:
+def test_a_recreated_index_is_read_again() -> None:
     database, ranking = filled(["walnut", "pecan"]), Ranking(0)
     assert [eid for eid, _ in ranking.ranked(database, ["walnut"], Scope("a"), 5)] == [1]
     database.discard()

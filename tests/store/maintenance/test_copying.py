@@ -65,7 +65,7 @@ def test_what_is_there_is_copied_once_and_counted(place: Place) -> None:
     assert list(place.copy.wrong()) == []
 
 
-def test_lines_that_are_added_to_a_log_are_no_reason_to_copy_again(place: Place) -> None:
+def test_lines_added_to_a_log_cause_no_second_copy(place: Place) -> None:
     place.follow()
     with (place.source / "log").open("ab") as log:
         log.write(b'{"id":"b"}\n')
@@ -113,7 +113,7 @@ def test_a_file_that_comes_later_is_copied_too(place: Place) -> None:
     assert place.copied()["late.md"] == b"late"
 
 
-def test_a_unit_that_is_no_more_is_taken_out_with_all_its_files(place: Place) -> None:
+def test_a_removed_unit_is_deleted_with_all_its_files(place: Place) -> None:
     place.follow()
     del place.units["log"]
     assert (place.follow(), place.follow()) == (True, False)

@@ -208,3 +208,33 @@ def test_lock_of_a_second_file_for_a_session_is_not_reported(home: Home) -> None
     subjects = {subject for _, subject, _ in found(home)}
     assert "a/%73.ndjson" in subjects
     assert "a/%73.lock" not in subjects
+
+
+# Dropped sessions
+
+
+def test_log_put_back_after_its_drop_is_named(home: Home) -> None:
+    log = home.root / SESSIONS / "s.ndjson"
+    kept = log.read_bytes()
+    home.agent("a").session("s").drop()
+    log.write_bytes(kept)
+    log.chmod(0o600)
+    [(level, subject, message)] = found(home)
+    assert (level, subject) == ("warning", "a/s")
+    assert "1 entry from before: the log was put back" in message
+
+
+def test_session_that_began_again_after_its_drop_is_sound(home: Home) -> None:
+    session = home.agent("a").session("s")
+    session.drop()
+    session.add("note", text="pecan")
+    session.add("note", text="imported", ts="2001-01-01")
+    assert found(home) == []
+
+
+@pytest.mark.parametrize("mark", ["no mark\n", '{"session":"s"}\n', '{"session":7,"ts":"2100-01-01"}\n'])
+def test_damaged_mark_of_a_drop_accuses_no_session(home: Home, mark: str) -> None:
+    marks = home.root / SESSIONS / ".dropped.ndjson"
+    marks.write_text(mark)
+    marks.chmod(0o600)
+    assert found(home) == []

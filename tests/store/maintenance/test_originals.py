@@ -65,14 +65,14 @@ def test_originals_of_one_log_come_oldest_first_and_no_others(session: Damaged) 
     ]
 
 
-def test_a_folder_or_a_link_is_no_original(session: Damaged) -> None:
+def test_a_folder_or_a_link_is_not_an_original(session: Damaged) -> None:
     path = put(session, f"{NAME}.{STAMP}.original")
     path.with_name(f"b.{STAMP}.original").symlink_to(path)
     path.with_name(f"c.{STAMP}.original").mkdir()
     assert list(original_names(session.folder)) == [path.name]
 
 
-def test_without_archives_there_are_no_originals(session: Damaged) -> None:
+def test_a_home_without_archives_has_no_originals(session: Damaged) -> None:
     assert list(original_names(session.folder)) == []
     (session.path.parent / ARCHIVE).write_text("a file in the place of the folder")
     assert list(original_names(session.folder)) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,7 +114,6 @@ def test_a_folder_of_syncthing_is_told_by_its_mark(home: Home, where: str) -> No
     assert found(home) == [("warning", "in a folder that Syncthing copies elsewhere")]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
 @pytest.mark.parametrize("path", ["agents/a/memory/sessions/s.ndjson", "agents/a/memory", ".index"])
 def test_what_others_can_read_is_named_and_closed(home: Home, path: str) -> None:
     target = home.root / path
@@ -127,7 +125,6 @@ def test_what_others_can_read_is_named_and_closed(home: Home, path: str) -> None
     assert found(home)[0][0] == "ok"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes mean nothing there")
 def test_of_much_that_others_can_read_three_are_named_and_the_rest_counted(home: Home) -> None:
     for path in (home.root / "agents").rglob("*"):
         path.chmod(path.stat().st_mode | 0o040)

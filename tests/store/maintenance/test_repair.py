@@ -106,7 +106,7 @@ def test_what_was_mended_is_told_first_with_where_the_original_is(home: Home) ->
     )
 
 
-def test_an_original_is_no_session_and_no_archive(home: Home) -> None:
+def test_an_original_is_neither_a_session_nor_an_archive(home: Home) -> None:
     append(log_of(home), UNREADABLE)
     home.doctor(fix=True)
     assert [info.id for info in home.agent("a").sessions()] == ["s"]

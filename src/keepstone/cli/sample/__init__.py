@@ -1,17 +1,23 @@
 """The sample of ``keepstone demo``: three fictional months of a small team and its assistant.
 
-A ferry line replaces its booking system. Each ``.ndjson`` and ``.jsonl`` file is one session in the log's
-format, ``runbook.md`` is one of the agent's files, and ``project.md`` is AGENTS.md before it has notes.
+A ferry line replaces its booking system. The folder ``home`` is a home as stored on the disk, with the
+project's AGENTS.md before it has notes.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
 from keepstone.model import Record
+
+_HOME = Path(__file__).with_name("home")
+AGENT = "default"
+PROJECT, USER_FILE = "project", "user/memory.md"
+BMAD = ".bmad"
 
 SESSIONS = ("kickoff", "car-deck", "search", "boarding-pass", "payments", "release")
 """The sessions in chronological order."""
@@ -25,8 +31,6 @@ TOPIC = "Why was the car deck double booked?"
 """The query of the context block."""
 FILE = "runbook.md"
 """The agent's file."""
-PROJECT_TEXT = "project.md"
-"""The project's AGENTS.md before the first note."""
 TYPED_MESSAGES: tuple[tuple[str, Literal["project", "user"]], ...] = (
     ("# Amounts are whole cents, never floats", "project"),
     ("# No deployments on Fridays", "project"),
@@ -43,68 +47,30 @@ DESK, CALLS = "harbour-desk", "calls"
 TOPICS = ("payment", "refund", "vehicle", "sign-in", "storm", "boarding", "pets", "access")
 """The topics of a handmade vector, one per number."""
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A text with its handmade vector: how closely it relates to each topic."""
-
-    id: str
-    ts: str
-    text: str
-    vector: tuple[float, ...]
+QUESTION_OF_A_CALLER = "I cannot get into my account"
+QUESTION_VECTOR = (0, 0, 0, 1, 0, 0, 0, 0.1)
+"""How much the question has to do with each of the topics, as a person would say."""
 
 
-QUESTION_OF_A_CALLER = Call(
-    "question", "2026-04-08T09:00:00Z", "I cannot get into my account", (0, 0, 0, 1, 0, 0, 0, 0.1)
-)
-CALLS_TAKEN = (
-    Call(
-        "password-field",
-        "2026-04-07T08:12:00Z",
-        "A man on Farne asks where the password field has gone.",
-        (0, 0, 0, 0.9, 0, 0.1, 0, 0.1),
-    ),
-    Call(
-        "new-phone",
-        "2026-04-07T08:31:00Z",
-        "With the new phone her passkey is lost; the mailed link helped.",
-        (0.1, 0, 0, 0.8, 0, 0.3, 0, 0),
-    ),
-    Call(
-        "paid-no-ticket",
-        "2026-04-07T09:05:00Z",
-        "Paid by card, and no ticket came.",
-        (0.9, 0.2, 0, 0.2, 0, 0.4, 0, 0),
-    ),
-    Call(
-        "storm-refund",
-        "2026-04-07T09:40:00Z",
-        "The 18:30 is cancelled and they want their money.",
-        (0.3, 0.8, 0, 0, 0.7, 0, 0, 0),
-    ),
-    Call(
-        "camper",
-        "2026-04-07T10:02:00Z",
-        "Is a camper van of 7.2 m one car or two?",
-        (0.2, 0, 1, 0, 0, 0.2, 0, 0),
-    ),
-    Call(
-        "dog-on-deck",
-        "2026-04-07T10:20:00Z",
-        "May the dog stay with her on deck?",
-        (0, 0, 0.1, 0, 0, 0.4, 0.9, 0.2),
-    ),
-)
+def copy_to(root: Path) -> None:
+    """Copy the home to a folder, for its owner only."""
+    for path in _HOME.rglob("*"):
+        if path.is_file():
+            target = root / path.relative_to(_HOME)
+            with Folder(target.parent, create=True) as folder:
+                replace_file(
+                    folder, target.name, [path.read_bytes()], temporary=f"{target.name}.tmp", durable=False
+                )
 
 
 def turns(session: str) -> list[Record]:
-    """Return the entries of a session, as items for ``Session.add_many``."""
-    return _lines(f"{session}.ndjson")
+    """Return the entries of a session, as in its log."""
+    return _lines(f"agents/{AGENT}/memory/sessions/{session}.ndjson")
 
 
 def fading() -> list[Record]:
-    """Return the typed entries that fade, as items for ``Session.add_many``."""
-    return _lines(f"{FADING_SESSION}.jsonl")
+    """Return the typed entries that fade, as their log has them."""
+    return _lines(f"{BMAD}/sessions/{FADING_SESSION}.jsonl")
 
 
 def gist(payload: Record) -> str:
@@ -114,10 +80,5 @@ def gist(payload: Record) -> str:
     return next(str(payload[key]) for key in ("content", "decision", "issue") if key in payload)
 
 
-def file_text(name: str = FILE) -> str:
-    """Return the content of a file of the sample."""
-    return (files(__name__) / name).read_text(encoding="utf-8")
-
-
 def _lines(name: str) -> list[Record]:
-    return [json.loads(line) for line in file_text(name).splitlines()]
+    return [json.loads(line) for line in (_HOME / name).read_text(encoding="utf-8").splitlines()]

@@ -8,7 +8,6 @@ came in between, so that what was purged while a file was made does not come bac
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import KeepstoneError, LockTimeoutError
+from keepstone.filesystem.atomic import temporary_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import LOCK, TEMPORARY
 from keepstone.filesystem.lock import Lock
@@ -125,34 +125,20 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     generation = create(header)
     columns.write(generation, types)
     _fill(database, generation, columns)
-    checksum = _saved(folder, name + TEMPORARY, generation)
-    with database.mending(), database.writing():
-        now = _begun(database, number)
-        if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
-            with suppress(FileNotFoundError):  # The purge has removed it.
-                folder.unlink(name + TEMPORARY)
-            return False
-        folder.replace(name + TEMPORARY, name)
-        folder.sync()
-        row = (number, begun.generation + 1, begun.upto, checksum)
-        database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
-        database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
-        database.execute("DELETE FROM graph WHERE space=?", (number,))
+    with temporary_file(folder, name + TEMPORARY) as fd:
+        checksum = seal(generation, fd)
+        with database.mending(), database.writing():
+            now = _begun(database, number)
+            if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
+                return False
+            folder.replace(name + TEMPORARY, name)
+            row = (number, begun.generation + 1, begun.upto, checksum)
+            database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
+            database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
+            database.execute("DELETE FROM graph WHERE space=?", (number,))
     with database.mending():
         tidy(database, folder)
     return True
-
-
-def _saved(folder: Folder, name: str, generation: Generation) -> int:
-    """Write a generation to a file of its own, synced; return the checksum by which it is known."""
-    fd = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        return seal(generation, fd)
-    except KeepstoneError:
-        folder.unlink(name)
-        raise
-    finally:
-        os.close(fd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import zlib
 from typing import TYPE_CHECKING
 
 from keepstone.errors import KeepstoneError
-from keepstone.filesystem.confine import Folder, sync_file, write_all
+from keepstone.filesystem.atomic import sync_file, write_all
+from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.fork import hold_over_forks
 from keepstone.index.vectors.scope_filter import Range
 from keepstone.index.vectors.segment import Generation, read_into

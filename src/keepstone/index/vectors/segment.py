@@ -30,7 +30,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import KeepstoneError
-from keepstone.filesystem.confine import Folder, border, sync_file, write_all
+from keepstone.filesystem.atomic import sync_file, write_all
+from keepstone.filesystem.confine import Folder, border
 
 if TYPE_CHECKING:
     import numpy as np

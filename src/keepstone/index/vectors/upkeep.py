@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from keepstone.errors import KeepstoneError
+from keepstone.filesystem.atomic import temporary_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import TEMPORARY
 from keepstone.index.database import Database, UnavailableError
@@ -120,32 +120,24 @@ class Upkeep:
             return False
         mark = random.getrandbits(48)
         name = building.name_of_graph(work.held.number, work.generation, work.due.sid, mark)
-        try:
-            self._publish(work, name, mark)
-        finally:
-            with suppress(FileNotFoundError):
-                work.folder.unlink(name + TEMPORARY)
+        self._publish(work, name, mark)
         with self._database.mending() as database:
             building.tidy(database, work.folder)
         return True
 
     def _publish(self, work: _Work, name: str, mark: int) -> None:
         """Write a graph that is ready and let the index name it, unless anything was purged meanwhile."""
-        fd = work.folder.open(name + TEMPORARY, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        try:
+        with temporary_file(work.folder, name + TEMPORARY) as fd:
             # The file is there before this look: a purge after it removes the name, whatever becomes of us.
             with self._database.mending() as database:
                 if not self._is_wanted(database, work):
                     return
             checksum = work.growing.save(fd)
-        finally:
-            os.close(fd)
-        with self._database.mending() as database, database.writing():
-            if self._is_wanted(database, work):
-                work.folder.replace(name + TEMPORARY, name)
-                work.folder.sync()
-                row = (work.held.number, work.due.sid, work.generation, mark, checksum)
-                database.execute("INSERT OR REPLACE INTO graph VALUES(?, ?, ?, ?, ?)", row)
+            with self._database.mending() as database, database.writing():
+                if self._is_wanted(database, work):
+                    work.folder.replace(name + TEMPORARY, name)
+                    row = (work.held.number, work.due.sid, work.generation, mark, checksum)
+                    database.execute("INSERT OR REPLACE INTO graph VALUES(?, ?, ?, ?, ?)", row)
 
     @staticmethod
     def _is_wanted(database: Database, work: _Work) -> bool:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -236,7 +237,8 @@ def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[i
     found: list[tuple[int, float]] = []
     for block in blocks:
         found += _scored(block, vector, limit)
-        found = sorted(set(found), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        # Sorting is stable: of equal scores the first row stays first.
+        found = sorted(sorted(set(found)), key=itemgetter(1), reverse=True)[:limit]
     return found
 
 

@@ -31,7 +31,6 @@ _ADDED_AT_MOST = 1000
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance USING fts5vocab(main, words, instance)"
 _BEYOND = "\U0010ffff"
 _LONGEST = (1 << 31) - 1
-_MORE = 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Postings:
 
     def follow(self, database: Database) -> None:
         """Bring what is kept to where the full-text table stands."""
-        self.rows, size = totals(database)
+        self.rows, size = word_table.totals(database)
         self.average = size / self.rows or 1.0
         _, flushed = word_table.numbers(database)
         state = (database.connection, word_table.taken_out(database))
@@ -144,7 +143,7 @@ class Postings:
         self.lengths[unknown] = 1  # What holds a word is no shorter.
         sql = "SELECT d.id, d.sz FROM json_each(?) c CROSS JOIN words_docsize d ON d.id=c.value"
         for eid, size in database.rows(sql, (json.dumps(unknown.tolist()),)):
-            self.lengths[eid] = min(max(*numbers_in(size), 1, 1), _LONGEST)
+            self.lengths[eid] = min(max(*word_table.numbers_in(size), 1, 1), _LONGEST)
         return True
 
 
@@ -159,31 +158,3 @@ def numbers_of(listed: str) -> NDArray[np.int64]:
     import numpy as np
 
     return np.fromstring(listed, np.int64, sep=",")
-
-
-def totals(database: Database) -> tuple[int, int]:
-    """Return how many rows the full-text table has, and how many words all of them together."""
-    found = database.row("SELECT block FROM words_data WHERE id=1")
-    block = found[0] if found else b""
-    if not isinstance(block, bytes):
-        raise apsw.CorruptError("what the table of words says of itself is damaged")
-    rows, size, *_ = [*numbers_in(block), 0, 0]
-    return rows, size
-
-
-def numbers_in(blob: bytes) -> list[int]:
-    """Return the numbers in a record of FTS5, which writes seven bits a byte, the highest ones first.
-
-    The last byte of a number has no eighth bit.
-
-    Example:
-        >>> numbers_in(bytes([3, 0x82, 0x2F]))
-        [3, 303]
-    """
-    found, number = [], 0
-    for byte in blob:
-        number = number << 7 | byte & ~_MORE
-        if not byte & _MORE:
-            found.append(number)
-            number = 0
-    return found

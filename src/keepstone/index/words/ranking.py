@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from keepstone.index import entries
 from keepstone.index.database import Database
 from keepstone.index.words import bm25, word_table
 from keepstone.index.words.bm25 import Found, Part
-from keepstone.index.words.postings import Postings, numbers_of, totals
+from keepstone.index.words.postings import Postings, numbers_of
 from keepstone.model import Scope
 from keepstone.text.tokenizer import is_cjk, pairs, stem
 
@@ -46,10 +46,14 @@ class Ranking:
     def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
         """Return the rows in scope that hold any of the words, best first by BM25."""
         with _one_state(database):
-            rows, _ = totals(database)
-            plain = any(" " in token for term in terms for token in _tokens(term))
-            rank = _by_table if plain or rows < self._large or not rows else self._by_postings
-            return rank(database, terms, scope, limit)
+            rows, _ = word_table.totals(database)
+            if (
+                rows < self._large
+                or not rows
+                or any(" " in token for term in terms for token in _tokens(term))
+            ):
+                return _by_table(database, rows, terms, scope, limit)
+            return self._by_postings(database, terms, scope, limit)
 
     def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
         self._postings.follow(database)
@@ -124,9 +128,8 @@ def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Seque
     return kept if any(counts[term] for term in kept) else terms
 
 
-def _by_table(database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
-    """Ask the full-text table for its own ranking."""
-    rows, _ = totals(database)
+def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+    """Ask the full-text table of so many rows for its own ranking."""
     if len(terms) > 1 and rows >= _FEW:
         terms = telling(terms, {term: word_table.count(database, term) for term in terms}, rows)
     condition, bindings = entries.conditions(scope)
@@ -137,7 +140,7 @@ def _by_table(database: Database, terms: Sequence[str], scope: Scope, limit: int
         f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
-    return [(eid, score) for eid, score in database.rows(sql, (word_table.match_of(terms), *bindings, limit))]
+    return cast("Found", database.rows(sql, (word_table.match_of(terms), *bindings, limit)))
 
 
 def _tokens(term: str) -> list[str]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import apsw
+
 from keepstone.index.database import Database
 from keepstone.text.tokenizer import is_cjk, pairs
 
@@ -18,13 +20,16 @@ _TO_INSERT = f"SELECT eid, text FROM entry WHERE eid>{_FLUSHED}"
 _TO_DELETE = f"SELECT 'delete', eid, text FROM entry WHERE eid<={_FLUSHED}"
 
 
+_MORE = 0x80
+
+
 def match_of(terms: Iterable[str]) -> str:
     """Return the full-text query that finds any of the words."""
-    return " OR ".join(_term(term) for term in terms)
+    return " OR ".join(map(_term, terms))
 
 
 def _term(term: str) -> str:
-    if not is_cjk(term):
+    if term.isascii() or not is_cjk(term):
         return f'"{term}"'
     if len(term) == 1:
         return f'"{term}"*'
@@ -88,3 +93,31 @@ def _take_out(database: Database, condition: str, value: int | str) -> None:
     flushed = f"EXISTS (SELECT 1 FROM entry WHERE eid<={_FLUSHED} AND {condition})"
     database.execute(f"UPDATE meta SET value=value+1 WHERE key='removed' AND {flushed}", (value,))
     database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND {condition}", (value,))
+
+
+def totals(database: Database) -> tuple[int, int]:
+    """Return how many rows the full-text table has, and how many words all of them together."""
+    found = database.row("SELECT block FROM words_data WHERE id=1")
+    block = found[0] if found else b""
+    if not isinstance(block, bytes):
+        raise apsw.CorruptError("what the table of words says of itself is damaged")
+    rows, size, *_ = [*numbers_in(block), 0, 0]
+    return rows, size
+
+
+def numbers_in(blob: bytes) -> list[int]:
+    """Return the numbers in a record of FTS5, which writes seven bits a byte, the highest ones first.
+
+    The last byte of a number has no eighth bit.
+
+    Example:
+        >>> numbers_in(bytes([3, 0x82, 0x2F]))
+        [3, 303]
+    """
+    found, number = [], 0
+    for byte in blob:
+        number = number << 7 | byte & ~_MORE
+        if not byte & _MORE:
+            found.append(number)
+            number = 0
+    return found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
+from fastapi import APIRouter, Query, Request, Response
+
+from keepstone.filesystem.slug import slug as slug_of
 from keepstone.server import shapes
 from keepstone.server.parts import AgentName, HomeWriting, Reading, access_of, answer, responds
 
@@ -18,11 +21,27 @@ def list_agents(request: Request) -> Response:
     return answer(shapes.Agents(agents=slugs))
 
 
+TextQuery = Annotated[str, Query(min_length=1, description="A name, such as an email address.")]
+
+
+@router.get("/slug", **responds(shapes.Slug))
+def slug(request: Request, text: TextQuery) -> Response:
+    """Return the slug of an agent for any text: the same one for the same text."""
+    access_of(request)
+    return answer(shapes.Slug(text=text, slug=slug_of(text)))
+
+
 @router.delete("/agents/{agent}", **responds(shapes.PurgedAgent))
 def purge_agent(home: HomeWriting, agent: AgentName) -> Response:
     """Remove everything of an agent: sessions, files and index. This cannot be undone."""
     home.purge_agent(agent)
     return answer(shapes.PurgedAgent(agent=agent, purged=True))
+
+
+@router.get("/agents/{agent}/dropped-sessions", **responds(shapes.DroppedSessions))  # noqa: FAST003
+def list_dropped_sessions(memory: Reading) -> Response:
+    """List the sessions that were dropped, those too that began again since."""
+    return answer(shapes.DroppedSessions(sessions=memory.dropped_sessions()))
 
 
 @router.get("/agents/{agent}/entry-counts", **responds(shapes.EntryCounts))  # noqa: FAST003  Reading takes it.

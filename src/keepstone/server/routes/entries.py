@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
@@ -18,7 +18,7 @@ from keepstone.operations.documents import entry_document, purged_document, reco
 from keepstone.operations.error_codes import SessionNotFoundError
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
-from keepstone.server.paging import fitting, listed, numbered_page
+from keepstone.server.paging import ANSWER_BYTES, fitting, listed, numbered_page
 from keepstone.server.parts import (
     CursorQuery,
     EntryName,
@@ -32,7 +32,7 @@ from keepstone.server.parts import (
     path_of,
     responds,
 )
-from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, NewEntry, Purging
+from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, NewEntry, NewMessages, Purging
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 
@@ -172,6 +172,34 @@ def put_entry(memory: Writing, session: SessionName, entry: EntryName, body: New
 def put_entries(memory: Writing, session: SessionName, body: NewEntries) -> Response:
     """Add or replace many entries with one write, all or none, each like `PUT` of its id."""
     return answer(_entries(memory.session(session).put_many(map(_item, body.items))))
+
+
+_MESSAGES = "/sessions/{session}/messages"
+ProviderQuery = Annotated[
+    Literal["openai", "anthropic"] | None,
+    Query(description="Give what this provider's API takes; without it the messages as they were given."),
+]
+NewestCountQuery = Annotated[int | None, Query(ge=0, description="Only the newest N.")]
+
+
+@router.post(_MESSAGES, **responds(shapes.Entries, 201, location=True))
+def add_messages(memory: Writing, session: SessionName, body: NewMessages) -> Response:
+    """Remember chat messages with one write: all of them, or none. The same `id` again replaces a message."""
+    added = memory.session(session).add_messages(body.messages)
+    return answer(_entries(added), 201, {"Location": path_of(memory, "sessions", session, "messages")})
+
+
+@router.get(_MESSAGES, **responds(shapes.Messages))
+def messages(
+    memory: Reading, session: SessionName, provider: ProviderQuery = None, limit: NewestCountQuery = None
+) -> Response:
+    """Return the messages of a session, the oldest first; for a provider, tool calls with their results."""
+    found = memory.session(session).messages(provider, limit)
+    if not found and memory.session(session).info() is None:
+        raise SessionNotFoundError(memory.slug, session)
+    if len(fitting(found, ANSWER_BYTES)) < len(found):
+        raise ValueError(f"the messages take more than {ANSWER_BYTES // 2**20} MiB: ask for fewer with limit")
+    return answer(shapes.Messages(id=session, messages=found))
 
 
 def _item(body: Keys) -> dict[str, Any]:

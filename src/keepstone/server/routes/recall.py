@@ -33,7 +33,9 @@ def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
     """Return the memory block for a system prompt."""
     notes = _notes_of(request) if body.notes else None
     counter = None if body.count_as is None else counter_of(body.count_as)
-    block = memory.context(body.query, budget=body.budget, notes=notes, counter=counter, window=body.window)
+    block = memory.context(
+        body.query, budget=body.budget, notes=notes, counter=counter, window=body.window, ids=body.ids
+    )
     return answer(context_document(block))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -12,7 +11,6 @@ from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
 from keepstone.operations.documents import session_document
 from keepstone.operations.error_codes import SessionNotFoundError
-from keepstone.recall.decay import Faded
 from keepstone.server import shapes
 from keepstone.server.conditions import Conditions, MatchCondition, etag_headers, etag_of_session
 from keepstone.server.cursors import DEFAULT, decode, encode, page_of
@@ -28,7 +26,7 @@ from keepstone.server.parts import (
 )
 from keepstone.server.problems import ProblemError
 from keepstone.server.requests import Compaction, Ids, Increments, NewSession
-from keepstone.store.protocol import SessionCheck
+from keepstone.store.protocol import Compacted, SessionCheck
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
 
@@ -139,7 +137,5 @@ def compact_session(memory: Writing, session: SessionName, body: Compaction) -> 
     log = memory.session(session)
     if log.info() is None:
         raise SessionNotFoundError(memory.slug, session)
-    faded = Faded(datetime.now(UTC)) if body.archive else None
-    saved = log.compact(faded)
-    archived = faded.count if faded else 0
-    return answer(shapes.Compacted(sessions=1, saved_bytes=saved, archived=archived))
+    done = log.archive_faded() if body.archive else Compacted(log.compact())
+    return answer(shapes.Compacted(sessions=1, saved_bytes=done.saved, archived=done.archived))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from keepstone.errors import StoreError
 from keepstone.files import AgentFiles
-from keepstone.filesystem.confine import FOLDER_MODE, Folder, border
+from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
 from keepstone.filesystem.layout import ARCHIVE, DROPPED, FILES_LOCK, LOCK, PURGE, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
@@ -132,7 +132,7 @@ class Backup:
             sessions = [(agent, info.id) for agent in agents for info in store.sessions(agent)]
             entries = sum(len(store.records(*session)) for session in sessions)
             files = sum(len(store.files(agent).list()) for agent in agents)
-            findings = tuple(finding for finding in store.doctor() if finding.level == "error")
+            findings = tuple(finding for finding in store.maintenance.doctor() if finding.level == "error")
         derived = self._layout.derived_folder(made)
         shutil.rmtree(derived, ignore_errors=True)
         space = HomeSpace(self._root, self._layout).get()
@@ -200,8 +200,7 @@ def _locked(folder: Folder, name: str) -> Iterator[None]:
 def _sync(made: Path) -> None:
     """Bring the names of all that was copied to the disk; the files themselves are there."""
     for path in (made, *(path for path in made.rglob("*") if path.is_dir())):
-        with Folder(path) as folder:
-            folder.sync()
+        sync_folder(path)
 
 
 def _rename(made: Path, target: Path) -> None:
@@ -209,5 +208,4 @@ def _rename(made: Path, target: Path) -> None:
         if target.exists():
             target.rmdir()  # It was empty; if it is no longer, this fails and nothing is lost.
         made.rename(target)
-    with Folder(target.parent) as folder:
-        folder.sync()
+    sync_folder(target.parent)

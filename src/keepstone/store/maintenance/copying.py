@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from keepstone.filesystem.confine import Folder, sync_file, write_all
+from keepstone.filesystem.atomic import sync_file, write_all
+from keepstone.filesystem.confine import Folder
 from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import checksum
 from keepstone.log.scan import behind_last_newline, torn_batch, whole

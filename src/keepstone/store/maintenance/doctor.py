@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
+from uuid import UUID
 
 from keepstone.errors import CorruptLogError
-from keepstone.filesystem.layout import ARCHIVE, LOCK, TEMPORARY, Layout, lock_file
+from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, TEMPORARY, Layout, lock_file
 from keepstone.index import DamagedError, UnavailableError, check
 from keepstone.log.fold import Fold
-from keepstone.log.line import id_of
+from keepstone.log.line import format_time, id_of, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Line, Scan
-from keepstone.model import Finding
+from keepstone.model import Finding, Record
 from keepstone.secrets.policy import kinds_in, masked, secrets_in
 from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.dropped import dropped_at
 from keepstone.store.maintenance.originals import log_of, original_names, originals
 from keepstone.store.purge_marks import PurgeMarks
 from keepstone.text.display import counted
@@ -29,6 +32,8 @@ _MOST_SECRETS = 20
 _MOST_PLACES = 5
 """Unreadable lines of a log that are named one by one."""
 _CHUNK = 1 << 20
+_TIMED = 7
+"""The version of UUIDs that begin with the milliseconds from 1970 to when they were made."""
 _FIX = "keepstone doctor --fix"
 _REBUILD = "keepstone index --rebuild"
 _SLOWER = "recall may miss entries, or find them by words that are no longer theirs"
@@ -45,11 +50,14 @@ def examine(
     findings = [*_folder(logs, layout), *_archives(logs), *_marks(logs), *_index(logs, deep=deep)]
     entries = 0
     search = SecretSearch(logs.agent, deep=deep)
+    dropped = dropped_at(logs.folder)
     for session, _, status in logs.files():
         fold, found = _log(f"{logs.agent}/{session}", logs.log(session), search.watching(session))
         archived = search.watching(session) if deep else _unwatched
         findings += found + _log(f"{logs.agent}/{session} (archive)", logs.archive(session), archived)[1]
         entries += len(fold.entries)
+        if session in dropped:
+            findings += _put_back(f"{logs.agent}/{session}", fold, dropped[session])
         if deep:
             findings += _rows(logs, session)
             for original in originals(logs.folder, logs.log(session)):
@@ -93,6 +101,34 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
         scan = Scan(fd, unfinished=True)
         fold.take(_noting(unreadable, watch(scan, stat.size)))
         return fold, [*_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+
+
+def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
+    """Look for entries that a session of this name had before it was dropped."""
+    older = sum(_is_older(folded.record, dropped) for folded in fold.entries.values())
+    if older:
+        message = (
+            f"dropped on {format_time(dropped)}, but its log has {counted(older, 'entry')} from before: "
+            "the log was put back"
+        )
+        remedy = f"drop the session again, or, to keep it, take its line out of {DROPPED}"
+        yield Finding("warning", subject, message, remedy, "what was dropped is remembered again")
+
+
+def _is_older(record: Record, moment: datetime) -> bool:
+    """Tell whether an entry was made before a moment.
+
+    Its ``ts`` alone does not say so, since what is imported keeps the time it had: an id of our own
+    has the time at which it was made, in milliseconds.
+    """
+    try:
+        made = UUID(record["id"])
+    except ValueError:
+        is_older = True
+    else:
+        is_older = made.version != _TIMED or (made.int >> 80) * 1000 <= microseconds(moment)
+    written = read_time(record["ts"])
+    return is_older and written is not None and written <= moment
 
 
 def _noting(offsets: list[int], lines: Iterable[Line]) -> Iterator[Line]:

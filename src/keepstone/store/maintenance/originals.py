@@ -14,7 +14,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from keepstone.errors import StoreError
-from keepstone.filesystem.confine import Folder, sync_file, write_all
+from keepstone.filesystem.atomic import sync_file, write_all
+from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import ARCHIVE
 from keepstone.log.log_file import Log
 

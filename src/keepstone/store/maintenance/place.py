@@ -13,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError
-from keepstone.filesystem.confine import Folder, border, set_mode
+from keepstone.filesystem.atomic import set_mode
+from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import FILES_LOCK, FILES_TEMPORARY, INDEX, TEMPORARY, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.model import Finding
@@ -212,8 +213,6 @@ def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def open_to_others(root: Path, layout: Layout) -> Iterator[tuple[Path, int]]:
     """Yield what in a home others than its owner may read or write, with its mode."""
-    if os.name == "nt":
-        return  # Modes mean nothing there.
     for path, status in chain.from_iterable(_below(top) for top in tops(root, layout)):
         if status.st_mode & _OTHERS:
             yield path, stat.S_IMODE(status.st_mode)

@@ -8,16 +8,16 @@ from nicegui import ui
 
 from keepstone.text.display import counted
 from keepstone.web.components import LinkList
+from keepstone.web.elements import asked, attempt, box, button, empty, field
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import asked, attempt, box, button, empty, field
 from keepstone.web.site import Place, address
 
 _MOST = 200
 _LEAD = "Each agent has its own memory. No page mixes two agents."
 
 
-class Agents:
+class AgentsPage:
     """State of the page: the agents as last loaded, and the search term."""
 
     def __init__(self, place: Place) -> None:
@@ -74,4 +74,4 @@ class Agents:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Agents(place).build()
+    await AgentsPage(place).build()

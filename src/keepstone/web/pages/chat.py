@@ -18,9 +18,9 @@ from keepstone.operations.error_codes import message_of
 from keepstone.session import Session
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.components import EntryList
+from keepstone.web.elements import EXPECTED, aside, box, button, confirmed, empty, failure, link
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import EXPECTED, aside, box, button, confirmed, empty, failure, link
 from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place
@@ -81,7 +81,8 @@ class Chat:
         grown = len(entries) > len(self.entries)
         self.entries = entries
         views = entry_views(entries, datetime.now(UTC))
-        if self.coming is not None and not _is_stored(self.coming, entries):
+        is_stored = bool(entries) and entries[-1].data.get("content") == self.coming
+        if self.coming is not None and not (self.coming and is_stored):
             views.append(_streamed(self.coming))
         self.list.show(entries=views, versions={}, plain=True)
         self.none.clear()
@@ -177,10 +178,6 @@ class Chat:
 
     async def _focus(self) -> None:
         self.input.run_method("focus")
-
-
-def _is_stored(answer: str, entries: list[Entry]) -> bool:
-    return bool(answer and entries and entries[-1].data.get("content") == answer)
 
 
 def _streamed(text: str) -> View:

@@ -9,15 +9,15 @@ from keepstone.operations.documents import finding_document
 from keepstone.operations.error_codes import message_of
 from keepstone.text.display import counted
 from keepstone.web.components import FindingList
+from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.frame import frame
-from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
 _WORST_FIRST = ("error", "warning", "ok")
 
 
-class Doctor:
+class DoctorPage:
     """State of the page: the latest findings."""
 
     def __init__(self, place: Place) -> None:
@@ -73,4 +73,4 @@ def _sum(findings: list[Finding]) -> str:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Doctor(place).build()
+    await DoctorPage(place).build()

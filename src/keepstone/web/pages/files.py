@@ -10,10 +10,9 @@ from keepstone.errors import MemoryFileNotFoundError
 from keepstone.files import Check
 from keepstone.text.display import clipped, counted, size
 from keepstone.web.components import LinkList
-from keepstone.web.frame import frame
-from keepstone.web.live import Live
-from keepstone.web.parts import (
+from keepstone.web.elements import (
     EXPECTED,
+    StalePageError,
     answer_of,
     aside,
     asked,
@@ -27,6 +26,8 @@ from keepstone.web.parts import (
     say,
     tell,
 )
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
@@ -35,10 +36,6 @@ _LONGEST = 1_000_000
 """Maximum characters of a file that can be edited here."""
 _COMPARED = 20_000
 _LEAD = "Text files in the agent's own folder, which it cannot leave."
-
-
-class _ConflictError(Exception):
-    """A file does not have the expected content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,7 @@ class FilesPage:
         """Write a file if it has the expected content, None for no file; otherwise return False."""
         try:
             self.files.write(path, text, check=_expecting(expected))
-        except _ConflictError:
+        except StalePageError:
             return False
         return True
 
@@ -224,7 +221,7 @@ class FilesPage:
         """Delete a file if it has the expected content; otherwise return False."""
         try:
             self.files.delete(path, check=_expecting(expected))
-        except _ConflictError:
+        except StalePageError:
             return False
         return True
 
@@ -239,7 +236,7 @@ class FilesPage:
 def _expecting(expected: str | None) -> Check:
     def check(old: str | None) -> None:
         if old != expected:
-            raise _ConflictError
+            raise StalePageError
 
     return check
 

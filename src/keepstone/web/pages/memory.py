@@ -10,9 +10,9 @@ from nicegui import ui
 from keepstone.notes.notes import TYPES, MemoryEntry, Notes, SaveResult
 from keepstone.text.display import clipped
 from keepstone.web.components import NoteList
+from keepstone.web.elements import aside, attempt, box, button, empty, field, say, tell
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import aside, attempt, box, button, empty, field, say, tell
 from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place
@@ -26,7 +26,7 @@ _NONE = {
 }
 
 
-class Memory:
+class MemoryPage:
     """State of the page: the notes as last loaded, and the one that can be restored."""
 
     def __init__(self, place: Place) -> None:
@@ -117,7 +117,7 @@ class Memory:
 class _Group:
     """The notes of one file."""
 
-    def __init__(self, page: Memory, kind: str) -> None:
+    def __init__(self, page: MemoryPage, kind: str) -> None:
         self._kind = kind
         with box(classes="source"):
             say("h2", f"{kind} notes")
@@ -139,4 +139,4 @@ class _Group:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Memory(place).build()
+    await MemoryPage(place).build()

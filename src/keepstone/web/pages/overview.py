@@ -15,11 +15,11 @@ from keepstone.filesystem.layout import Layout
 from keepstone.log.line import read_time
 from keepstone.model import Hits, SessionInfo
 from keepstone.operations.error_codes import message_of
-from keepstone.recall.decay import FADED, worth_of
+from keepstone.store.decay import FADED, worth_of
 from keepstone.text.display import counted, size
 from keepstone.web import charts
+from keepstone.web.elements import EXPECTED, aside, box, button, failure, say
 from keepstone.web.frame import frame
-from keepstone.web.parts import EXPECTED, aside, box, button, failure, say
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 

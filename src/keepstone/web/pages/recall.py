@@ -13,8 +13,8 @@ from keepstone.operations.error_codes import message_of
 from keepstone.recall.embedder import UNWANTED
 from keepstone.text.display import counted
 from keepstone.web.components import HitList
+from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say
 from keepstone.web.frame import frame
-from keepstone.web.parts import EXPECTED, aside, box, button, empty, failure, field, say
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 from keepstone.web.views import hit_views
@@ -36,7 +36,7 @@ _NUMBERS = (
 )
 
 
-class Recall:
+class RecallPage:
     """State of the page: the query and its filters."""
 
     def __init__(self, place: Place) -> None:
@@ -192,4 +192,4 @@ def _number(given: object, usual: float, most: float) -> float:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Recall(place).build()
+    await RecallPage(place).build()

@@ -12,9 +12,9 @@ from nicegui import ui
 from keepstone.model import Entry, SessionInfo
 from keepstone.text.display import counted, size
 from keepstone.web.components import EntryList
+from keepstone.web.elements import aside, attempt, box, button, empty, link, say
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import aside, attempt, box, button, empty, link, say
 from keepstone.web.phrases import key_of, moment, shown
 from keepstone.web.site import Place
 from keepstone.web.views import entry_views, version_views
@@ -26,7 +26,7 @@ _TYPES = ("decision", "finding", "preference", "message")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SessionSlice:
     """The loaded entries of a session."""
 
     info: SessionInfo | None
@@ -34,7 +34,7 @@ class Shown:
     total: int
 
 
-class Conversation:
+class SessionEntriesPage:
     """State of the page: its position, and what is expanded."""
 
     def __init__(self, place: Place) -> None:
@@ -45,7 +45,7 @@ class Conversation:
         self.types: tuple[str, ...] = ()
         self.whole: frozenset[str] = frozenset()
         self.versions: dict[str, Any] = {}
-        self.views: Shown = Shown(None, (), 0)
+        self.views: SessionSlice = SessionSlice(None, (), 0)
 
     async def build(self) -> None:
         """Draw the page."""
@@ -78,15 +78,15 @@ class Conversation:
             self.newest = button("Newest", lambda: self._go(0))
             self.where = say("span", "", "place", role="status")
 
-    def _load(self) -> Shown:
+    def _load(self) -> SessionSlice:
         """Read only as far back as shown, so that a long session costs no more than its page."""
         info = self.session.info()
         if info is None:
-            return Shown(None, (), 0)
+            return SessionSlice(None, (), 0)
         newest = self.session.entries(limit=self.back + _PAGE, types=self.types or None)
         count = max(0, len(newest) - self.back)
         total = self.session.entry_count() if not self.types else len(newest)
-        return Shown(info, newest[:count], total)
+        return SessionSlice(info, newest[:count], total)
 
     def _place_of(self, entry_id: str) -> int:
         """Return the offset of the page that shows an entry; 0 if the session does not have it."""
@@ -99,7 +99,7 @@ class Conversation:
                 break
         return 0
 
-    def _draw(self, found: Shown) -> None:
+    def _draw(self, found: SessionSlice) -> None:
         self.views = found
         self.list.show(
             entries=entry_views(found.entries, datetime.now(UTC), self.whole),
@@ -113,7 +113,7 @@ class Conversation:
             with self.none:
                 self._nothing(found.info)
 
-    def _say_where(self, found: Shown) -> None:
+    def _say_where(self, found: SessionSlice) -> None:
         info, end = found.info, found.total - self.back
         begin = end - len(found.entries)
         self.about.text = f"Last change {moment(info.modified)}, {size(info.size)}" if info else "Not there"
@@ -165,4 +165,4 @@ class Conversation:
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Conversation(place).build()
+    await SessionEntriesPage(place).build()

@@ -14,9 +14,21 @@ from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size
 from keepstone.web.components import SessionList
+from keepstone.web.elements import (
+    StalePageError,
+    aside,
+    asked,
+    attempt,
+    box,
+    button,
+    confirmed,
+    empty,
+    field,
+    say,
+    tell,
+)
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.parts import aside, asked, attempt, box, button, confirmed, empty, field, say, tell
 from keepstone.web.phrases import key_of
 from keepstone.web.site import Place
 from keepstone.web.views import session_view
@@ -33,11 +45,7 @@ class Act(Protocol):
         """Do it if ``check``, called inside the session's lock, does not raise."""
 
 
-class _ConflictError(Exception):
-    """A session has changed since the question was asked."""
-
-
-class Sessions:
+class SessionsPage:
     """State of the page: all sessions as last loaded, and which of them are shown."""
 
     def __init__(self, place: Place) -> None:
@@ -173,14 +181,14 @@ def _empty_expected(act: Act, session: Session, expected: SessionInfo | None) ->
 
     def check(info: SessionInfo) -> None:
         if info != expected:
-            raise _ConflictError
+            raise StalePageError
 
     try:
         return act(session, check=check)
-    except _ConflictError:
+    except StalePageError:
         return None
 
 
 async def build(place: Place) -> None:
     """Draw the page."""
-    await Sessions(place).build()
+    await SessionsPage(place).build()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Run a smoke part of the tests with the lowest versions we accept and with the newest Python.
+
+python scripts/smoke.py lowest    # the oldest Python, and the versions of requirements-lowest.lock
+python scripts/smoke.py newest    # the newest Python, and the versions of requirements.lock
+
+An interpreter is looked for in the usual folders, among pyenv's versions, and with ``uv python install``.
+Where the wanted one cannot be had, the nearest one is used, and the first line says so.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST, NEWEST = (3, 11), (3, 14)
+PLACES = [
+    "/usr/bin",
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    *map(str, Path.home().glob(".pyenv/versions/*/bin")),
+]
+TESTS = """
+    tests/test_public_api.py tests/test_docs.py tests/test_docstrings.py tests/test_home.py tests/text
+    tests/index/test_index.py tests/index/words tests/index/vectors/test_hnsw.py
+    tests/index/vectors/test_segment.py tests/notes/test_bullets.py
+    tests/embed/test_minilm.py tests/embed/test_static.py tests/cli/test_app.py
+    tests/chat/test_openai_model.py tests/chat/test_anthropic_model.py tests/tui/test_talking.py
+    tests/server/test_http.py tests/server/test_running.py
+""".split()
+"""At least one file for each dependency and extra; ``test_docstrings`` imports every module."""
+
+Version = tuple[int, ...]
+
+
+def main(arguments: list[str]) -> int:
+    """Make the environment, run the tests in it, and return their exit status."""
+    if arguments not in (["lowest"], ["newest"]):
+        sys.exit(__doc__)
+    (kind,) = arguments
+    wanted, lock = (OLDEST, "requirements-lowest.lock") if kind == "lowest" else (NEWEST, "requirements.lock")
+    version, python = _interpreter(wanted)
+    folder = ROOT / f".venv-{kind}"
+    _announce(kind, wanted, version, lock)
+    uv = [sys.executable, "-m", "uv"]
+    target = ["--quiet", "--python", str(folder / "bin" / "python")]
+    for command in (
+        [*uv, "venv", "--quiet", "--clear", "--seed", "--python", python, str(folder)],
+        [*uv, "pip", "install", *target, "--require-hashes", "-r", lock],
+        [*uv, "pip", "install", *target, "--no-deps", "--no-build-isolation", "-e", "."],
+    ):
+        subprocess.run(command, cwd=ROOT, check=True)
+    # A library's own deprecation is not an error of ours, and old versions have many.
+    tests = [str(folder / "bin" / "python"), "-m", "pytest", "-q", "-n", "auto", "-W", "default", *TESTS]
+    return subprocess.run(tests, cwd=ROOT, check=False).returncode
+
+
+def _interpreter(wanted: Version) -> tuple[Version, str]:
+    """Return the version and path of the wanted Python, else of the one nearest to it."""
+    found = _installed()
+    if wanted not in {version[:2] for version in found}:
+        subprocess.run(
+            [sys.executable, "-m", "uv", "python", "install", "--quiet", ".".join(map(str, wanted))],
+            capture_output=True,
+            check=False,
+        )
+        found = _installed()
+    nearest = min(found, key=lambda version: (abs(version[1] - wanted[1]), version))
+    return nearest, found[nearest]
+
+
+def _installed() -> dict[Version, str]:
+    """Return every CPython from ``OLDEST`` on that runs here."""
+    listed = subprocess.run(
+        [sys.executable, "-m", "uv", "python", "dir"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    folders = [*PLACES, *map(str, Path(listed).glob("*/bin")), str(Path(sys.executable).resolve().parent)]
+    paths = [path for folder in folders for path in Path(folder).glob("python3.*")]
+    program = "import sys, venv, ensurepip; print(*sys.version_info[:3])"
+    found: dict[Version, str] = {}
+    for path in (path for path in paths if re.fullmatch(r"python3\.\d+", path.name)):
+        answer = subprocess.run([str(path), "-c", program], capture_output=True, text=True, check=False)
+        version = tuple(map(int, answer.stdout.split()))
+        if answer.returncode == 0 and version >= OLDEST:
+            found.setdefault(version, str(path))
+    return found
+
+
+def _announce(kind: str, wanted: Version, version: Version, lock: str) -> None:
+    used, ideal = (".".join(map(str, one)) for one in (version, wanted))
+    instead = "" if version[:2] == wanted else f" (Python {ideal} could not be found or installed here)"
+    print(f"{kind}: Python {used}{instead}, versions of {lock}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,100 @@
+"""Writing and syncing files so that a crash leaves the old bytes or the new ones."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from keepstone.filesystem.confine import FILE_MODE, Folder, border, translated
+
+
+def write_all(fd: int, data: bytes | memoryview, path: object = "a file") -> None:
+    """Write all of ``data``, with one call unless the system writes only a part.
+
+    ``path`` is what the error names.
+
+    Raises:
+        StoreError: The disk is full or failed. Part of the data may be written.
+    """
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+    except OSError as error:
+        raise translated(error, path) from error
+
+
+def sync_file(fd: int, path: object = "a file") -> None:
+    """Sync the file's bytes and length to the disk; raises StoreError if that fails."""
+    try:
+        if hasattr(os, "fdatasync"):
+            os.fdatasync(fd)
+        else:  # macOS
+            os.fsync(fd)
+    except OSError as error:
+        raise translated(error, path) from error
+
+
+def truncate(fd: int, length: int) -> None:
+    """Truncate the file to ``length`` bytes; raises StoreError if the disk failed."""
+    with border("a file"):
+        os.ftruncate(fd, length)
+
+
+def set_mode(fd: int, mode: int) -> None:
+    """Give the file the permissions in ``mode``; raises AccessDeniedError."""
+    with border("a file"):
+        os.fchmod(fd, stat.S_IMODE(mode))
+
+
+@contextmanager
+def temporary_file(folder: Folder, name: str, mode: int = FILE_MODE) -> Iterator[int]:
+    """Make a new file and give its descriptor; at the end the file is removed, unless it was renamed.
+
+    A file of this name is what a killed process left, and is removed first.
+    """
+    try:
+        fd = folder.open(name, _NEW, mode)
+    except FileExistsError:
+        folder.unlink(name)
+        fd = folder.open(name, _NEW, mode)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+        with suppress(FileNotFoundError):
+            folder.unlink(name)
+
+
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
+
+
+def replace_file(
+    folder: Folder,
+    name: str,
+    data: Iterable[bytes],
+    *,
+    temporary: str,
+    mode: int = FILE_MODE,
+    durable: bool = True,
+) -> os.stat_result:
+    """Put a whole new file in the place of ``name``, and return its status.
+
+    A crash or an error leaves the old file or the new one. ``temporary`` is the name of the file that is
+    written first; only one writer at a time may use it. Unless ``durable``, syncing is left to the system.
+
+    Raises:
+        StoreError: The disk is full or failed; the old file is unchanged.
+    """
+    path = folder.path / name
+    with temporary_file(folder, temporary) as fd:
+        for block in data:
+            write_all(fd, block, path)
+        if stat.S_IMODE(mode) != FILE_MODE:
+            set_mode(fd, mode)
+        if durable:
+            sync_file(fd, path)
+        folder.replace(temporary, name, durable=durable)
+        return os.fstat(fd)

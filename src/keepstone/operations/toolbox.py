@@ -1,0 +1,227 @@
+"""Tools for a model: their schemas, the check of a model's arguments, and answers that never raise."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from keepstone.errors import (
+    AccessDeniedError,
+    AgentNotFoundError,
+    EntryNotFoundError,
+    InvalidAgentIdError,
+    IsAFolderError,
+    KeepstoneError,
+    MemoryFileNotFoundError,
+    NotTextError,
+    PathEscapeError,
+)
+from keepstone.text.display import frames_of
+
+logger = logging.getLogger("keepstone.tools")
+
+ToolFormat = Literal["json", "anthropic", "openai", "openai-responses"]
+"""Where a definition goes: plain JSON schema, Anthropic, OpenAI's chat completions or its responses."""
+Refused = Callable[[str, Mapping[str, Any]], None]
+"""Called with a tool's name and the arguments that do not fit its schema."""
+
+_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (PathEscapeError, "path_escape"),
+    (MemoryFileNotFoundError, "file_not_found"),
+    (EntryNotFoundError, "entry_not_found"),
+    (InvalidAgentIdError, "invalid_agent"),
+    (AgentNotFoundError, "agent_not_found"),
+    (AccessDeniedError, "permission_denied"),
+    (NotTextError, "not_text"),
+    (IsAFolderError, "is_a_directory"),
+    (ValueError, "invalid_argument"),
+    (TypeError, "invalid_argument"),
+)
+"""Error codes by error, the first match counts. Anything else is a ``store_error``."""
+
+
+class ToolAnswer(NamedTuple):
+    """The result of a tool, for programs and for a model."""
+
+    data: dict[str, Any]
+    """JSON; from ``Toolbox.call`` with ``ok``, and with ``error`` where that is false."""
+    text: str
+    """The same in few words for a model, with recalled text fenced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool of a model."""
+
+    name: str
+    description: str
+    """What it does, and when to use it."""
+    arguments: Mapping[str, Mapping[str, Any]]
+    """The JSON schema of each argument: a described string, integer, boolean or array of strings."""
+    required: tuple[str, ...]
+    run: Callable[..., ToolAnswer]
+    """Called with arguments that fit their schemas; those that were not given are left out."""
+
+    def definition(self, format: ToolFormat) -> dict[str, Any]:  # noqa: A002
+        """Return the tool as a model's API takes it."""
+        head = {"name": self.name, "description": self.description}
+        schema = {
+            "type": "object",
+            "properties": deepcopy(dict(self.arguments)),
+            "required": [*self.required],
+            "additionalProperties": False,
+        }
+        if format == "anthropic":
+            return {**head, "input_schema": schema}
+        if format == "openai":
+            return {"type": "function", "function": {**head, "parameters": schema}}
+        if format == "openai-responses":
+            return {"type": "function", **head, "parameters": schema}
+        return {**head, "parameters": schema}
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments for ``run``. An optional argument that is null counts as not given.
+
+        Raises:
+            ValueError: Arguments are missing, unknown or do not fit their schemas; the message names each.
+        """
+        names = ", ".join(self.arguments) or "none"
+        wrong = [
+            f"{name!r:.80} is not an argument; they are {names}"
+            for name in given
+            if name not in self.arguments
+        ]
+        wrong += [f"{name} is missing" for name in self.required if name not in given]
+        arguments = {
+            name: value
+            for name, value in given.items()
+            if name in self.arguments and (value is not None or name in self.required)
+        }
+        wrong += [
+            f"{name} must be {_expected(self.arguments[name])}, not {_shown(value)}"
+            for name, value in arguments.items()
+            if not _fits(value, self.arguments[name])
+        ]
+        if wrong:
+            raise ValueError(f"{self.name}: {'; '.join(wrong)}")
+        # JSON has one kind of number: a model may write 5 as 5.0.
+        return {name: int(value) if isinstance(value, float) else value for name, value in arguments.items()}
+
+
+class Toolbox:
+    """The tools that a model may use in one place.
+
+    Args:
+        tools: The tools, in the order in which a model sees them.
+        refused: Called for each call whose arguments do not fit, for logs.
+    """
+
+    def __init__(self, tools: Iterable[Tool], refused: Refused | None = None) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._refused = refused
+
+    def definitions(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
+        """Return all tools as a model's API takes them.
+
+        Raises:
+            ValueError: There is no such format.
+        """
+        if format not in get_args(ToolFormat):
+            raise ValueError(f"format must be one of {', '.join(get_args(ToolFormat))}, not {format!r:.80}")
+        return [tool.definition(format) for tool in self._tools.values()]
+
+    def call(self, name: object, arguments: object) -> ToolAnswer:
+        """Run a tool with what a model sent: a mapping, or its JSON text. It raises nothing."""
+        try:
+            tool = self._tool(name)
+            if tool is None:
+                return failure("unknown_tool", f"there is no tool {name!r:.80}; use {', '.join(self._tools)}")
+            data, text = tool.run(**self._checked(tool, _mapping_of(arguments)))
+        except (KeepstoneError, ValueError, TypeError) as error:
+            return failure(code_of(error), str(error) or type(error).__name__)
+        except Exception as error:  # noqa: BLE001  An embedder, a reranker or a caller's mapping may raise anything.
+            # Its message may hold memory or a key, so only its type is told.
+            logger.error("a tool raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
+            return failure(code_of(error), f"the tool failed ({type(error).__name__}); answer without it")
+        return ToolAnswer({"ok": True, **data}, text)
+
+    def _tool(self, name: object) -> Tool | None:
+        return self._tools.get(name) if isinstance(name, str) else None
+
+    def _checked(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return tool.checked(given)
+        except ValueError:
+            if self._refused is not None:
+                self._refused(tool.name, given)
+            raise
+
+
+def failure(code: str, message: str) -> ToolAnswer:
+    """Return the answer of a call that did nothing."""
+    return ToolAnswer({"ok": False, "error": {"code": code, "message": message}}, f"error {code}: {message}")
+
+
+def code_of(error: Exception) -> str:
+    """Return the code for an error that a tool raised."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), "store_error")
+
+
+def string(description: str, longest: int | None = None) -> dict[str, Any]:
+    """Return the schema of a text."""
+    return {"type": "string", "description": description} | ({"maxLength": longest} if longest else {})
+
+
+def _mapping_of(arguments: object) -> Mapping[str, Any]:
+    if isinstance(arguments, str | bytes):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the arguments are not JSON: {error}; send one JSON object") from None
+    if not isinstance(arguments, Mapping):
+        raise TypeError(f"the arguments must be one JSON object, not {_shown(arguments)}")
+    return arguments
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    kind = schema["type"]
+    if kind == "string":
+        return (
+            isinstance(value, str)
+            and len(value) <= schema.get("maxLength", len(value))
+            and value in schema.get("enum", [value])
+        )
+    if kind == "integer":
+        whole = value.is_integer() if isinstance(value, float) else type(value) is int
+        return whole and schema["minimum"] <= value <= schema["maximum"]
+    if kind == "array":
+        return (
+            isinstance(value, list | tuple)
+            and len(value) <= schema["maxItems"]
+            and all(_fits(item, schema["items"]) for item in value)
+        )
+    return isinstance(value, bool)
+
+
+def _expected(schema: Mapping[str, Any]) -> str:
+    kind = schema["type"]
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    if kind == "string":
+        return "a string" + (
+            f" of at most {schema['maxLength']:,} characters" if "maxLength" in schema else ""
+        )
+    if kind == "integer":
+        return f"an integer from {schema['minimum']} to {schema['maximum']}"
+    if kind == "array":
+        return f"an array of at most {schema['maxItems']} items, each {_expected(schema['items'])}"
+    return "true or false"
+
+
+def _shown(value: object) -> str:
+    shown = f"{value!r:.80}"
+    return f"{len(value):,} characters" if isinstance(value, str) and len(value) > len(shown) else shown

@@ -1,0 +1,267 @@
+"""Home, agent and session for asyncio: the methods of the blocking classes, awaited.
+
+Each method is listed once, and takes its arguments, its types and its documentation from the blocking one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from functools import partial, wraps
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+)
+
+from keepstone.agent import Agent
+from keepstone.home import Home
+from keepstone.home import open as open_home
+from keepstone.services.async_calls import AsyncCalls
+from keepstone.session import Session
+from keepstone.store.protocol import Files
+
+if TYPE_CHECKING:
+    from keepstone.operations.toolbox import ToolFormat
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+# The classes, typed as instances: checkers see bound methods, whose parameters begin after self.
+_FILES = cast("Files", Files)
+_SESSION = cast("Session", Session)
+_AGENT = cast("Agent", Agent)
+_HOME = cast("Home", Home)
+
+
+class _Awaited(Protocol[P, T_co]):
+    def __get__(self, owner: object, kind: type, /) -> Callable[P, Coroutine[Any, Any, T_co]]: ...
+
+
+class _Streamed(Protocol[P, T_co]):
+    def __get__(self, owner: object, kind: type, /) -> Callable[P, AsyncGenerator[T_co, None]]: ...
+
+
+class _Face(Generic[T]):
+    """The asynchronous face of a blocking object."""
+
+    def __init__(self, blocking: T, calls: AsyncCalls) -> None:
+        self._blocking = blocking
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"<Async{repr(self._blocking).removeprefix('<')}"
+
+
+@overload
+def awaited(method: Callable[P, Session]) -> _Awaited[P, AsyncSession]: ...
+@overload
+def awaited(method: Callable[P, T]) -> _Awaited[P, T]: ...
+def awaited(method: Callable[..., Any]) -> Any:
+    """Return the coroutine function for a method, which runs it in a thread."""
+
+    @wraps(method)
+    async def call(self: _Face[Any], *args: Any, **keys: Any) -> Any:
+        bound = getattr(self._blocking, method.__name__)
+        answer = await self._calls.run(partial(bound, *args, **keys))
+        return AsyncSession(answer, self._calls) if isinstance(answer, Session) else answer
+
+    return call
+
+
+def streamed(method: Callable[P, Iterator[T]], *, waits: bool = False) -> _Streamed[P, T]:
+    """Return the async iterator for a method that gives an iterator; ``waits`` is as for ``AsyncCalls``."""
+
+    @wraps(method)
+    def call(self: _Face[Any], *args: Any, **keys: Any) -> AsyncGenerator[T, None]:
+        bound = getattr(self._blocking, method.__name__)
+        return self._calls.stream(partial(bound, *args, **keys), waits=waits)
+
+    return cast("_Streamed[P, T]", call)
+
+
+class AsyncFiles(_Face[Files]):
+    """The files of an agent, awaited."""
+
+    read = awaited(_FILES.read)
+    write = awaited(_FILES.write)
+    append = awaited(_FILES.append)
+    matching = awaited(_FILES.matching)
+    list = awaited(_FILES.list)
+    delete = awaited(_FILES.delete)
+
+
+class AsyncSession(_Face[Session]):
+    """A session whose methods are those of ``Session``, awaited.
+
+    ``await session.add("note", {"content": "Use pnpm"})`` returns the entry.
+    """
+
+    @property
+    def agent(self) -> str:
+        """The slug of the session's agent."""
+        return self._blocking.agent
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._blocking.id
+
+    add = awaited(_SESSION.add)
+    add_many = awaited(_SESSION.add_many)
+    put = awaited(_SESSION.put)
+    put_many = awaited(_SESSION.put_many)
+    info = awaited(_SESSION.info)
+    entries = awaited(_SESSION.entries)
+    add_messages = awaited(_SESSION.add_messages)
+    messages = awaited(_SESSION.messages)
+    records = awaited(_SESSION.records)
+    count = awaited(_SESSION.count)
+    update = awaited(_SESSION.update)
+    link = awaited(_SESSION.link)
+    delete = awaited(_SESSION.delete)
+    purge = awaited(_SESSION.purge)
+    purge_many = awaited(_SESSION.purge_many)
+    compact = awaited(_SESSION.compact)
+    archive_faded = awaited(_SESSION.archive_faded)
+    compacted_size = awaited(_SESSION.compacted_size)
+    clear = awaited(_SESSION.clear)
+    remove = awaited(_SESSION.remove)
+    drop = awaited(_SESSION.drop)
+    entry_count = awaited(_SESSION.entry_count)
+    guarded = awaited(_SESSION.guarded)
+
+
+class AsyncAgent(_Face[Agent]):
+    """An agent whose methods are those of ``Agent``, awaited; ``session``, ``tools`` and ``files`` are not.
+
+    ``await agent.recall("sign-in")`` returns hits, ``await agent.files.read("plan.md")`` a text.
+    """
+
+    @property
+    def slug(self) -> str:
+        """The agent's name."""
+        return self._blocking.slug
+
+    @property
+    def files(self) -> AsyncFiles:
+        """The agent's own text files; their methods are awaited."""
+        return AsyncFiles(self._blocking.files, self._calls)
+
+    def session(self, id: str) -> AsyncSession:  # noqa: A002
+        """Return a session; see ``Agent.session``."""
+        return AsyncSession(self._blocking.session(id), self._calls)
+
+    def tools(self, format: ToolFormat = "json") -> list[dict[str, Any]]:  # noqa: A002
+        """Return the tools for a model; see ``Agent.tools``."""
+        return self._blocking.tools(format)
+
+    new_session = awaited(_AGENT.new_session)
+    sessions = awaited(_AGENT.sessions)
+    dropped_sessions = awaited(_AGENT.dropped_sessions)
+    get = awaited(_AGENT.get)
+    update = awaited(_AGENT.update)
+    delete = awaited(_AGENT.delete)
+    purge = awaited(_AGENT.purge)
+    purge_matching = awaited(_AGENT.purge_matching)
+    history = awaited(_AGENT.history)
+    link = awaited(_AGENT.link)
+    related = awaited(_AGENT.related)
+    recall = awaited(_AGENT.recall)
+    holds = awaited(_AGENT.holds)
+    entry_counts = awaited(_AGENT.entry_counts)
+    context = awaited(_AGENT.context)
+    call = awaited(_AGENT.call)
+    # The methods of what it returns block: services use these, in threads of their own.
+    vectors = awaited(_AGENT.vectors)
+
+
+class AsyncHome(_Face[Home]):
+    """Where memory lives, for asyncio: made by ``keepstone.aopen``.
+
+    Its methods, and those of its agents and sessions, are the blocking ones, awaited: each runs in one of 16
+    threads, with the caller's context variables. ``agent``, ``session`` and ``tools`` are plain calls.
+
+    When a call is cancelled, it has either not begun, or goes on to its end. Functions that are given to a
+    call, such as ``progress``, are called in its thread. A home may be used from several event loops.
+    """
+
+    @property
+    def root(self) -> Path:
+        """The home's folder."""
+        return self._blocking.root
+
+    def agent(self, slug: str) -> AsyncAgent:
+        """Return an agent; see ``Home.agent``."""
+        return AsyncAgent(self._blocking.agent(slug), self._calls)
+
+    agents = awaited(_HOME.agents)
+    purge_agent = awaited(_HOME.purge_agent)
+    sync = awaited(_HOME.sync)
+    rebuild = awaited(_HOME.rebuild)
+    embed = awaited(_HOME.embed)
+    reembed = awaited(_HOME.reembed)
+    doctor = awaited(_HOME.doctor)
+    backup = awaited(_HOME.backup)
+
+    async def close(self) -> None:
+        """Wait for the calls that were made before, then give back all open files; see ``Home.close``."""
+        await self._calls.finish(self._blocking.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+
+class Opening:
+    """A home that is being opened: await it, or use it with ``async with``."""
+
+    def __init__(self, make: Callable[[], Home]) -> None:
+        self._make = make
+        self._home: AsyncHome | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncHome]:
+        return self._opened().__await__()
+
+    async def _opened(self) -> AsyncHome:
+        calls = AsyncCalls()
+        return AsyncHome(await calls.run(self._make), calls)
+
+    async def __aenter__(self) -> AsyncHome:
+        self._home = await self._opened()
+        return self._home
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._home is not None:
+            await self._home.close()
+
+
+def _like(_: Callable[P, Home]) -> Callable[[Callable[..., Opening]], Callable[P, Opening]]:
+    """Give a function the parameters of another one, for type checkers."""
+    return lambda function: function
+
+
+@_like(open_home)
+def aopen(*args: Any, **keys: Any) -> Opening:
+    """Open a home for asyncio. It takes what ``keepstone.open`` takes, and raises the same.
+
+    Example:
+        >>> import asyncio
+        >>> async def main():
+        ...     async with keepstone.aopen(".work-agent") as home:
+        ...         entry = await home.agent("coder").session("s1").add("note", {"content": "Use pnpm"})
+        ...         return entry.text
+        >>> asyncio.run(main())
+        'Use pnpm'
+    """
+    return Opening(partial(open_home, *args, **keys))

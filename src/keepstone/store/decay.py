@@ -1,0 +1,142 @@
+"""How the priority of an entry fades with its age and grows with its use.
+
+The formula is that of "Session Memory Persistence", version 1.0, section 5::
+
+    priority = base * e ** (-rate * days) + min(0.2, 0.02 * accesses)
+
+``days`` are whole days since the entry was made: floored, as ``timedelta.days``
+gives them, and never negative. Rate and base belong to the entry's type; types
+other than the four of the document fade as ``conversation`` does. A priority
+stored in the entry is its base: ``SessionMemory`` stores that of the type, and
+whoever stores another one replaces it. What the formula gives is shown and
+compared, and never stored, so that it cannot fade twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from keepstone.log.line import read_time
+from keepstone.model import Record
+
+FADED = 0.3
+"""An entry of this priority or less has faded."""
+BOOST = 0.02
+"""What each access adds to a priority."""
+MOST_BOOSTS = 10
+"""Accesses that add something; the boost is 0.2 at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """How entries of one type fade."""
+
+    base: float
+    """The priority on the first day, before any access."""
+    rate: float
+    """The part of the base, a day, by which it begins to fade."""
+
+
+CONVERSATION = Fading(1.0, 0.05)
+FADING: Mapping[str, Fading] = MappingProxyType(
+    {
+        "conversation": CONVERSATION,
+        "decision": Fading(0.95, 0.03),
+        "finding": Fading(0.9, 0.04),
+        "preference": Fading(0.85, 0.02),
+    }
+)
+"""The four types that the document names."""
+
+
+def base_of(type: str) -> float:  # noqa: A002  The word of the log line.
+    """Return the base that a fresh entry of a type gets.
+
+    Example:
+        >>> base_of("decision"), base_of("anything else")
+        (0.95, 1.0)
+    """
+    return FADING.get(type, CONVERSATION).base
+
+
+class Worth(NamedTuple):
+    """What an entry's priority is made of.
+
+    Example:
+        >>> worth = worth_of({"type": "decision", "ts": "2026-01-11T00:00:00Z", "access": 3})
+        >>> round(worth.at(datetime(2026, 1, 21, tzinfo=UTC)), 3)
+        0.764
+    """
+
+    base: float
+    rate: float
+    made: datetime
+    """When the entry was made: an aware datetime."""
+    accesses: int
+    """How often it was accessed, as far as its record says."""
+
+    def at(self, now: datetime, more: int = 0) -> float:
+        """Return the priority at a time, an aware datetime, with so many accesses more."""
+        boost = BOOST * min(self.accesses + more, MOST_BOOSTS)
+        return self.base * _left(self.rate, (now - self.made).days) + boost
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The rule by which entries have faded at a moment: a value that a store can send to a database.
+
+    Example:
+        >>> decay = Decay(datetime(2026, 3, 1, tzinfo=UTC))
+        >>> decay.has_faded({"type": "finding", "ts": "2026-01-11T00:00:00Z"})
+        True
+    """
+
+    moment: datetime
+    """When the priorities are computed: an aware datetime."""
+    threshold: float = FADED
+    """An entry of this priority or less has faded, unless it is pinned."""
+    fading: Mapping[str, Fading] = field(default_factory=lambda: FADING)
+    """Base and rate by type; other types fade as ``CONVERSATION``."""
+    accesses: Mapping[str, int] = field(default_factory=dict)
+    """Accesses by id that the entries do not count yet."""
+
+    def has_faded(self, record: Record) -> bool:
+        """Tell whether a live entry, in the shape of its log line, has faded."""
+        more = self.accesses.get(record["id"], 0) if self.accesses else 0
+        worth = worth_of(record, self.fading)
+        return record.get("pinned") is not True and worth.at(self.moment, more) <= self.threshold
+
+
+def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
+    """Return what the priority of an entry is made of; the entry is in the shape of its log line.
+
+    A priority or a count that is none, as other programs may write it, is as good as not there.
+    """
+    fading = fadings.get(record["type"], CONVERSATION)
+    base, access, made = record.get("priority"), record.get("access"), read_time(record["ts"])
+    if made is None:
+        raise ValueError(f"{record['ts']!r:.80} is no time")
+    if type(base) is not float:
+        base = _base(base, fading.base)
+    return Worth(base, fading.rate, made, access if type(access) is int and access > 0 else 0)
+
+
+def _base(stored: object, default: float) -> float:
+    """Return a stored priority as a float, the default where none is stored or no float can say it."""
+    if isinstance(stored, bool) or not isinstance(stored, int | float):
+        return default
+    try:
+        return float(stored)
+    except OverflowError:
+        return default
+
+
+@lru_cache(maxsize=1 << 12)
+def _left(rate: float, days: int) -> float:
+    return math.exp(-rate * max(0, days))

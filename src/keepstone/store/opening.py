@@ -1,0 +1,102 @@
+"""Opening a home's store by the scheme of its target.
+
+A path or a ``file:`` URL is a folder. Another store gets one line in ``SCHEMES``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from stat import S_ISDIR
+from types import MappingProxyType
+from urllib.parse import unquote, urlsplit
+
+from keepstone.errors import AccessDeniedError, StoreError, install_command
+from keepstone.filesystem.layout import Layout
+from keepstone.store.protocol import Store
+
+Open = Callable[[str, Layout, bool], tuple[Store, Path]]
+"""Takes a target, a layout and whether to sync each write; returns the store and the home's folder."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
+
+
+def open_store(target: str | os.PathLike[str], layout: Layout, *, durable: bool) -> tuple[Store, Path]:
+    """Return the store that a target names, and the folder that it lies in.
+
+    Raises:
+        TypeError, ValueError: The target is neither a path nor a URL of a known scheme, or is a file.
+        AccessDeniedError: The system does not let us look at the target.
+        StoreError: The store needs an extra that is not installed.
+    """
+    path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
+    if not isinstance(path, str):
+        raise TypeError(f"target must be a path of text, not {type(path).__name__}")
+    return SCHEMES[_scheme_of(path)](path, layout, durable)
+
+
+def _scheme_of(target: str) -> str:
+    """Return the scheme of a target, ``file`` for a path."""
+    found = _SCHEME.match(target)
+    if found is None:
+        return "file"
+    scheme = found[1].lower()
+    if scheme in SCHEMES:
+        return scheme
+    if found[2] is None:
+        return "file"  # A folder whose name has a colon.
+    known = ", ".join(f"{name}:" for name in SCHEMES)
+    # No message repeats a URL: it may hold a password.
+    raise ValueError(f"target has the unknown scheme {scheme + '://'!r}; use a path or one of {known}")
+
+
+def _open_folder(target: str, layout: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: FBT001
+    from keepstone.store.file_store import FileStore  # SQLite is loaded when a home is opened, not on import.
+
+    root = _root(target)
+    return FileStore(root, layout, durable=durable), root
+
+
+def _root(target: str) -> Path:
+    path = _path_of(target) if target[:5].lower() == "file:" else target
+    if not path or "\0" in path:
+        raise ValueError(f"target is not a path: {path!r:.80}")
+    try:
+        root = Path(path).expanduser().absolute()
+        is_folder = _is_folder(root)
+    except PermissionError as error:
+        raise AccessDeniedError(f"permission denied for {path!r:.80}; check its owner and mode") from error
+    except (OSError, RuntimeError, UnicodeEncodeError) as error:
+        raise ValueError(f"target is not the path of a folder: {path!r:.80}; {error}") from error
+    if not is_folder:
+        raise ValueError(f"target {root} is a file; a home must be a folder")
+    return root
+
+
+def _path_of(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        raise ValueError(f"a file: URL names the host {parts.hostname!r:.80}; write file:///path")
+    return unquote(parts.path)
+
+
+def _is_folder(root: Path) -> bool:
+    """Tell whether a path is a folder or does not exist."""
+    try:
+        return S_ISDIR(root.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _needs_postgres(target: str, layout: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: ARG001, FBT001
+    raise StoreError(
+        f"a home in PostgreSQL needs the extra 'postgres', which is missing: {install_command('postgres')}"
+    )
+
+
+SCHEMES: Mapping[str, Open] = MappingProxyType(
+    {"file": _open_folder, "postgresql": _needs_postgres, "postgres": _needs_postgres}
+)
+"""What opens a target, by its scheme."""

@@ -1,0 +1,65 @@
+"""Pages of a store's lists, and the cursors that lead from one page to the next."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Page(list[T]):
+    """A part of a list.
+
+    Attributes:
+        next: The cursor of the page that follows, None if this is the last one.
+    """
+
+    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002
+        super().__init__(items)
+        self.next = next
+
+
+def first_page(items: Iterable[T], limit: int | None, place: Callable[[T], list[Any]]) -> Page[T]:
+    """Return the first items, and where the last one is as cursor if there are more; read no further."""
+    if limit is None:
+        return Page(items)
+    found = list(islice(items, limit + 1))
+    if len(found) <= limit or not limit:
+        return Page(found[:limit])
+    return Page(found[:limit], encode(*place(found[limit - 1])))
+
+
+def pages(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    """Yield the items of all pages; ``fetch`` takes a cursor, None for the first page."""
+    cursor = None
+    while True:
+        page = fetch(cursor)
+        yield from page
+        if page.next is None:
+            return
+        cursor = page.next
+
+
+def encode(*place: Any) -> str:
+    """Return a place in a list as a cursor.
+
+    Example:
+        >>> decode(encode("main", 7), str, int)
+        ['main', 7]
+    """
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+
+
+def decode(cursor: str, *kinds: type) -> list[Any]:
+    """Return the place that a cursor says; ValueError if it is of another list."""
+    try:
+        place = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, RecursionError):
+        place = None
+    if not isinstance(place, list) or [type(part) for part in place] != list(kinds):
+        raise ValueError(f"{cursor!r:.80} is not a cursor of this list; use the one that a page of it gave")
+    return place

@@ -1,0 +1,182 @@
+"""Writing to one session's log: new entries, changes, access counts, compaction.
+
+Each function takes the session's lock, reads what the log says at that moment, and writes. The
+write has succeeded when its lines are in the log: an index that cannot follow is only behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
+from keepstone.filesystem.lock import TIMEOUT
+from keepstone.index import UnavailableError
+from keepstone.log import rewrite
+from keepstone.log.line import apply, check_size, dump
+from keepstone.log.log_file import Log, Stat
+from keepstone.model import Entry, Record
+from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.decay import Decay
+from keepstone.store.protocol import Change, Compacted
+from keepstone.store.put import (
+    LiveEntries,
+    OnConflict,
+    Written,
+    counted,
+    folded_of,
+    in_batch,
+    resolve,
+    without_old_vector,
+)
+
+logger = logging.getLogger("keepstone.store")
+
+_LONG = 1 << 20
+"""Bytes of a log that the index takes in, if need be, before a writer locks it; reading fewer is quick."""
+
+
+def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict: OnConflict) -> list[Entry]:
+    """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
+    log = logs.log(session)
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        before = log.create()
+        there = LiveEntries(logs, log, session)
+        there.look_up(before, [one.record["id"] for one in records])
+        results, needed = resolve(records, there, on_conflict)
+        if needed:
+            _append(logs, session, log, needed, None if there.met else (before, results))
+    return [entry_of(logs.agent, session, record) for record in results]
+
+
+def modify(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Entry:
+    """Change one live entry by what it says at that moment, and return it as it is then."""
+    log = logs.log(session)
+    if log.stat() is None:
+        raise no_entry(entry_id, session)
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        there = LiveEntries(logs, log, session).get(entry_id)
+        if there is None:
+            raise no_entry(entry_id, session)
+        entry = entry_of(logs.agent, session, there)
+        record = change(entry)
+        if record is None:
+            return entry
+        written = without_old_vector(there, Written(record, dump(record)))
+        changed = apply(there, written.record)
+        check_size(changed)  # A compaction will have to write all of it as one line.
+        _append(logs, session, log, [written], None)
+    return entry_of(logs.agent, session, changed)
+
+
+def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
+    """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
+    log = logs.log(session)
+    if log.stat() is None:
+        return True
+    try:
+        with log.locked(TIMEOUT if wait else 0):
+            if lines := counted(logs.records(session), increments):
+                # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
+                _, after = log.append(lines, sync=False)
+                if after.size > rewrite.COMPACT_FROM:
+                    _compact_if_due(logs, session, log, after)
+    except LockTimeoutError:
+        if wait:
+            raise
+        return False
+    return True
+
+
+def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
+    """Fold the session's history away into its archive, with what has faded by a rule."""
+    log = logs.log(session)
+    if log.stat() is None:
+        return Compacted()
+    catch_up_unlocked(logs, session, log)
+    try:
+        with log.locked(TIMEOUT if wait else 0):
+            logs.follow(session, log, log.stat())
+            return _compact(logs, session, log, decay)
+    except LockTimeoutError:
+        if wait:
+            raise
+        return Compacted()
+
+
+def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
+    """Let the index take in a long log before it is locked, where it would keep other writers waiting."""
+    stat = log.stat()
+    if stat is not None and stat.size > _LONG:
+        logs.follow(session, log, stat)
+
+
+def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    """Return the error of a session that has no such live entry."""
+    return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
+
+
+def _append(
+    logs: AgentLogs,
+    session: str,
+    log: Log,
+    written: Sequence[Written],
+    new: tuple[Stat, Sequence[Record]] | None,
+) -> None:
+    """Append lines, let the index know, and compact when it is time. The lock is held.
+
+    ``new`` is the log's state before and the entries that the lines make, where all of them are new.
+    """
+    raw = in_batch([one.raw for one in written])
+    begin, after = log.append(raw)
+    # A program that takes no lock may have written in between: only reading tells what stands where.
+    alone = after.size == begin + sum(map(len, raw))
+    before, entries = new or (after, ())
+    try:
+        if not (new and alone) or not logs.asking(
+            lambda index: index.added(
+                session, log.name, before, after, folded_of(entries, raw, begin), log.tail(after.size)
+            )
+        ):
+            logs.asking(lambda index: index.catch_up(session, log))
+    except UnavailableError as error:
+        logs.lag(error)
+        return
+    if after.size > rewrite.COMPACT_FROM:
+        _compact_if_due(logs, session, log, after)
+
+
+def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
+    """Compact a log after a write when it is time. The write has succeeded, whatever comes of this."""
+    if not logs.follow(session, log, stat):
+        return
+    try:
+        if _is_worth_it(logs, session, stat.size):
+            _compact(logs, session, log)
+    except UnavailableError as error:
+        logs.lag(error)
+    except KeepstoneError as error:
+        logger.warning("session %r of agent %s could not be compacted: %s", session, logs.agent, error)
+
+
+def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
+    """Tell whether a log is due for compaction and has something to fold away.
+
+    A log of live entries only would be rewritten for nothing, while other writers wait.
+    """
+    if not rewrite.is_due(size, abs(logs.asking(lambda index: index.compacted(session)))):
+        return False
+    if logs.asking(lambda index: index.live_bytes(session)) <= size * rewrite.WORTH_FOLDING:
+        return True
+    logs.asking(lambda index: index.looked_through(session, size))
+    return False
+
+
+def _compact(logs: AgentLogs, session: str, log: Log, decay: Decay | None = None) -> Compacted:
+    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None)
+    if rewritten is None:
+        return Compacted()
+    logs.relocate(session, log, rewritten, folded=True)
+    return Compacted(rewritten.saved, len(rewritten.gone))

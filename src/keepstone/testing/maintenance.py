@@ -1,0 +1,50 @@
+"""Checks of maintenance. A store may lack any of it, if its error names the operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from keepstone.testing.making import (
+    AGENT,
+    Factory,
+    amend,
+    ids_of,
+    is_unsupported,
+    raises,
+    rebuild,
+    record,
+    same,
+    search,
+    tombstone,
+)
+
+
+def check_backup(factory: Factory) -> None:
+    """A backup counts what it copied, tells how far it is, and goes to no folder that has something in it."""
+    with factory() as store, TemporaryDirectory() as name:
+        store.append(AGENT, "s1", [record("a", "one"), record("b", "two")])
+        amend(store, "s1", tombstone("a"))
+        store.files(AGENT).write("note.md", "x")
+        told: list[tuple[int, int]] = []
+        folder = Path(name, "copy")
+        if is_unsupported("backup", lambda: store.maintenance.backup(Path(name, "other"), None)):
+            return
+        info = store.maintenance.backup(folder, lambda done, of: told.append((done, of)))
+        same((info.agents, info.sessions, info.entries, info.files), (1, 1, 1, 1), "what was copied")
+        same((info.findings, folder.is_dir(), bool(told)), ((), True, True), "a sound copy")
+        raises(ValueError, lambda: store.maintenance.backup(folder, None))
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the store is as it was")
+
+
+def check_rebuild_and_doctor(factory: Factory) -> None:
+    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut")])
+        told: list[tuple[int, int]] = []
+        if rebuild(store, lambda done, of: told.append((done, of))):
+            same([done == of for done, of in told[-1:]], [True], "progress ends at the end")
+        store.sync()
+        same(search(store, ["walnut"]), ["a"], "what was found is found again")
+        if not is_unsupported("doctor", store.maintenance.doctor):
+            same({finding.level for finding in store.maintenance.doctor()}, {"ok"}, "all is well")

@@ -1,0 +1,122 @@
+"""Messages made valid for a provider: as they were given where it takes them, rewritten where it does not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from keepstone.model import Record
+from keepstone.text.messages.pairing import paired
+from keepstone.text.messages.parts import Part, is_known_block, parts_of
+from keepstone.text.messages.turns import Turn, turns_of
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The form in which a provider takes messages."""
+
+    takes: Callable[[Record], bool]
+    """Tells whether a message has the form already."""
+    given: Callable[[Record], Record]
+    """Returns such a message without what only an answer of the provider has."""
+    write: Callable[[Turn, Record | None], Iterator[Record]]
+    """Yields a turn as messages. Of a message that has the form and was cut, the message stands beside it."""
+    merges_calls: bool = True
+    """Whether calls that follow one another must stand in one message."""
+    is_alternating: bool = False
+    """Whether a user's message comes first, and the roles take turns."""
+
+
+def converted(messages: Sequence[Record], dialect: Dialect) -> list[Record]:
+    """Return messages in the form of a provider, tool calls with their results."""
+    turns = [turn for place, message in enumerate(messages) for turn in turns_of(message, place)]
+    lengths, original = Counter(turn.source for turn in turns), set(turns)
+    if dialect.is_alternating:
+        first = next((place for place, turn in enumerate(turns) if turn.role == "user"), len(turns))
+        del turns[:first]
+    found: list[tuple[Record, bool]] = []
+    for place, group in groupby(paired(turns, merge=dialect.merges_calls), lambda turn: turn.source):
+        said = list(group)
+        own = None if place is None or not dialect.takes(messages[place]) else messages[place]
+        if own is not None and len(said) == lengths[place] and original.issuperset(said):
+            found.append((dialect.given(own), True))
+        else:
+            found += ((written, False) for turn in said for written in dialect.write(turn, own))
+    return [message for message, _ in (_joined(found) if dialect.is_alternating else found)]
+
+
+def _joined(found: Sequence[tuple[Record, bool]]) -> list[tuple[Record, bool]]:
+    """Join messages of one role that follow one another, unless both are as they were given."""
+    joined: list[tuple[Record, bool]] = []
+    for message, is_given in found:
+        if joined and joined[-1][0]["role"] == message["role"] and not (is_given and joined[-1][1]):
+            content = [*_blocks(joined[-1][0]["content"]), *_blocks(message["content"])]
+            joined[-1] = ({"role": message["role"], "content": content}, False)
+        else:
+            joined.append((message, is_given))
+    return joined
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
+def has_blocks_of(content: Any, keys: dict[str, str]) -> bool:
+    """Tell whether a content is a list of blocks, each of one of these types with the key that it needs."""
+    return isinstance(content, list) and all(
+        isinstance(block, dict) and keys.get(str(block.get("type")), "\0") in block for block in content
+    )
+
+
+def returned_text(value: Any) -> str:
+    """Return what a tool returned as one text."""
+    if isinstance(value, str):
+        return value
+    blocks = value if isinstance(value, list) else [value]
+    if all(map(is_known_block, blocks)):
+        return "\n".join(said(part) for part in parts_of(blocks))
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def said(part: Part) -> str:
+    """Return a text, or the name of a file that a provider does not get."""
+    if part.kind != "file":
+        return part.text
+    block = part.block
+    places = [block, *(block[key] for key in ("file", "source") if isinstance(block.get(key), dict))]
+    names = (place[key] for key in ("filename", "title", "name", "url") for place in places if key in place)
+    name = next((name for name in names if isinstance(name, str) and not name.startswith("data:")), "")
+    return f"[file: {name}]" if name else f"[{block['type']}]"
+
+
+def arguments_text(value: Any) -> str:
+    """Return the arguments of a call as the JSON text that OpenAI takes, a text as it is."""
+    return value if isinstance(value, str) else json.dumps({} if value is None else value, ensure_ascii=False)
+
+
+def image_url(part: Part) -> str | None:
+    """Return the address of an image, of ``data:`` for one that the block holds; None for any other part."""
+    block = part.block
+    if part.kind != "file" or not isinstance(block, dict):
+        return None
+    source = block["source"] if isinstance(block.get("source"), dict) else block
+    kind = next((str(source[key]) for key in _MEDIA_TYPES if key in source), "image/png")
+    if "image" not in str(block.get("type")) and not (_has_media_type(source) and kind.startswith("image/")):
+        return None
+    found = source.get("image_url", source.get("url", source.get("image")))
+    url = found.get("url") if isinstance(found, dict) else found
+    data = source.get("data", source.get("base64", url))
+    if isinstance(url, str) and url.startswith(("http:", "https:", "data:")):
+        return url
+    return f"data:{kind};base64,{data}" if isinstance(data, str) else None
+
+
+_MEDIA_TYPES = ("media_type", "mediaType", "mime_type", "mimeType")
+
+
+def _has_media_type(source: Record) -> bool:
+    return any(key in source for key in _MEDIA_TYPES)

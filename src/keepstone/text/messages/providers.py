@@ -1,0 +1,46 @@
+"""The providers for which messages can be had back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from keepstone.model import Record
+from keepstone.text.messages import anthropic, openai
+from keepstone.text.messages.converting import converted
+
+Provider = Literal["openai", "anthropic"]
+
+
+def for_provider(messages: Sequence[Record], provider: Provider) -> list[Record]:
+    """Return messages that a provider takes; the messages themselves where it takes these.
+
+    Raises:
+        ValueError: No such provider is known.
+    """
+    if provider not in get_args(Provider):
+        names = " or ".join(map(repr, get_args(Provider)))
+        raise ValueError(f"provider must be {names}, or None for the messages as given, not {provider!r:.80}")
+    if provider == "anthropic":
+        return converted(messages, anthropic.MESSAGES)
+    # A request holds messages of one API or the other.
+    return converted(
+        messages, openai.RESPONSES if any(map(openai.is_of_responses, messages)) else openai.CHAT
+    )
+
+
+def as_mapping(message: Any) -> Mapping[str, Any]:
+    """Return a message as a mapping: itself, or what its ``model_dump()`` gives.
+
+    Raises:
+        TypeError: It is neither a mapping nor an object with ``model_dump``.
+    """
+    if isinstance(message, Mapping):
+        return message
+    dump = getattr(message, "model_dump", None)
+    found = dump() if callable(dump) else None
+    if not isinstance(found, Mapping):
+        raise TypeError(
+            f"a message must be a mapping or have model_dump(), not {type(message).__name__}: {message!r:.80}"
+        )
+    return found

@@ -1,0 +1,149 @@
+"""A chat message as turns: who speaks, in which parts. A tool's results are a turn of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keepstone.model import Record
+from keepstone.text.messages.parts import Part, is_block, parts_of
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+_ROLES: Mapping[str, Role] = {
+    **dict.fromkeys(("system", "developer", "SystemMessageChunk"), "system"),
+    **dict.fromkeys(("assistant", "ai", "model", "AIMessageChunk"), "assistant"),
+    **dict.fromkeys(("tool", "function", "ToolMessageChunk"), "tool"),
+}
+"""Roles of messages, and the types that LangChain's have instead; all others are the user's."""
+_LANGCHAIN = ("human", "ai", "system", "tool", "function", "chat", "developer")
+_ITEM_KEYS = frozenset(("call_id", "action", "arguments", "code", "input", "output", "queries", "result"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """What one side says before another speaks."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    source: int | None
+    """The place of the message that it is from; None if it is from several."""
+
+
+def is_item(message: Record, kind: object) -> bool:
+    """Tell whether a message is an item of OpenAI's Responses API that has no role, such as a tool call."""
+    if not isinstance(kind, str) or "role" in message:
+        return False
+    if kind == "reasoning":
+        return "summary" in message or "encrypted_content" in message
+    return kind.endswith(("_call", "_call_output")) and not message.keys().isdisjoint(_ITEM_KEYS)
+
+
+def unwrapped(message: Record) -> Record:
+    """Return the message inside the object that LangChain's ``messages_to_dict`` makes of one."""
+    inner = message.get("data")
+    if message.get("type") in _LANGCHAIN and isinstance(inner, dict) and "content" in inner:
+        return {"type": message["type"], **inner}
+    return message
+
+
+def spoken(payload: Record, kind: object = None) -> list[Part] | None:
+    """Return the parts of a message that is more than one text; None for a plain text and any other payload.
+
+    ``kind`` is the type of a payload that does not say its own.
+    """
+    message = unwrapped(payload)
+    kind = message.get("type", kind)
+    if is_item(message, kind):
+        return list(parts_of({**message, "type": kind}))
+    content = _content(message)
+    has_calls = any(isinstance(call, dict) for call in tool_calls_of(message))
+    has_blocks = isinstance(content, list) and bool(content) and all(map(is_block, content))
+    is_wrapped = message is not payload and isinstance(content, str)
+    if has_blocks or is_wrapped or (has_calls and not isinstance(content, dict)):
+        return list(_parts(message, kind, content))
+    return None
+
+
+def _content(message: Record) -> Any:
+    """Return the blocks or the text of a message."""
+    parts = message.get("parts")
+    is_blocks = isinstance(parts, list) and bool(parts) and all(isinstance(part, dict) for part in parts)
+    return parts if is_blocks and all(map(is_block, parts or ())) else message.get("content")
+
+
+def _parts(message: Record, kind: object, content: Any) -> Iterator[Part]:
+    call = message.get("tool_call_id")
+    if isinstance(call, str) and _role_of(message, kind) == "tool":
+        failed = message.get("status") == "error"
+        yield Part("result", call=call, name=_name(message), value=content, failed=failed, block=message)
+        return
+    if isinstance(message.get("reasoning_content"), str):
+        yield Part("reasoning", message["reasoning_content"])
+    seen = set()
+    for part in parts_of(content):
+        seen.add(part.call)
+        yield part
+    for key in ("refusal", "audio"):
+        found = message.get(key)
+        text = found.get("transcript") if isinstance(found, dict) else found
+        if isinstance(text, str):
+            yield Part("text", text)
+    for found in tool_calls_of(message):
+        # LangChain's messages name the calls of their blocks once more.
+        yield from (part for part in parts_of(_as_block(found)) if part.call not in seen)
+
+
+def tool_calls_of(message: Record) -> list[Any]:
+    """Return what a message has at ``tool_calls``."""
+    calls = message.get("tool_calls")
+    return calls if isinstance(calls, list) else []
+
+
+def _as_block(call: Any) -> Any:
+    """Return one of a message's tool calls, which some programs write without its type, as a block."""
+    if not isinstance(call, dict) or isinstance(call.get("type"), str):
+        return call
+    return {**call, "type": "function" if "function" in call else "tool_call"}
+
+
+def _name(message: Record) -> str:
+    name = message.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def turns_of(payload: Record, source: int = 0) -> list[Turn]:
+    """Return a message as turns, the results of its tools each after their calls."""
+    message = unwrapped(payload)
+    kind = message.get("type")
+    if is_item(message, kind):
+        return list(_split("assistant", parts_of(message), source))
+    return list(_split(_role_of(message, kind), _parts(message, kind, _content(message)), source))
+
+
+def _role_of(message: Record, kind: object) -> Role:
+    named = message.get("role", kind)
+    return _ROLES.get(named, "user") if isinstance(named, str) else "user"
+
+
+def _split(role: Role, parts: Iterable[Part], source: int) -> Iterator[Turn]:
+    said: list[Part] = []
+    results: list[Part] = []
+    for part in parts:
+        if part.kind == "result":
+            results.append(part)
+            continue
+        if results and part.kind != "call":
+            yield from _turns(role, said, results, source)
+            said, results = [], []
+        if part.kind != "step":
+            said.append(part)
+    yield from _turns(role, said, results, source)
+
+
+def _turns(role: Role, said: list[Part], results: list[Part], source: int) -> Iterator[Turn]:
+    if said:
+        yield Turn("user" if role == "tool" else role, tuple(said), source)
+    if results:
+        yield Turn("tool", tuple(results), source)

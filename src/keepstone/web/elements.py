@@ -1,0 +1,146 @@
+"""UI elements shared by the pages. All of them show plain text, never HTML."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from keepstone.errors import KeepstoneError
+from keepstone.operations.error_codes import message_of
+from keepstone.web.phrases import shown
+
+EXPECTED = (KeepstoneError, ValueError, OSError)
+"""Errors of library calls that are shown to the user."""
+
+
+class StalePageError(Exception):
+    """A session or file is not as it was when the page showed it."""
+
+
+class SafeText(TextElement):
+    """A text in any HTML element."""
+
+    def __init__(self, tag: str, text: str) -> None:
+        super().__init__(tag=tag, text=shown(text))
+
+
+def say(tag: str, text: str, classes: str = "", **props: Any) -> SafeText:
+    """Show a text in an HTML element; ``_`` in the names of properties stands for ``-``."""
+    said = SafeText(tag, text)
+    said.classes(classes)
+    said.props.update({name.rstrip("_").replace("_", "-"): value for name, value in props.items()})
+    return said
+
+
+def box(tag: str = "div", classes: str = "", **props: Any) -> ui.element:
+    """Return an HTML element that contains others."""
+    made = ui.element(tag).classes(classes)
+    made.props.update({name.rstrip("_").replace("_", "-"): value for name, value in props.items()})
+    return made
+
+
+def button(text: str, act: Callable[..., Any], kind: str = "plain", **props: Any) -> SafeText:
+    """Show a button. The kind is ``"plain"``, ``"main"`` or ``"quiet"``."""
+    made = say("button", text, kind, type="button", **props)
+    made.on("click", act, args=[])
+    return made
+
+
+def link(text: str, href: str, classes: str = "", **props: Any) -> SafeText:
+    """Show a link."""
+    return say("a", text, classes, href=href, **props)
+
+
+def empty(heading: str, words: str) -> ui.element:
+    """Show an empty state, and what to do next."""
+    with box(classes="box") as made:
+        say("h2", heading)
+        say("p", words)
+    return made
+
+
+def failure(words: str) -> ui.element:
+    """Show an error in place of a result."""
+    with box(classes="error", role="alert") as made:
+        say("strong", "That did not work. ")
+        say("span", words)
+    return made
+
+
+def tell(words: str) -> None:
+    """Show a short notification."""
+    ui.notify(shown(words), position="bottom", timeout=4000)
+
+
+@contextmanager
+def attempt() -> Iterator[None]:
+    """Show an error of the library inside the block as a notification."""
+    try:
+        yield
+    except EXPECTED as error:
+        ui.notify(
+            shown(message_of(error)), position="bottom", timeout=9000, multi_line=True, close_button="Close"
+        )
+
+
+async def aside(call: Callable[..., Any], *values: Any, **keys: Any) -> Any:
+    """Call the library in a thread, so that other pages are not blocked.
+
+    The call always completes; if the page was closed by then, the caller is cancelled.
+    """
+    page = ui.context.client
+    found = await asyncio.to_thread(call, *values, **keys)
+    if page.is_deleted:
+        raise asyncio.CancelledError("the page was closed")
+    return found
+
+
+@contextmanager
+def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
+    """Create a dialog whose content the block draws. Awaiting it gives the submitted value, or None."""
+    with ui.dialog() as made, box(classes=f"card {classes}", role="document"):
+        made.props["aria-label"] = shown(title)
+        say("h2", title)
+        yield made
+
+
+async def answer_of(question: ui.dialog) -> Any:
+    """Open a dialog and return the submitted value; None if it was closed."""
+    answer = await question
+    if question.client.is_deleted:
+        raise asyncio.CancelledError("the page was closed")
+    question.delete()
+    return answer
+
+
+async def confirmed(title: str, words: str, verb: str) -> bool:
+    """Ask for confirmation."""
+    with dialog(title) as asked:
+        say("p", words)
+        with box(classes="row-end"):
+            button("Cancel", lambda: asked.submit("no"), autofocus=True)
+            button(verb, lambda: asked.submit("yes"), "main danger")
+    return bool(await answer_of(asked) == "yes")
+
+
+async def asked(title: str, label: str, verb: str, hint: str = "") -> str | None:
+    """Ask for a line of text and return it; None if it is blank or the dialog was closed."""
+    with dialog(title) as question:
+        line = field(label, hint).props("autofocus")
+        line.on("keydown.enter", lambda: question.submit(line.value), args=[])
+        with box(classes="row-end"):
+            button("Cancel", lambda: question.submit(None))
+            button(verb, lambda: question.submit(line.value), "main")
+    answer = await answer_of(question)
+    return str(answer) if answer and str(answer).strip() else None
+
+
+def field(label: str, hint: str = "", value: str = "", classes: str = "wide") -> ui.input:
+    """Show a field for a line of text."""
+    made = ui.input(label, placeholder=hint, value=value)
+    return made.props("outlined dense stack-label" if hint else "outlined dense").classes(classes)

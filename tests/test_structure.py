@@ -1,0 +1,89 @@
+"""The tree: layers, lengths and names, compared with what pyproject.toml and the documentation say."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "keepstone"
+DESIGN = ROOT / "docs" / "design.md"
+
+LONGEST = {"src": 400, "tests": 600, "bench": 400, "scripts": 400}
+"""The most lines a Python file may have."""
+
+LONGER = {
+    "src/keepstone/filesystem/confine.py": "being split",
+    "src/keepstone/index/entries.py": "being split",
+    "src/keepstone/store/agent_logs.py": "being split",
+    "src/keepstone/store/file_store.py": "being split",
+}
+"""Files that exceed the limit, each with the reason."""
+
+SHARED_NAMES = {
+    "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
+    "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
+    "chat.py": "the conversation: the command and the page that open it",
+    "doctor.py": "the doctor, and the page that shows its findings",
+    "embedder.py": "the embedder: its protocol, and which one a home uses",
+    "entries.py": "entries: their rows, the routes and the commands",
+    "files.py": "agents' own files: the folder, the routes, the commands and the page",
+    "memory.py": "the notes manager, in the terminal and in the browser",
+    "notes.py": "notes: the class, the routes and the commands",
+    "parts.py": "what several routes, or several pages, are built from",
+    "purge.py": "the removal of bytes: the code, its conformance checks and the screen",
+    "recall.py": "recall: the command, the route and the page",
+    "selector.py": "the choice of a notes file after `#`, in the terminal and in the browser",
+    "session.py": "one session: the class and the page",
+    "sessions.py": "the list of sessions: the commands, the routes, the terminal and the browser",
+    "tokens.py": "access tokens of the server: the file, and the commands that manage it",
+    "upkeep.py": "maintenance: of vector graphs in the background, of a home by request",
+    "vectors.py": "vectors: one agent's, and the conformance checks about them",
+}
+"""Names that several modules have, each with the one subject that all of them are about."""
+
+
+def test_files_stay_within_the_length_limit() -> None:
+    sizes = {
+        path.relative_to(ROOT).as_posix(): (len(path.read_text(encoding="utf-8").splitlines()), limit)
+        for folder, limit in LONGEST.items()
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert sorted(path for path, (lines, limit) in sizes.items() if lines > limit) == sorted(LONGER)
+
+
+def test_modules_of_one_name_are_about_one_subject() -> None:
+    places = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        places[path.name].append(path)
+    del places["__init__.py"]
+    assert sorted(name for name, paths in places.items() if len(paths) > 1) == sorted(SHARED_NAMES)
+
+
+def test_the_top_level_has_at_most_thirty_names() -> None:
+    names = [path for path in PACKAGE.iterdir() if path.name not in ("__pycache__", "py.typed")]
+    assert len(names) <= 30
+
+
+def test_design_page_lists_the_layers_of_the_import_contract() -> None:
+    (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
+    layers = [re.findall(r"\w+", layer) for layer in contract["layers"]]
+    existing = [[name for name in layer if list(PACKAGE.glob(f"{name}*"))] for layer in layers]
+    table = (
+        DESIGN.read_text(encoding="utf-8").partition("| layer | holds |\n|---|---|\n")[2].partition("\n\n")[0]
+    )
+    shown = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table.splitlines()]
+    assert shown == [layer for layer in existing if layer]
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md"])
+def test_every_module_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`(?:src/keepstone/)?((?:\w+/)+\w+\.py)`", (ROOT / page).read_text(encoding="utf-8"))
+    assert named
+    assert [path for path in named if not (PACKAGE / path).exists() and not (ROOT / path).exists()] == []
