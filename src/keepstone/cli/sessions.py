@@ -80,7 +80,7 @@ ProviderOption = Annotated[
 ]
 
 
-@agent_command(app, "keepstone sessions add-messages main - < messages.json", name="add-messages")
+@agent_command(app, "keepstone sessions add-messages main -", name="add-messages")
 def add_messages(agent: "Agent", session: SessionArgument, messages: MessagesArgument) -> Answer:
     """Remember chat messages as a provider or framework has them: all of them, or none."""
     try:
