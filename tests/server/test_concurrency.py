@@ -198,4 +198,4 @@ def test_a_request_waits_for_a_lock_for_two_seconds(server: Any, http: httpx.Cli
         "lock_timeout",
         "1",
     )
-    assert "for over 2 s" in answer.json()["detail"]
+    assert "timed out after 2 s" in answer.json()["detail"]

@@ -98,7 +98,7 @@ def test_a_home_is_opened_by_awaiting_too(tmp_path: Path) -> None:
 
 def test_errors_are_those_of_the_blocking_calls(tmp_path: Path) -> None:
     async def main() -> None:
-        with pytest.raises(ValueError, match="durability is 'full' or 'os'"):
+        with pytest.raises(ValueError, match="durability must be 'full' or 'os'"):
             await keepstone.aopen(tmp_path, durability="none")  # type: ignore[arg-type]
         async with keepstone.aopen(tmp_path, embedder="none") as home:
             with pytest.raises(keepstone.EntryNotFoundError, match="no entry 'x'"):

@@ -74,7 +74,7 @@ def test_a_note_that_is_there_already_is_named(chat: Chat) -> None:
         await terminal.enter("# use PNPM.")
         await terminal.press("enter")
         assert "Not saved: " in terminal.text
-        assert "says “Use pnpm”" in terminal.text
+        assert "already says “Use pnpm”" in terminal.text
 
     chat.run(steps)
     assert contents(chat, "Project") == ["Use pnpm"]

@@ -124,7 +124,7 @@ def test_an_agent_of_no_valid_name_is_not_found(site: Site, browse: Browse, agen
     page = browse(at(site, agent, "sessions"))
     answer = page.request.get(f"{site.base}/a/.secret/sessions")
     assert answer.status == 404
-    assert "no agent slug" in answer.text()
+    assert "not an agent slug" in answer.text()
 
 
 def test_an_address_without_a_page_says_so_and_leads_back(site: Site, agent: Agent, browse: Browse) -> None:
