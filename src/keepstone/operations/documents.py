@@ -194,8 +194,8 @@ def saved_words(result: SaveResult) -> str:
     """Return where a note was saved, or which note says the same, as a sentence for people.
 
     Example:
-        >>> saved_words(notes.add("Use pnpm", "Project"))
-        'Saved as a Project note: /work/AGENTS.md:4'
+        >>> saved_words(Notes(".", user_file="memory.md").add("Use pnpm", "Project"))
+        'Saved as a Project note: …AGENTS.md:3'
     """
     entry, twin = result.entry, result.duplicate_of
     where = f"{entry.source}:{entry.line}"
