@@ -128,8 +128,8 @@ class Log:
 
     @contextmanager
     def reading(self) -> Iterator[int | None]:
-        """Give a descriptor to read from inside a ``with``, None if there is no log."""
-        fd = self._open_to_read()
+        """Open the log to read inside a ``with``; None if there is no log."""
+        fd = self.open_to_read()
         try:
             yield fd
         finally:
@@ -189,7 +189,8 @@ class Log:
         self.forget()
         self._closing = False
 
-    def _open_to_read(self) -> int | None:
+    def open_to_read(self) -> int | None:
+        """Return a descriptor to read from, which the caller closes; None if there is no log."""
         try:
             return self._folder.open(self.name, os.O_RDONLY)
         except FileNotFoundError:
