@@ -8,21 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from keepstone.context.block import Context, Part
 from keepstone.log.line import format_time, payload_of
-from keepstone.model import (
-    BackupInfo,
-    Context,
-    Entry,
-    Finding,
-    Hit,
-    Hits,
-    Part,
-    Purged,
-    Record,
-    SessionInfo,
-    Version,
-    Why,
-)
+from keepstone.model import BackupInfo, Entry, Finding, Hit, Hits, Purged, Record, SessionInfo, Version, Why
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
