@@ -10,6 +10,7 @@ import importlib
 import typing
 
 from keepstone.agent import Agent
+from keepstone.context.block import Context, ContextSource, Part
 from keepstone.errors import (
     AccessDeniedError,
     AgentNotFoundError,
@@ -38,13 +39,10 @@ from keepstone.filesystem.slug import slug, unslug
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
 from keepstone.model import (
     BackupInfo,
-    Context,
-    ContextSource,
     Entry,
     Finding,
     Hit,
     Hits,
-    Part,
     Purged,
     SessionInfo,
     Version,

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from keepstone.context import Contents, Counter, build
+from keepstone.context.block import Context
 from keepstone.context.standing import standing
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
@@ -21,7 +22,7 @@ from keepstone.log.arguments import (
     where_of,
 )
 from keepstone.log.line import instant
-from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
+from keepstone.model import Entry, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.embedder import Meaning
 from keepstone.recall.validity import is_valid, newest_valid

@@ -121,7 +121,8 @@ class Session:
             TypeError, ValueError: One of them cannot be stored; nothing was written.
 
         Example:
-            >>> session.add_messages([{"role": "user", "content": "Hi"}, completion.choices[0].message])
+            >>> [entry.type for entry in session.add_messages([{"role": "user", "content": "Hi"}])]
+            ['message']
         """
         from keepstone.text.messages.providers import as_mapping
 
@@ -151,7 +152,9 @@ class Session:
             ValueError: The provider is not known, or the limit is negative.
 
         Example:
-            >>> client.messages.create(messages=session.messages("anthropic", limit=50), ...)
+            >>> added = session.add_messages([{"role": "user", "content": "Hi"}])
+            >>> session.messages("anthropic", limit=50)
+            [{'role': 'user', 'content': 'Hi'}]
         """
         found = [entry.data for entry in self.entries(limit, ["message"])]
         if provider is None:

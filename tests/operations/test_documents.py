@@ -9,23 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepstone.context.block import Context, ContextSource, Item, LeftOut, Part
 from keepstone.log.line import payload_of
-from keepstone.model import (
-    BackupInfo,
-    Context,
-    ContextSource,
-    Entry,
-    Finding,
-    Hit,
-    Hits,
-    Item,
-    LeftOut,
-    Part,
-    Purged,
-    SessionInfo,
-    Version,
-    Why,
-)
+from keepstone.model import BackupInfo, Entry, Finding, Hit, Hits, Purged, SessionInfo, Version, Why
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import documents

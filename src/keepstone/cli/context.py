@@ -11,7 +11,7 @@ from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import FolderOption, UserFileOption
 from keepstone.cli.screen import table
 from keepstone.context import counter_of
-from keepstone.model import Context
+from keepstone.context.block import Context
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import context_document
 from keepstone.text.display import counted, harmless

@@ -12,8 +12,9 @@ from typing import Any
 import keepstone
 from keepstone.cli import sample
 from keepstone.cli.sample import AGENT, BMAD, PROJECT, USER_FILE
+from keepstone.context.block import Context
 from keepstone.errors import EmbedderUnavailableError
-from keepstone.model import Context, Hits
+from keepstone.model import Hits
 from keepstone.notes.notes import Notes, SaveResult
 from keepstone.services.input_manager import InputManager
 from keepstone.services.memory_service import Memory, MemoryService

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keepstone.context.block import Context, Part
 from keepstone.context.counting import Counter, checked
 from keepstone.context.entries_part import AlreadyShown, Filler, Section
 from keepstone.context.fence import FRAME, fenced
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
-from keepstone.model import Context, Entry, Part
+from keepstone.model import Entry
 from keepstone.notes.prompt import Source
 
 INSTRUCTIONS = (

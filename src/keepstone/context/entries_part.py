@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from keepstone.context.block import ContextSource, Item, LeftOut, Part
 from keepstone.context.counting import Counter
 from keepstone.context.cutting import Placed, TokenRoom
 from keepstone.context.fence import line_of
-from keepstone.model import ContextSource, Entry, Item, LeftOut, Part
+from keepstone.model import Entry
 
 TITLES = {"standing": "preferences and decisions"}
 _BY_TIME = ("standing", "newest")

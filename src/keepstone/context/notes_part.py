@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 
+from keepstone.context.block import Item, LeftOut, Part
 from keepstone.context.counting import Counter
 from keepstone.context.cutting import TokenRoom
 from keepstone.context.mentions import neutralised
-from keepstone.model import Item, LeftOut, Part
 from keepstone.notes.passages import Passage
 from keepstone.notes.prompt import Source, in_fence
 

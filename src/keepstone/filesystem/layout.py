@@ -225,9 +225,13 @@ class Layout:
 
     def _heads(self) -> list[list[str]]:
         """Return the distinct parts of the templates down to the agent's folder."""
-        parted = [template.split("/") for template in (self.sessions, self.files)]
-        heads = [parts[: parts.index(_AGENT) + 1] if _AGENT in parts else parts for parts in parted]
-        return heads[:1] if heads[0] == heads[1] else heads
+        heads: list[list[str]] = []
+        for template in (self.sessions, self.files):
+            before, agent, _ = template.partition(_AGENT)
+            head = (before + agent).split("/")
+            if head not in heads:
+                heads.append(head)
+        return heads
 
 
 def layout_of(value: str | Layout) -> Layout:
@@ -288,7 +292,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _below(root: Path, parts: Iterable[str], agent: str) -> Path:
-    return root.joinpath(*(agent if part == _AGENT else part for part in parts))
+    return root / "/".join(parts).replace(_AGENT, agent)
 
 
 def _slugs(root: Path, head: list[str]) -> list[str]:

@@ -17,10 +17,11 @@ import apsw
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import LOCK
-from keepstone.index import entries
+from keepstone.index import entries, session_table
 from keepstone.index.database import BUSY, UNUSABLE, Database, UnavailableError
-from keepstone.index.entries import Known, Row
+from keepstone.index.entries import Row
 from keepstone.index.index import Index
+from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, hnsw, vector_table
 from keepstone.index.vectors.segment import read_into
 from keepstone.log.fold import Fold, Folded
@@ -98,10 +99,10 @@ def _vectors(database: Database) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _SessionRows:
     """What the index holds of one session."""
 
-    known: Known
+    known: LogState
     rows: dict[str, tuple[Row, tuple[Any, ...]]]
     given: dict[str, tuple[str, bytes]]
     """Vectors that callers gave, by the ids of their entries."""
@@ -132,8 +133,8 @@ def differing(index: Index, session: str, log: Log) -> int:
         return max(len(fold.entries), len(held.rows)) - same
 
 
-def _held(database: Database, session: str) -> _Held | None:
-    known = entries.known_of(database, session)
+def _held(database: Database, session: str) -> _SessionRows | None:
+    known = session_table.known_of(database, session)
     if known is None:
         return None
     sql = f"SELECT eid, head, access, {entries.IS_SOUND}, {_COLUMNS} FROM entry WHERE sid=?"
@@ -149,10 +150,10 @@ def _held(database: Database, session: str) -> _Held | None:
         "JOIN space s ON s.number=v.space WHERE e.sid=?"
     )
     given = {entry_id: (space, raw) for entry_id, space, raw in database.rows(sql, (known.sid,))}
-    return _Held(known, rows, given)
+    return _SessionRows(known, rows, given)
 
 
-def _is_of(known: Known, fd: int) -> bool:
+def _is_of(known: LogState, fd: int) -> bool:
     """Tell whether the index was read from this file, to which lines may have been added since."""
     stat = stat_of(os.fstat(fd))
     if known.stat == stat:
@@ -160,7 +161,7 @@ def _is_of(known: Known, fd: int) -> bool:
     return known.stat.inode == stat.inode and checksum(fd, known.offset, known.tail) == known.crc
 
 
-def _is_same(fd: int, held: _Held, folded: Folded) -> bool:
+def _is_same(fd: int, held: _SessionRows, folded: Folded) -> bool:
     row, columns = held.rows.get(folded.record["id"], (None, ()))
     if row is None or columns != _columns(folded):
         return False
@@ -173,7 +174,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
     return (*columns, text)
 
 
-def _is_given(held: _Held, folded: Folded) -> bool:
+def _is_given(held: _SessionRows, folded: Folded) -> bool:
     given = held.given.get(folded.record["id"])
     if given is None:
         return True

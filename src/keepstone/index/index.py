@@ -14,12 +14,13 @@ from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from keepstone.index import entries, reading
+from keepstone.index import entries, reading, session_table
 from keepstone.index.database import LONGEST_POLL, Database
-from keepstone.index.entries import Known, Place, Row
+from keepstone.index.entries import Place, Row
+from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
-from keepstone.index.vectors.pending import Pending
-from keepstone.index.vectors.search import Nearest, Similar
+from keepstone.index.vectors.search import Nearest, VectorSearch
+from keepstone.index.vectors.vector_table import Pending
 from keepstone.index.words import word_table
 from keepstone.index.words.ranking import Ranking
 from keepstone.log.fold import Folded
@@ -47,18 +48,18 @@ class Index:
     def __init__(self, path: Path | None) -> None:
         self._database = Database(path)
         self._ranking = Ranking()
-        self._similar = Similar(self._database)
+        self._similar = VectorSearch(self._database)
         self._pending = Pending()
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
         with self._database.mending() as database:
-            return entries.all_known(database)
+            return session_table.all_known(database)
 
     def is_current(self, session: str, stat: Stat) -> bool:
         """Tell whether a session is indexed up to this state of its log."""
         with self._database.mending() as database:
-            known = entries.known_of(database, session)
+            known = session_table.known_of(database, session)
             return known is not None and known.stat == stat
 
     def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
@@ -84,7 +85,7 @@ class Index:
     def reread(self, session: str, log: Log) -> bool:
         """Take in a session's log from its start; False if there is no such log."""
         with self._database.mending() as database, database.writing():
-            entries.distrust(database, session)
+            session_table.distrust(database, session)
         return self.catch_up(session, log)
 
     def added(
@@ -95,13 +96,13 @@ class Index:
         ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
         """
         with self._database.mending() as database, database.writing():
-            known, room = entries.room_for(database, session)
+            known, room = session_table.room_for(database, session)
             if known is None and before.size == 0:
-                known = Known(0, file, before, 0, None, 0, 0, 0)
+                known = LogState(0, file, before, 0, None, 0, 0, 0)
             if known is None or known.stat != before or known.offset != before.size:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
-            sid = entries.save_known(database, session, reading.advanced(known, after, tail, last))
+            sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
             entries.insert(database, sid, lines, room)
             vector_table.insert(database, lines, room.eid)
             if room.waiting > _WAITING_AT_MOST:
@@ -117,7 +118,7 @@ class Index:
 
     def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
         with self._database.mending() as database, database.writing(), log.reading() as fd:
-            known = entries.known_of(database, session)
+            known = session_table.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or fd is None or not known.holds(rewritten.before):
                 return False
@@ -126,7 +127,7 @@ class Index:
             after = rewritten.stat
             compacted = after.size if folded else known.compacted
             state = replace(known, stat=after, offset=after.size, compacted=compacted)
-            entries.save_known(database, session, reading.checksummed(state, fd))
+            session_table.save_known(database, session, reading.checksummed(state, fd))
             return True
 
     def compacted(self, session: str) -> int:
@@ -135,13 +136,13 @@ class Index:
         A negative number is how long it was when it was found to have nothing to fold away.
         """
         with self._database.mending() as database:
-            known = entries.known_of(database, session)
+            known = session_table.known_of(database, session)
             return known.compacted if known else 0
 
     def live_bytes(self, session: str) -> int:
         """Return how many bytes of a session's log say what its entries are now."""
         with self._database.mending() as database:
-            return entries.live_bytes(database, session)
+            return session_table.live_bytes(database, session)
 
     def looked_through(self, session: str, size: int) -> None:
         """Take note that a log of this size has nothing to fold away."""
@@ -149,9 +150,9 @@ class Index:
 
     def _keep_compacted(self, session: str, size: int) -> None:
         with self._database.mending() as database, database.writing():
-            known = entries.known_of(database, session)
+            known = session_table.known_of(database, session)
             if known is not None:
-                entries.save_known(database, session, replace(known, compacted=size))
+                session_table.save_known(database, session, replace(known, compacted=size))
 
     def drop(self, session: str, log: Log | None) -> None:
         """Take a session out of the index, unless it has a log by then; None if it can have none."""
@@ -160,7 +161,7 @@ class Index:
 
     def _dropped(self, session: str, log: Log | None) -> bool:
         with self._database.mending() as database:
-            if entries.known_of(database, session) is None:
+            if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
                 return (log is not None and log.stat() is not None) or reading.drop(database, session)
@@ -171,8 +172,8 @@ class Index:
             for entry_id in ids:
                 for row in entries.find(database, entry_id, session):
                     entries.change(database, row.eid, None)
-                entries.forget_digest(database, session, entry_id)
-            known = entries.known_of(database, session)
+                session_table.forget_digest(database, session, entry_id)
+            known = session_table.known_of(database, session)
             if known is not None:  # What a reading that goes on has put aside may be of these entries.
                 vector_table.forget_kept(database, known.sid)
             building.erase(database)
@@ -180,7 +181,7 @@ class Index:
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index does not hold all of this log."""
         with self._database.mending() as database:
-            known, there = entries.present(database, session, ids)
+            known, there = session_table.present(database, session, ids)
             if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None
             return there
@@ -188,13 +189,13 @@ class Index:
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
         """Return where an entry of a session stands, None if the index does not hold all of this log."""
         with self._database.mending() as database:
-            is_whole = entries.sid_at(database, session, stat) is not None
+            is_whole = session_table.sid_at(database, session, stat) is not None
             return entries.find(database, entry_id, session) if is_whole else None
 
     def holders(self, entry_id: str) -> list[str]:
         """Return the sessions that may have an entry with an id, those too that are not all in the index."""
         with self._database.mending() as database:
-            return entries.holders(database, entry_id)
+            return session_table.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
         """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
@@ -224,7 +225,7 @@ class Index:
         None if the index does not hold all of the log: its last line may be unfinished.
         """
         with self._database.mending() as database:
-            sid = entries.sid_at(database, session, stat)
+            sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.newest(database, sid, limit, types, before)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
@@ -261,7 +262,7 @@ class Index:
     def counts(self, session: str | None = None) -> dict[str, int | None]:
         """Return how many live entries sessions have; None where the index does not hold all of the log."""
         with self._database.mending() as database:
-            return entries.counts(database, session)
+            return session_table.counts(database, session)
 
     def spaces(self) -> list[Space]:
         """Return the spaces that any vector is of, by their ids."""

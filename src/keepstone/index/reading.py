@@ -11,9 +11,10 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 
-from keepstone.index import entries
+from keepstone.index import entries, session_table
 from keepstone.index.database import Database
-from keepstone.index.entries import Known, Row
+from keepstone.index.entries import Row
+from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.words import word_table
 from keepstone.log.fold import step
@@ -35,14 +36,14 @@ _UNREAD = Stat(-1, 0, 0)
 
 def read_on(database: Database, session: str, log: Log, fd: int) -> int | None:
     """Take in the next lines; return how many bytes, None once the log's end is reached."""
-    known = entries.known_of(database, session)
+    known = session_table.known_of(database, session)
     if known is not None and known.stat == stat_of(os.fstat(fd)):
         return None
     with database.writing():
         now = log.stat()
         if now is None or now.inode != os.fstat(fd).st_ino:
             return 0  # A rewrite put another file in its place: what it purged must not come back.
-        known = entries.known_of(database, session)
+        known = session_table.known_of(database, session)
         start = _start(database, session, known, log.name, fd)
         return 0 if start is None else _take_in(database, session, start, fd)
 
@@ -52,7 +53,7 @@ def drop(database: Database, session: str) -> bool:
 
     The caller holds a write transaction.
     """
-    known = entries.known_of(database, session)
+    known = session_table.known_of(database, session)
     if known is not None:
         if not _drop_some(database, session, known.sid, for_good=True):
             return False
@@ -71,28 +72,28 @@ def _drop_some(database: Database, session: str, sid: int, *, for_good: bool = F
         vector_table.put_aside(database, eids)
     entries.drop(database, eids)
     if len(eids) == STEP_LINES:
-        entries.distrust(database, session)
+        session_table.distrust(database, session)
         return False
     database.execute("DELETE FROM seen WHERE sid=?", (sid,))
     building.erase(database)
     return True
 
 
-def _start(database: Database, session: str, known: Known | None, file: str, fd: int) -> Known | None:
+def _start(database: Database, session: str, known: LogState | None, file: str, fd: int) -> LogState | None:
     """Return from where to read on: where the index stands if the log only grew, else its start.
 
     None while rows of what the log was before are left.
     """
     if known is None:
-        return Known(0, file, _UNREAD, 0, None, 0, 0, 0)
+        return LogState(0, file, _UNREAD, 0, None, 0, 0, 0)
     if known.file == file and _only_grew(known, fd):
         return known
     if not _drop_some(database, session, known.sid):
         return None
-    return Known(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
+    return LogState(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 
-def _only_grew(known: Known, fd: int) -> bool:
+def _only_grew(known: LogState, fd: int) -> bool:
     stat = stat_of(os.fstat(fd))
     before = _begun(known) or known.stat
     if stat != before and (stat.inode != before.inode or stat.size == before.size):
@@ -100,11 +101,11 @@ def _only_grew(known: Known, fd: int) -> bool:
     return stat.size >= known.offset and checksum(fd, known.offset, known.tail) == known.crc
 
 
-def _take_in(database: Database, session: str, known: Known, fd: int) -> int | None:
+def _take_in(database: Database, session: str, known: LogState, fd: int) -> int | None:
     stat = stat_of(os.fstat(fd))
     begun = _begun(known) or stat
-    sid = known.sid or entries.save_known(database, session, known)
-    seen = _Seen(database, sid)
+    sid = known.sid or session_table.save_known(database, session, known)
+    seen = _LineCounts(database, sid)
     scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
     done, taken = _take_lines(database, sid, scan, fd)
     database.connection.executemany(
@@ -116,7 +117,7 @@ def _take_in(database: Database, session: str, known: Known, fd: int) -> int | N
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
-    entries.save_known(database, session, checksummed(state, fd))
+    session_table.save_known(database, session, checksummed(state, fd))
     word_table.flush(database)
     # What was added since this reading of the log began is for the next transaction to judge.
     return None if done and begun.size == stat.size else scan.settled - known.offset
@@ -134,7 +135,7 @@ def _take_lines(database: Database, sid: int, scan: Scan, fd: int) -> tuple[bool
     return True, taken
 
 
-class _Seen(Counter[str]):
+class _LineCounts(Counter[str]):
     """How often lines without an id were seen, by the digest of their bytes; holds what was looked up."""
 
     def __init__(self, database: Database, sid: int) -> None:
@@ -166,7 +167,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
     if row is None or known is None:
         if folded is None:
             return None
-        room = entries.room_in(database, sid)
+        room = session_table.room_in(database, sid)
         entries.insert(database, sid, [folded], room)
         vector_table.insert(database, [folded], room.eid)
         return room.eid
@@ -179,7 +180,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
     return row.eid
 
 
-def _begun(known: Known) -> Stat | None:
+def _begun(known: LogState) -> Stat | None:
     """Return the state that a log had when a reading of it began that is not at its end yet."""
     stat = known.stat
     return Stat(~stat.size, stat.mtime, stat.inode) if stat.size < 0 and stat.inode else None
@@ -190,15 +191,15 @@ def _unfinished(begun: Stat) -> Stat:
     return Stat(~begun.size, begun.mtime, begun.inode)
 
 
-def checksummed(known: Known, fd: int) -> Known:
+def checksummed(known: LogState, fd: int) -> LogState:
     """Return how far a log was read with the checksum of the bytes before that."""
     tail = min(known.offset, CHECKED)
     return replace(known, tail=tail, crc=checksum(fd, known.offset, tail))
 
 
-def advanced(known: Known, after: Stat, tail: bytes, ts: str) -> Known:
+def advanced(known: LogState, after: Stat, tail: bytes, ts: str) -> LogState:
     """Return how far a log was read once lines were appended: it ends with ``tail``, its last line's time."""
     moment = read_time(ts)
     last = known.ts if moment is None else microseconds(moment)
     crc = zlib.crc32(tail)
-    return Known(known.sid, known.file, after, after.size, last, len(tail), crc, known.compacted)
+    return LogState(known.sid, known.file, after, after.size, last, len(tail), crc, known.compacted)

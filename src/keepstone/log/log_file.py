@@ -127,7 +127,7 @@ class Log:
     @contextmanager
     def reading(self) -> Iterator[int | None]:
         """Yield a descriptor for reading; None if there is no log."""
-        fd = self._open_to_read()
+        fd = self.open_to_read()
         try:
             yield fd
         finally:
@@ -187,7 +187,8 @@ class Log:
         self.forget()
         self._closing = False
 
-    def _open_to_read(self) -> int | None:
+    def open_to_read(self) -> int | None:
+        """Return a descriptor to read from, which the caller closes; None if there is no log."""
         try:
             return self._folder.open(self.name, os.O_RDONLY)
         except FileNotFoundError:

@@ -8,21 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from keepstone.context.block import Context, Part
 from keepstone.log.line import format_time, payload_of
-from keepstone.model import (
-    BackupInfo,
-    Context,
-    Entry,
-    Finding,
-    Hit,
-    Hits,
-    Part,
-    Purged,
-    Record,
-    SessionInfo,
-    Version,
-    Why,
-)
+from keepstone.model import BackupInfo, Entry, Finding, Hit, Hits, Purged, Record, SessionInfo, Version, Why
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
@@ -194,8 +182,8 @@ def saved_words(result: SaveResult) -> str:
     """Return where a note was saved, or which note says the same, as a sentence for people.
 
     Example:
-        >>> saved_words(notes.add("Use pnpm", "Project"))
-        'Saved as a Project note: /work/AGENTS.md:4'
+        >>> saved_words(Notes(".", user_file="memory.md").add("Use pnpm", "Project"))
+        'Saved as a Project note: …AGENTS.md:3'
     """
     entry, twin = result.entry, result.duplicate_of
     where = f"{entry.source}:{entry.line}"

@@ -273,6 +273,8 @@ class MemoryService:
         """Return the names of the collections that were deleted, sorted; also if they were made again.
 
         Example:
+            >>> service = MemoryService("memory")
+            >>> memory = service.create_memory("s1", "The deploy key rotates on Fridays", [0.6, 0.8])
             >>> service.delete_collection("s1")
             1
             >>> service.dropped_collections()

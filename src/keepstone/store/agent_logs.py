@@ -348,13 +348,18 @@ class AgentLogs:
     def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
         """Return what rows of one session stand for, without those that stand for nothing any more."""
         loaded: dict[int, Record] = {}
-        with log.reading() as fd:
-            for row in rows if fd is not None else ():
+        fd = log.open_to_read() if rows else None
+        if fd is None:
+            return loaded
+        try:
+            for row in rows:
                 # A damaged row may name a place or a length that no file has.
-                if fd is not None and row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
                     record = row.record(os.pread(fd, row.length, row.at))
                     if record is not None:
                         loaded[row.eid] = record
+        finally:
+            os.close(fd)
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:

@@ -7,7 +7,7 @@ from copy import deepcopy
 from heapq import nlargest
 from operator import attrgetter
 
-from keepstone.index import Place, UnavailableError
+from keepstone.index import Index, Place, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import format_time, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
@@ -66,24 +66,23 @@ def _by_index(
 ) -> Page[Entry] | None:
     """Return a page whose cost is that of its entries, None where only the log can tell."""
     log = logs.log(session)
-    for _ in range(2):
+    for _ in range(3):
         stat = log.stat()
         if stat is None:
             return Page()
-        if not logs.follow(session, log, stat):
-            return None
         try:
             # One more than is asked for tells whether there are more.
-            rows = logs.asking(lambda index, stat=stat: index.newest(session, stat, limit + 1, types, before))  # type: ignore[misc]
+            rows = logs.asking(Index.newest, session, stat, limit + 1, types, before)
             if rows is None:
+                logs.asking(Index.catch_up, session, log)
                 continue
             shown = rows[1:] if len(rows) > limit else rows
-            loaded = logs.load(shown)
+            loaded = logs.load_from(log, shown)
             if len(loaded) == len(shown):
                 found = [entry_of(logs.agent, session, loaded[row.eid]) for row in shown]
                 more = len(rows) > len(shown) > 0
                 return Page(found, _cursor(found[0], shown[0].eid) if more else None)
-            logs.asking(lambda index: index.reread(session, log))
+            logs.asking(Index.reread, session, log)
         except UnavailableError as error:
             logs.lag(error)
             return None

@@ -10,7 +10,7 @@ import pytest
 
 from keepstone.index.database import Database
 from keepstone.index.vectors import building, cache
-from keepstone.index.vectors.cache import ALL, Held
+from keepstone.index.vectors.cache import ALL, VectorCache
 from keepstone.index.vectors.hnsw import Growing
 from keepstone.vector import Space
 
@@ -47,8 +47,8 @@ def remove(database: Database, eid: int) -> None:
     database.execute("DELETE FROM entry WHERE eid=?", (eid,))
 
 
-def following(database: Database) -> Held:
-    made = Held(database, 1, SPACE)
+def following(database: Database) -> VectorCache:
+    made = VectorCache(database, 1, SPACE)
     made.follow(database)
     return made
 
@@ -58,9 +58,9 @@ def build(database: Database) -> None:
         assert building.build(database, folder, 1, SPACE)
 
 
-def publish_graph(database: Database, one: Held, sid: int, number: int = 1, mark: int = 5) -> None:
-    assert one.base is not None
-    growing = Growing(one.base.generation, one.range_of(sid), one.base.dead)
+def publish_graph(database: Database, one: VectorCache, sid: int, number: int = 1, mark: int = 5) -> None:
+    assert one.scan is not None
+    growing = Growing(one.scan.generation, one.range_of(sid), one.scan.dead)
     growing.step()
     with (
         building.files(database) as folder,
@@ -75,7 +75,7 @@ def test_few_vectors_are_newer_and_counted_by_session(database: Database) -> Non
     add(database, 8, 1)
     one = following(database)
     assert [one.live(sid) for sid in (ALL, 7, 8, 9)] == [3, 2, 1, 0]
-    assert (one.base, one.published, one.is_due, one.range_of(7)) == (None, 0, False, (0, 0))
+    assert (one.scan, one.published, one.is_due, one.range_of(7)) == (None, 0, False, (0, 0))
 
 
 def test_what_this_or_another_connection_writes_is_followed(database: Database, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_this_or_another_connection_writes_is_followed(database: Database, 
     remove(other, 1)
     other.close()
     one.follow(database)
-    assert (one.live(ALL), one.newer.vids.tolist(), one.newer.sids.tolist()) == (1, [1, 2], [-1, 7])
+    assert (one.live(ALL), one.buffer.vids.tolist(), one.buffer.sids.tolist()) == (1, [1, 2], [-1, 7])
 
 
 def test_vectors_of_another_space_are_neither_held_nor_due(database: Database) -> None:
@@ -104,7 +104,7 @@ def test_a_generation_is_due_from_a_number_of_newer_vectors(
 ) -> None:
     add(database, 7, count)
     one = following(database)
-    assert (one.is_due, one.newer.count) == (is_due, 0 if is_due else count)
+    assert (one.is_due, one.buffer.count) == (is_due, 0 if is_due else count)
 
 
 def test_one_by_one_a_generation_becomes_due_too(database: Database) -> None:
@@ -129,7 +129,7 @@ def test_a_new_generation_takes_in_what_was_newer(database: Database) -> None:
     build(database)
     add(database, 8, 1)
     one.follow(database)
-    assert (one.published, one.newer.count, one.range_of(7), one.range_of(ALL)) == (1, 1, (0, 3), (0, 3))
+    assert (one.published, one.buffer.count, one.range_of(7), one.range_of(ALL)) == (1, 1, (0, 3), (0, 3))
     assert [one.live(sid) for sid in (ALL, 7, 8)] == [4, 3, 1]
 
 
@@ -152,7 +152,7 @@ def test_a_generation_whose_file_is_damaged_is_not_held_and_its_vectors_are_newe
     with building.files(database) as folder:
         (folder.path / building.name_of(1, 1)).write_bytes(b"")
     one = following(database)
-    assert (one.base, one.newer.count, one.live(7)) == (None, 3, 3)
+    assert (one.scan, one.buffer.count, one.live(7)) == (None, 3, 3)
 
 
 def test_what_is_distrusted_is_looked_at_as_a_whole(database: Database) -> None:
@@ -163,10 +163,10 @@ def test_what_is_distrusted_is_looked_at_as_a_whole(database: Database) -> None:
         path = folder.path / building.name_of(1, 1)
     path.write_bytes(path.read_bytes()[:-64] + bytes([1] * 64))
     one.follow(database)
-    assert one.newer.count == 0
+    assert one.buffer.count == 0
     one.distrust()
     one.follow(database)
-    assert (one.base, one.newer.count) == (None, 3)
+    assert (one.scan, one.buffer.count) == (None, 3)
 
 
 def test_a_recreated_file_is_another_file(database: Database) -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from keepstone.index.database import Database
-from keepstone.index.entries import Known, insert, room_in, save_known
-from keepstone.index.vectors.scope_filter import Wanted, mask, ranges, wanted
+from keepstone.index.entries import insert
+from keepstone.index.session_table import LogState, room_in, save_known
+from keepstone.index.vectors.scope_filter import ScopeFilter, filter_of, mask, ranges
 from keepstone.index.vectors.vector_table import insert as insert_vectors
 from keepstone.log.fold import Folded
 from keepstone.log.line import format_time, microseconds
@@ -47,7 +48,7 @@ def table(rows: list[tuple[int, int, int]]) -> Table:
 
 tables = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 2)), max_size=15).map(table)
 asked = st.builds(
-    Wanted,
+    ScopeFilter,
     st.none() | st.lists(st.integers(1, 4), max_size=4, unique=True).map(sorted),
     st.none() | st.lists(st.sampled_from([*NAMES, "other"]), max_size=2).map(tuple),
     st.none() | st.integers(0, 4),
@@ -56,7 +57,7 @@ asked = st.builds(
 )
 
 
-def allows(columns: Table, row: int, one: Wanted) -> bool:
+def allows(columns: Table, row: int, one: ScopeFilter) -> bool:
     """The meaning of a scope, one row at a time."""
     return (
         (one.sids is None or columns.sids[row] in one.sids)
@@ -68,8 +69,8 @@ def allows(columns: Table, row: int, one: Wanted) -> bool:
 
 
 @given(tables, asked)
-@example(table([(1, time, 0) for time in range(4)]), Wanted(None, None, 1, 3, None))
-def test_ranges_and_masks_let_through_exactly_what_is_in_scope(columns: Table, one: Wanted) -> None:
+@example(table([(1, time, 0) for time in range(4)]), ScopeFilter(None, None, 1, 3, None))
+def test_ranges_and_masks_let_through_exactly_what_is_in_scope(columns: Table, one: ScopeFilter) -> None:
     found = []
     for begin, end in ranges(columns, columns.sessions, one):
         masked = mask(columns, NAMES, (begin, end), one)
@@ -79,24 +80,24 @@ def test_ranges_and_masks_let_through_exactly_what_is_in_scope(columns: Table, o
 
 def test_a_range_begins_with_since_and_ends_before_until() -> None:
     columns = table([(sid, time, 0) for sid in (1, 2) for time in range(4)])
-    assert ranges(columns, columns.sessions, Wanted([1, 2], None, 1, 3, None)) == [(1, 3), (5, 7)]
+    assert ranges(columns, columns.sessions, ScopeFilter([1, 2], None, 1, 3, None)) == [(1, 3), (5, 7)]
 
 
 @given(tables, asked)
-def test_no_range_is_empty_and_none_overlap(columns: Table, one: Wanted) -> None:
+def test_no_range_is_empty_and_none_overlap(columns: Table, one: ScopeFilter) -> None:
     found = ranges(columns, columns.sessions, one)
     ends = [0, *(end for _, end in found)]
     assert all(begin >= before and begin < end for before, (begin, end) in zip(ends, found, strict=False))
 
 
 def test_a_query_for_all_rows_has_no_mask() -> None:
-    one = Wanted([1], None, None, None, None)
+    one = ScopeFilter([1], None, None, None, None)
     assert (one.is_plain, mask(table([(1, 1, 1)]), NAMES, (0, 1), one)) == (True, None)
 
 
 def test_without_any_types_none_is_wanted() -> None:
     empty = table([])
-    masked = mask(empty, [], (0, 0), Wanted(None, ("note",), None, None, None))
+    masked = mask(empty, [], (0, 0), ScopeFilter(None, ("note",), None, None, None))
     assert masked is not None
     assert len(masked) == 0
 
@@ -117,7 +118,7 @@ def database() -> Database:
             "tags": tags,
             "embedding": encode("given:2", unit([1, 0])),
         }
-        known = Known(0, "", Stat(1, 0, 0), 1, None, 0, 0, 0)
+        known = LogState(0, "", Stat(1, 0, 0), 1, None, 0, 0, 0)
         sid, folded = save_known(database, f"s{number}", known), [Folded(record, 0, 0, 1, pristine=True)]
         room = room_in(database, sid)
         insert(database, sid, folded, room)
@@ -133,14 +134,14 @@ def database() -> Database:
 def test_sessions_are_wanted_by_number_and_unknown_ones_have_none(
     database: Database, sessions: tuple[str, ...] | None, sids: list[int] | None
 ) -> None:
-    assert wanted(database, 1, Scope("a", sessions)).sids == sids
+    assert filter_of(database, 1, Scope("a", sessions)).sids == sids
 
 
 @pytest.mark.parametrize(("tags", "vids"), [(("x",), [2]), (("x", "y"), []), (("X",), [])])
 def test_what_has_all_tags_is_wanted_by_number(
     database: Database, tags: tuple[str, ...], vids: list[int]
 ) -> None:
-    found = wanted(database, 1, Scope("a", tags=tags)).vids
+    found = filter_of(database, 1, Scope("a", tags=tags)).vids
     assert found is not None
     assert found.tolist() == vids
 
@@ -158,9 +159,9 @@ def test_what_has_all_tags_is_wanted_by_number(
     ],
 )
 def test_only_whole_sessions_are_plain(database: Database, scope: Scope, *, is_plain: bool) -> None:
-    assert wanted(database, 1, scope).is_plain is is_plain
+    assert filter_of(database, 1, scope).is_plain is is_plain
 
 
 def test_times_are_wanted_in_microseconds(database: Database) -> None:
-    found = wanted(database, 1, Scope("a", since=START, until=START + timedelta(microseconds=1)))
+    found = filter_of(database, 1, Scope("a", since=START, until=START + timedelta(microseconds=1)))
     assert (found.since, found.until) == (microseconds(START), microseconds(START) + 1)

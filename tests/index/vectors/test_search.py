@@ -293,7 +293,7 @@ def test_a_generation_cut_short_under_an_open_home_is_made_again(home: Home) -> 
 @pytest.mark.parametrize(
     ("place", "pattern"),
     [
-        ("keepstone.index.vectors.exact_scan.Base._query", "*.int8"),
+        ("keepstone.index.vectors.exact_scan.ExactScan._query", "*.int8"),
         ("keepstone.index.vectors.exact_scan._products", "*.int8"),
         ("keepstone.index.vectors.hnsw._empty", "*.hnsw"),
         ("keepstone.index.vectors.segment.sums_of", "*.int8"),

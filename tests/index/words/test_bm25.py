@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keepstone.index.words import bm25
-from keepstone.index.words.bm25 import Part
+from keepstone.index.words.bm25 import Weighted
 from keepstone.index.words.postings import Posting
 
 
@@ -22,7 +22,7 @@ def test_a_score_is_that_of_the_formula() -> None:
 
 
 def test_a_score_without_the_length_is_no_lower_than_with_it() -> None:
-    parts = [Part(1.0, posting({1: 1, 2: 5}))]
+    parts = [Weighted(1.0, posting({1: 1, 2: 5}))]
     with_lengths = bm25.scores(parts, np.array([0, 1, 90], np.int32), 20.0)
     assert (bm25.scores(parts, np.zeros(3, np.int32), 20.0) >= with_lengths).all()
 
@@ -41,7 +41,7 @@ def test_a_word_that_most_hold_counts_for_almost_nothing() -> None:
 @pytest.mark.parametrize(("count", "expected"), [(1, [3]), (2, [2, 3, 4]), (9, [1, 2, 3, 4])])
 def test_of_equal_scores_all_are_among_the_highest(count: int, expected: list[int]) -> None:
     scores = np.array([0, 1, 2, 3, 2], float)
-    parts = [Part(1.0, posting({2: 1, 3: 1})), Part(1.0, posting({1: 1, 2: 1, 4: 1}))]
+    parts = [Weighted(1.0, posting({2: 1, 3: 1})), Weighted(1.0, posting({1: 1, 2: 1, 4: 1}))]
     assert bm25.highest(parts, scores, None, count).tolist() == expected
     assert bm25.highest(parts, scores, np.arange(5), count).tolist() == expected
 

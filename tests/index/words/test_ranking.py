@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keepstone
-from keepstone.index import entries, index
+from keepstone.index import entries, index, session_table
 from keepstone.index.database import Database
-from keepstone.index.entries import Known
+from keepstone.index.session_table import LogState
 from keepstone.index.words import word_table
 from keepstone.index.words.ranking import Ranking, telling
 from keepstone.log.fold import Folded
@@ -53,14 +53,14 @@ def folded(eid: int, text: str) -> Folded:
 
 def added(database: Database, text: str) -> None:
     """Add an entry to one of two sessions in turn."""
-    room = entries.room_in(database, 0)
+    room = session_table.room_in(database, 0)
     name = f"s{room.eid % 2}"
-    known = entries.known_of(database, name)
-    sid = known.sid if known else entries.save_known(database, name, NEW)
-    entries.insert(database, sid, [folded(room.eid, text)], entries.room_in(database, sid))
+    known = session_table.known_of(database, name)
+    sid = known.sid if known else session_table.save_known(database, name, NEW)
+    entries.insert(database, sid, [folded(room.eid, text)], session_table.room_in(database, sid))
 
 
-NEW = Known(0, "", Stat(0, 0, 0), 0, None, 0, 0, 0)
+NEW = LogState(0, "", Stat(0, 0, 0), 0, None, 0, 0, 0)
 
 
 def filled(some: Sequence[str]) -> Database:

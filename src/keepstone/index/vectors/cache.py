@@ -1,27 +1,137 @@
-"""What one process holds of the vectors of one space, and how it follows what SQLite says."""
+"""Per-process cache of one space's vectors, and how it follows what SQLite says."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from mmap import ACCESS_COPY, mmap
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from keepstone.index.database import Database, UnavailableError
 from keepstone.index.vectors import building
-from keepstone.index.vectors.buffer import Newer
-from keepstone.index.vectors.exact_scan import Base
+from keepstone.index.vectors.exact_scan import ExactScan
 from keepstone.index.vectors.hnsw import Graph, is_large
 from keepstone.index.vectors.hnsw import load as load_graph
-from keepstone.index.vectors.scope_filter import Range
-from keepstone.vector import Space
+from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask
+from keepstone.index.vectors.vector_table import BLOCK, Block, best, matrix_of, times
+from keepstone.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
     import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Number = TypeVar("Number", bound=np.generic)
 
 ALL = 0
 """Stands for the number of a session where all of them are meant."""
 
 NEWER = 8192
 """Vectors that may be newer than their generation, or a tenth of it if that is more."""
+
+_SPARSE = 4
+"""Where fewer than one row in so many is in scope, the rows in scope are gathered first."""
+
+
+class VectorBuffer:
+    """Vectors with numbers above ``upto``, one a row, in the order of their numbers."""
+
+    def __init__(self, space: int, dim: int, upto: int) -> None:
+        import numpy as np
+
+        self.last = upto
+        """The highest number of a vector that was looked at."""
+        self.count = 0
+        self._space = space
+        self._columns: NDArray[np.int64] = np.empty((5, 0), np.int64)
+        self._matrix: Matrix = np.empty((0, dim), np.float32)
+        self._codes: dict[str, int] = {}
+
+    @property
+    def vids(self) -> NDArray[np.int64]:
+        """The numbers of the vectors."""
+        return self._columns[0, : self.count]
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """When their entries were made, in microseconds."""
+        return self._columns[2, : self.count]
+
+    @property
+    def sids(self) -> NDArray[np.int64]:
+        """The numbers of their sessions; -1 for a vector that has gone."""
+        return self._columns[3, : self.count]
+
+    @property
+    def types(self) -> NDArray[np.int64]:
+        """The types of their entries."""
+        return self._columns[4, : self.count]
+
+    def read(self, database: Database, highest: int) -> None:
+        """Take in what is newer; ``highest`` is the highest number that any vector has."""
+        # The plus keeps SQLite from going through all vectors of the space.
+        sql = (
+            "SELECT v.vid, v.eid, e.ts, e.sid, e.type, v.f32 FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
+            f"WHERE v.vid>? AND +v.space=? ORDER BY v.vid LIMIT {BLOCK}"
+        )
+        while rows := database.rows(sql, (self.last, self._space)):
+            self._add(rows)
+            self.last = rows[-1][0]
+        self.last = max(self.last, highest)
+
+    def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:
+
+        vids, eids, times, sids, types, raw = zip(*rows, strict=True)
+        codes = [self._codes.setdefault(name, len(self._codes)) for name in types]
+        end = self.count + len(rows)
+        self._reserve(end)
+        self._columns[:, self.count : end] = (vids, eids, times, sids, codes)
+        self._matrix[self.count : end] = matrix_of(raw, self._matrix.shape[1])
+        self.count = end
+
+    def _reserve(self, count: int) -> None:
+        """Make room, twice as much as is there, so that rows are seldom moved."""
+        if count > len(self._matrix):
+            room = max(count, 2 * len(self._matrix))
+            self._columns = _longer(self._columns, (5, room))
+            self._matrix = _longer(self._matrix, (room, self._matrix.shape[1]))
+
+    def remove(self, vids: NDArray[np.int64]) -> None:
+        """Take vectors out that have gone."""
+        import numpy as np
+
+        self.sids[np.isin(self.vids, vids)] = -1
+
+    def live(self, asked: ScopeFilter) -> NDArray[np.bool_]:
+        """Return which rows are in scope."""
+        import numpy as np
+
+        live = self.sids >= 0 if asked.sids is None else np.isin(self.sids, asked.sids)
+        others = mask(self, list(self._codes), (0, self.count), asked)
+        return live if others is None else live & others
+
+    def nearest(self, vector: Vector, asked: ScopeFilter, limit: int, margin: float) -> Block | None:
+        """Return the vectors in scope that are nearest, with all that are nearly as near as the last."""
+        import numpy as np
+
+        rows = np.flatnonzero(self.live(asked))
+        if not len(rows):
+            return None
+        if len(rows) * _SPARSE < self.count:
+            scores = times(self._matrix[rows], vector)
+        else:
+            scores = times(self._matrix[: self.count], vector)[rows]
+        chosen = rows[best(scores, limit, margin)]
+        return Block(self._columns[1, chosen], self._matrix[chosen])
+
+    def cosines(self, eids: Sequence[int], vector: Vector) -> dict[int, float]:
+        """Return how near the vectors of some entries are to one, without entries that have none here."""
+        import numpy as np
+
+        rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
+        products = np.clip(times(self._matrix[rows], vector), -1, 1)
+        return dict(zip(self._columns[1, rows].tolist(), products.tolist(), strict=True))
 
 
 class _Published(NamedTuple):
@@ -33,14 +143,14 @@ class _Published(NamedTuple):
     checksum: int
 
 
-class Held:
+class VectorCache:
     """The generation of a space, if there is one, and all vectors that are newer."""
 
     def __init__(self, database: Database, number: int, space: Space) -> None:
         self.number = number
         self.space = space
-        self.base: Base | None = None
-        self.newer = Newer(number, space.dim, 0)
+        self.scan: ExactScan | None = None
+        self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
         """Whether so many vectors are newer that a generation is to be made; they are not read then."""
         self._graphs: dict[int, _Published] = {}
@@ -76,15 +186,15 @@ class Held:
 
     def _begin(self, database: Database, published: tuple[int, ...] | None) -> None:
         """Open the generation and forget all else."""
-        self._published, self._gone, self.base = published, 0, None
+        self._published, self._gone, self.scan = published, 0, None
         if published is not None and database.path is not None:
             # Where the system does not let us look, all vectors are newer, as far as we know.
             with suppress(UnavailableError), building.files(database) as folder:
                 generation = building.open_generation(database, folder, self.number, whole=self._distrusted)
-                self.base = None if generation is None else Base(generation)
+                self.scan = None if generation is None else ExactScan(generation)
         self._distrusted = False
-        upto = self.base.generation.header.upto if self.base else 0
-        self.newer = Newer(self.number, self.space.dim, upto)
+        upto = self.scan.generation.header.upto if self.scan else 0
+        self.buffer = VectorBuffer(self.number, self.space.dim, upto)
         self._loaded.clear()
 
     def _read(self, database: Database) -> None:
@@ -97,27 +207,27 @@ class Held:
         if gone:
             self._gone = gone[-1][0]
             vids = np.array([vid for _, vid in gone], np.int64)
-            self.newer.remove(vids)
-            if self.base is not None:
-                self.base.remove(vids)
+            self.buffer.remove(vids)
+            if self.scan is not None:
+                self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
         self.is_due = database.path is not None and self._is_due(database, highest, len(gone))
         if not self.is_due:
-            self.newer.read(database, highest)
+            self.buffer.read(database, highest)
         sql = "SELECT sid, number, mark, checksum FROM graph WHERE space=?"
         self._graphs = {sid: _Published(*row) for sid, *row in database.rows(sql, (self.number,))}
 
     def _is_due(self, database: Database, highest: int, gone: int) -> bool:
         """Tell whether a new generation is due; it also shortens the list of vectors that have gone."""
-        rows = self.base.generation.header.rows if self.base else 0
+        rows = self.scan.generation.header.rows if self.scan else 0
         most = max(NEWER, rows // 10)
-        room = most - self.newer.count - (len(self.base.dead) if self.base else 0)
+        room = most - self.buffer.count - (len(self.scan.dead) if self.scan else 0)
         if room < 0 or gone > most:
             return True
-        if highest - self.newer.last <= room:
+        if highest - self.buffer.last <= room:
             return False
         sql = "SELECT count(*) FROM vector WHERE space=? AND vid>?"
-        found = database.row(sql, (self.number, self.newer.last))
+        found = database.row(sql, (self.number, self.buffer.last))
         return found is not None and found[0] > room
 
     @property
@@ -127,13 +237,13 @@ class Held:
 
     def live(self, sid: int) -> int:
         """Return how many vectors a session has, or ``ALL``."""
-        sids = self.newer.sids
+        sids = self.buffer.sids
         newer = int((sids >= 0).sum() if sid == ALL else (sids == sid).sum())
-        return newer + (self.base.live(self.range_of(sid)) if self.base else 0)
+        return newer + (self.scan.live(self.range_of(sid)) if self.scan else 0)
 
     def range_of(self, sid: int) -> Range:
         """Return which rows of the generation are of a session, or of ``ALL``."""
-        return self.base.range_of(None if sid == ALL else sid) if self.base else (0, 0)
+        return self.scan.range_of(None if sid == ALL else sid) if self.scan else (0, 0)
 
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:
         """Return the graph of a session, or of ``ALL``; None if there is none that can be used.
@@ -144,11 +254,25 @@ class Held:
         if published is None or published.number != self.published:
             return None
         known, graph = self._loaded.get(sid, (None, None))
-        if known != published and self.base is not None:
+        if known != published and self.scan is not None:
             with building.files(database) as folder:
                 name = building.name_of_graph(self.number, published.number, sid, published.mark)
                 if not wait and is_large(folder, name):
                     return None
-                graph = load_graph(folder, name, self.base.generation.header.stride, published.checksum)
+                graph = load_graph(folder, name, self.scan.generation.header.stride, published.checksum)
             self._loaded[sid] = (published, graph)
         return graph
+
+
+def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
+    """Return a longer copy, in memory that goes back to the system as a whole.
+
+    Of what grows now in one thread and now in another, malloc keeps pieces for each of them: in time
+    several times of what is there.
+    """
+    import numpy as np
+
+    memory = mmap(-1, math.prod(shape) * old.itemsize, access=ACCESS_COPY)
+    new: NDArray[Number] = np.ndarray(shape, old.dtype, memory)
+    new[: old.shape[0], : old.shape[1]] = old
+    return new

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from keepstone.index.vectors.hnsw import Graph
-from keepstone.index.vectors.scope_filter import Range, Wanted, mask, ranges
+from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask, ranges
 from keepstone.index.vectors.segment import Generation, quantized
 from keepstone.index.vectors.vector_table import best
 from keepstone.vector import Vector
@@ -24,7 +24,7 @@ _SPARSE = 4
 """Where fewer than one row in so many is in scope, the rows in scope are gathered first."""
 
 
-class Base:
+class ExactScan:
     """A generation of which some rows may have gone."""
 
     def __init__(self, generation: Generation) -> None:
@@ -52,7 +52,7 @@ class Base:
         begin, end = self.dead.searchsorted(at)
         return at[1] - at[0] - int(end - begin)
 
-    def nearest(self, vector: Vector, asked: Wanted, limit: int) -> list[int]:
+    def nearest(self, vector: Vector, asked: ScopeFilter, limit: int) -> list[int]:
         """Return the numbers of the vectors in scope among which the nearest are."""
         import numpy as np
 
@@ -78,7 +78,7 @@ class Base:
         return self._vids(rows[chosen[order]])
 
     def _scan(
-        self, query: NDArray[np.int8], at: Range, asked: Wanted
+        self, query: NDArray[np.int8], at: Range, asked: ScopeFilter
     ) -> tuple[NDArray[np.intp] | None, NDArray[np.float32]]:
         """Return scores of the rows of a range, and which rows they are of if not of all of them."""
         import numpy as np

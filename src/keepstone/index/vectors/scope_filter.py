@@ -43,7 +43,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScopeFilter:
     """A scope in the terms of columns. None: all."""
 
     sids: list[int] | None
@@ -59,9 +59,9 @@ class Wanted:
         return self.types is None and self.since is None and self.until is None and self.vids is None
 
 
-def wanted(database: Database, space: int, scope: Scope) -> Wanted:
+def filter_of(database: Database, space: int, scope: Scope) -> ScopeFilter:
     """Return what a scope asks for."""
-    return Wanted(
+    return ScopeFilter(
         None if scope.sessions is None else _sids(database, scope.sessions),
         None if scope.types is None else tuple(scope.types),
         None if scope.since is None else microseconds(scope.since),
@@ -86,7 +86,7 @@ def _tagged(database: Database, space: int, scope: Scope) -> NDArray[np.int64]:
     return np.array([vid for (vid,) in database.rows(sql, (space, *bindings))], np.int64)
 
 
-def ranges(columns: Columns, sessions: Mapping[int, Range], asked: Wanted) -> list[Range]:
+def ranges(columns: Columns, sessions: Mapping[int, Range], asked: ScopeFilter) -> list[Range]:
     """Return the ranges of rows, sorted by session and time, outside of which nothing is in scope.
 
     ``sessions`` says where the rows of each session are.
@@ -103,7 +103,7 @@ def ranges(columns: Columns, sessions: Mapping[int, Range], asked: Wanted) -> li
     return found
 
 
-def mask(columns: Columns, names: Sequence[str], at: Range, asked: Wanted) -> NDArray[np.bool_] | None:
+def mask(columns: Columns, names: Sequence[str], at: Range, asked: ScopeFilter) -> NDArray[np.bool_] | None:
     """Return which rows of a range are in scope; None: all of them."""
     import numpy as np
 

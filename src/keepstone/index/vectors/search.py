@@ -11,17 +11,15 @@ from collections.abc import Iterable, Sequence
 
 from keepstone.index.database import Database, UnavailableError
 from keepstone.index.vectors import building, vector_table
-from keepstone.index.vectors.cache import ALL, Held
-from keepstone.index.vectors.scope_filter import Wanted, wanted
+from keepstone.index.vectors.cache import ALL, VectorCache
+from keepstone.index.vectors.scope_filter import ScopeFilter, filter_of
 from keepstone.index.vectors.segment import ChangedError
 from keepstone.index.vectors.upkeep import Due, Upkeep
 from keepstone.model import Scope
 from keepstone.vector import Space, Vector
 
 _TRIES = 3
-"""How often a generation is made or opened for one question, before every vector is read instead."""
-_ROUNDING = 1e-5
-"""By how much the float32 cosine of a vector that is held in memory may be wrong."""
+"""How often a generation is made or opened for one query, before every vector is read instead."""
 
 
 class Nearest(list[tuple[int, float]]):
@@ -40,12 +38,12 @@ class Nearest(list[tuple[int, float]]):
         self.is_due = is_due
 
 
-class Similar:
+class VectorSearch:
     """The vectors of one index, by their spaces. Whoever calls need not hold the index's guard."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._spaces: dict[Space, Held] = {}
+        self._spaces: dict[Space, VectorCache] = {}
         self.upkeep = Upkeep(database, self.held)
 
     def nearest(
@@ -58,9 +56,9 @@ class Similar:
                 if held is None:
                     return Nearest()
                 if not held.is_due:
-                    question = _Question(self._database, held, vector, scope, limit)
+                    query = _Query(self._database, held, vector, scope, limit)
                     try:
-                        return question.answer(hnsw_from, self.upkeep)
+                        return query.answer(hnsw_from, self.upkeep)
                     except ChangedError:
                         held.distrust()
                         continue
@@ -84,11 +82,11 @@ class Similar:
             if held is None:
                 return {}
             # Where many vectors wait for their generation, the newer ones are not in memory.
-            found = {} if held.is_due else held.newer.cosines(eids, vector)
+            found = {} if held.is_due else held.buffer.cosines(eids, vector)
             others = [eid for eid in eids if eid not in found]
             return found | vector_table.cosines(database, held.number, others, vector)
 
-    def held(self, space: Space) -> Held | None:
+    def held(self, space: Space) -> VectorCache | None:
         """Return what is held of a space, as SQLite has it now; None without vectors. The guard is held."""
         held = self._spaces.get(space)
         if held is None or not held.is_of(self._database):
@@ -96,11 +94,11 @@ class Similar:
             number = vector_table.number_of(self._database, space)
             if number is None:
                 return None
-            held = self._spaces[space] = Held(self._database, number, space)
+            held = self._spaces[space] = VectorCache(self._database, number, space)
         held.follow(self._database)
         return held
 
-    def _made(self, held: Held) -> bool:
+    def _made(self, held: VectorCache) -> bool:
         """Make the generation that is due; False if another process is at it, or the disk refuses."""
         try:
             with building.files(self._database) as folder, building.alone(folder) as allowed:
@@ -109,17 +107,19 @@ class Similar:
             return False
 
 
-class _Question:
+class _Query:
     """One vector that is to be compared with those in a scope; the guard of the index is held."""
 
-    def __init__(self, database: Database, held: Held, vector: Vector, scope: Scope, limit: int) -> None:
+    def __init__(
+        self, database: Database, held: VectorCache, vector: Vector, scope: Scope, limit: int
+    ) -> None:
         self._database = database
         self._held = held
         self._vector = vector
         self._scope = scope
         self._limit = limit
-        self._asked: Wanted = wanted(database, held.number, scope)
-        self._newer = held.newer.nearest(vector, self._asked, limit, _ROUNDING)
+        self._asked: ScopeFilter = filter_of(database, held.number, scope)
+        self._newer = held.buffer.nearest(vector, self._asked, limit, vector_table.ROUNDING)
 
     def answer(self, hnsw_from: int | None, upkeep: Upkeep) -> Nearest:
         """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
@@ -131,7 +131,7 @@ class _Question:
                 is_due = upkeep.add(Due(self._held.space, sid), fewest)
             elif len(found) >= min(self._limit, count):
                 return Nearest(found, "hnsw")
-        base = self._held.base
+        base = self._held.scan
         vids = base.nearest(self._vector, self._asked, self._limit) if base else []
         return Nearest(self._compared(vids), is_due=is_due)
 
@@ -144,9 +144,9 @@ class _Question:
 
     def _by_graph(self, sid: int) -> list[tuple[int, float]] | None:
         graph = self._held.graph(self._database, sid, wait=False)
-        if graph is None or self._held.base is None:
+        if graph is None or self._held.scan is None:
             return None
-        return self._compared(self._held.base.nearest_by(graph, self._vector, self._limit))
+        return self._compared(self._held.scan.nearest_by(graph, self._vector, self._limit))
 
     def _compared(self, vids: list[int]) -> list[tuple[int, float]]:
         number, dim = self._held.number, self._held.space.dim

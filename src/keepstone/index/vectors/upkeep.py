@@ -15,7 +15,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import TEMPORARY
 from keepstone.index.database import Database, UnavailableError
 from keepstone.index.vectors import building
-from keepstone.index.vectors.cache import Held
+from keepstone.index.vectors.cache import VectorCache
 from keepstone.index.vectors.hnsw import Growing
 from keepstone.vector import Space
 
@@ -33,7 +33,7 @@ class _Work:
     """A graph in the making."""
 
     due: Due
-    held: Held
+    held: VectorCache
     folder: Folder
     generation: int
     """The number of the generation that it is of."""
@@ -45,7 +45,7 @@ class _Work:
 class Upkeep:
     """Makes graphs. Any thread may call; ``held`` brings what is held of a space to what SQLite has."""
 
-    def __init__(self, database: Database, held: Callable[[Space], Held | None]) -> None:
+    def __init__(self, database: Database, held: Callable[[Space], VectorCache | None]) -> None:
         self._database = database
         self._held = held
         self._guard = threading.Lock()
@@ -103,11 +103,11 @@ class Upkeep:
         if held is None or made or (not held.is_due and held.live(due.sid) < fewest):
             self._due.pop(due)
             self._alone.close()
-        elif held.base is None or held.is_due or held.base.live(held.range_of(due.sid)) < fewest:
+        elif held.scan is None or held.is_due or held.scan.live(held.range_of(due.sid)) < fewest:
             building.build(self._database, folder, held.number, held.space)
             self._alone.close()
         else:
-            growing = Growing(held.base.generation, held.range_of(due.sid), held.base.dead)
+            growing = Growing(held.scan.generation, held.range_of(due.sid), held.scan.dead)
             self._work = _Work(due, held, folder, held.published, purges, growing)
         return True
 

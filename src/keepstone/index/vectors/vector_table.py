@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-3
 """How far from 1 the square of a vector's length may be; rounding makes far less of a difference."""
 
+ROUNDING = 1e-5
+"""By how much float32 may be wrong about a cosine."""
+
 BLOCK = 4096
 """Vectors that are read at a time."""
 
@@ -40,6 +43,13 @@ _SPACES = """
 SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
 """
 _OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
+_HAS_NONE = (
+    "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
+    "(SELECT 1 FROM vector v WHERE v.space IN (SELECT number FROM space WHERE id=?) AND v.eid=e.eid)"
+)
+_CHANGES = """
+SELECT (SELECT value FROM meta WHERE key='texts'), (SELECT seq FROM sqlite_sequence WHERE name='gone')
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +214,54 @@ def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
     return Block(np.array(eids, np.int64), matrix_of(raw, dim))
 
 
+class _Watermark(NamedTuple):
+    """Up to where no entry is without a vector."""
+
+    connection: object
+    changes: object
+    """How often a vector had gone, or a text had changed."""
+    upto: int
+
+
+class Pending:
+    """Remembers, for each space, up to which row all have their vectors."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Watermark] = {}
+
+    def rows(self, database: Database, space: str, scope: Scope) -> list[int]:
+        """Return the rows in scope that have text and no vector of the space, the oldest first.
+
+        Raises:
+            apsw.CorruptError: One of them is not found by its number, so it would wait for ever.
+        """
+        # A session has few rows; only where all are meant it pays to know where to begin.
+        upto = self._upto(database, space) if scope.sessions is None else 0
+        condition, bindings = conditions(scope)
+        source = "entry e" if scope.sessions is None else _ENTRIES
+        sql = (
+            f"SELECT e.eid, EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid) FROM {source} "
+            f"WHERE e.eid>? AND {condition} AND {_HAS_NONE} ORDER BY e.eid"
+        )
+        found = database.rows(sql, (upto, *bindings, space))
+        if not all(there for _, there in found):
+            raise apsw.CorruptError("an entry is not where its number says")
+        return [eid for eid, _ in found]
+
+    def _upto(self, database: Database, space: str) -> int:
+        changes = database.row(_CHANGES)
+        seen = self._seen.get(space)
+        if seen is None or seen.connection is not database.connection or seen.changes != changes:
+            seen = _Watermark(database.connection, changes, 0)
+        first = database.row(
+            f"SELECT e.eid FROM entry e WHERE e.eid>? AND {_HAS_NONE} ORDER BY e.eid LIMIT 1",
+            (seen.upto, space),
+        )
+        highest = first or database.row("SELECT coalesce(max(eid), 0) + 1 FROM entry") or (1,)
+        self._seen[space] = seen._replace(upto=max(seen.upto, highest[0] - 1))
+        return self._seen[space].upto
+
+
 def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     """Return vectors as rows; a damaged file may hold anything in their place."""
     import numpy as np
@@ -246,15 +304,12 @@ def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]
     """Return the best of a block, with scores that do not depend on which others are in the block."""
     import numpy as np
 
-    rows = best(times(block.matrix, vector), limit, _ROUNDING)
+    rows = best(times(block.matrix, vector), limit, ROUNDING)
     exact = times(block.matrix[rows].astype(np.float64), vector.astype(np.float64))
     # Rounding may take the product of unit vectors a little beyond what a cosine can be.
     scores = np.clip(exact, -1.0, 1.0).astype(np.float32)
     return list(zip(block.eids[rows].tolist(), scores.tolist(), strict=True))
 
-
-_ROUNDING = 1e-5
-"""By how much float32 may be wrong about a cosine."""
 
 _STRIP = 64
 

@@ -24,7 +24,7 @@ Found = list[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Weighted:
     """What one word gives to scores."""
 
     weight: float
@@ -32,14 +32,14 @@ class Part:
     """The entries to whose scores it gives."""
 
 
-def together(postings: Sequence[Posting], rows: int) -> list[Part]:
+def together(postings: Sequence[Posting], rows: int) -> list[Weighted]:
     """Return what words give, among so many rows, that count only for an entry that holds all of them."""
     import numpy as np
 
     if len(postings) == 1:
-        return [Part(_weight(len(postings[0]), rows), postings[0])]
+        return [Weighted(_weight(len(postings[0]), rows), postings[0])]
     eids = reduce(np.intersect1d, [posting.eids for posting in postings])
-    return [Part(_weight(len(posting), rows), posting.among(eids)) for posting in postings]
+    return [Weighted(_weight(len(posting), rows), posting.among(eids)) for posting in postings]
 
 
 def _weight(holders: int, rows: int) -> float:
@@ -47,7 +47,7 @@ def _weight(holders: int, rows: int) -> float:
     return (idf if idf > 0 else _LEAST) * (_SATURATION + 1)
 
 
-def scores(parts: Sequence[Part], lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
+def scores(parts: Sequence[Weighted], lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
     """Return the score of every row, by its number; an upper bound where its length is given as 0."""
     import numpy as np
 
@@ -60,7 +60,7 @@ def scores(parts: Sequence[Part], lengths: NDArray[np.int32], average: float) ->
 
 
 def highest(
-    parts: Sequence[Part], scores: NDArray[np.float64], among: NDArray[np.int64] | None, count: int
+    parts: Sequence[Weighted], scores: NDArray[np.float64], among: NDArray[np.int64] | None, count: int
 ) -> NDArray[np.int64]:
     """Return the rows with the highest scores above 0, of all or of some, and of equal ones all."""
     import numpy as np
@@ -72,7 +72,7 @@ def highest(
     return eids[scores[eids] >= _least(scores[eids], count)] if len(eids) > count else eids
 
 
-def _floor(parts: Sequence[Part], scores: NDArray[np.float64], count: int) -> float:
+def _floor(parts: Sequence[Weighted], scores: NDArray[np.float64], count: int) -> float:
     """Return a score above 0 that at least so many rows reach, if so many have any.
 
     The holders of the rarest word that has enough of them say it: few are among the best without one.

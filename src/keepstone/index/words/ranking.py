@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from keepstone.index import entries
 from keepstone.index.database import Database
 from keepstone.index.words import bm25, word_table
-from keepstone.index.words.bm25 import Found, Part
+from keepstone.index.words.bm25 import Found, Weighted
 from keepstone.index.words.postings import Postings, numbers_of
 from keepstone.model import Scope
 from keepstone.text.tokenizer import is_cjk, pairs, stem
@@ -62,7 +62,7 @@ class Ranking:
         told = telling(terms, counts, self._postings.rows)
         return self._best(database, [part for term in told for part in parts[term]], scope, limit)
 
-    def _parts(self, database: Database, term: str) -> list[Part]:
+    def _parts(self, database: Database, term: str) -> list[Weighted]:
         """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
         tokens = _tokens(term)
         if not all(tokens):
@@ -71,7 +71,7 @@ class Ranking:
         of = held.beginning if is_cjk(term) and len(term) == 1 else held.of
         return bm25.together([of(database, token) for token in tokens], held.rows)
 
-    def _best(self, database: Database, parts: Sequence[Part], scope: Scope, limit: int) -> Found:
+    def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
         """Look at more and more of the highest scores, until the scope lets enough of them through."""
         among = self._members(database, scope)
         rest = scope if among is None else replace(scope, sessions=None, since=None, until=None)
@@ -93,7 +93,11 @@ class Ranking:
         return members[members < len(self._postings.lengths)]  # The others wait to be flushed.
 
     def _highest(
-        self, database: Database, parts: Sequence[Part], among: NDArray[np.int64] | None, count: int
+        self,
+        database: Database,
+        parts: Sequence[Weighted],
+        among: NDArray[np.int64] | None,
+        count: int,
     ) -> Found:
         """Return the rows with the highest scores, of all or of some, and of equal ones all.
 

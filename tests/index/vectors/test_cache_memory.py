@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import numpy as np
 from keepstone.index.database import Database
-from keepstone.index.vectors.buffer import Newer
+from keepstone.index.vectors.cache import VectorBuffer
 
 MOST, DIM, THREADS, AGENTS = 4096, 384, 12, 3
 database, last = Database(None), 0
@@ -36,13 +36,13 @@ def resident():
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 chance = random.Random(1)
-held = [Newer(1, DIM, 0) for _ in range(AGENTS)]
+held = [VectorBuffer(1, DIM, 0) for _ in range(AGENTS)]
 threads = [ThreadPoolExecutor(1) for _ in range(THREADS)]
 before = resident()
 for _ in range(5000):
     agent = chance.randrange(AGENTS)
     if held[agent].count >= MOST:
-        held[agent] = Newer(1, DIM, last)
+        held[agent] = VectorBuffer(1, DIM, last)
     chance.choice(threads).submit(add, held[agent]).result()
 print((resident() - before) / (AGENTS * MOST * DIM * 4))
 """

@@ -1,0 +1,80 @@
+"""What a context consists of: its text, its parts, and what was left out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keepstone.model import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry, or one file's notes, in a part of a context."""
+
+    source: str
+    """The session and id of an entry (``"main/019b…"``), or the path of a file."""
+    tokens: int
+    """Its tokens, by the context's counter."""
+    remark: str = "whole"
+    """``"whole"``, ``"shortened"``, or how much of a file is included."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a context leaves out, and why."""
+
+    kind: str
+    """The part it would be in."""
+    source: str
+    """As ``Item.source``."""
+    reason: str
+    """The reason, for people."""
+    count: int = 1
+    """How many entries or passages are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a context block."""
+
+    kind: str
+    """``"notes"``, ``"pinned"``, ``"standing"``, ``"notes for the query"``, ``"recalled"`` or ``"newest"``.
+
+    ``"standing"`` are preferences and decisions.
+    """
+    text: str
+    entries: tuple[Entry, ...] = ()
+    tokens: int = 0
+    """The tokens of the text."""
+    items: tuple[Item, ...] = ()
+    """The items of the text, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSource:
+    """Which entry a short reference in a context stands for."""
+
+    ref: str
+    """The reference without its brackets: ``"3"`` for ``[3]``."""
+    session: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A memory block for a system prompt."""
+
+    text: str
+    tokens: int
+    """The tokens of the text, by the given counter or ``estimate_tokens``."""
+    parts: tuple[Part, ...]
+    stable: int = 0
+    """The length in characters of the prefix that is the same for every query.
+
+    It changes with notes, pinned entries, preferences and decisions. Put a provider's cache breakpoint after
+    it.
+    """
+    left_out: tuple[LeftOut, ...] = ()
+    """What was left out, and why."""
+    sources: tuple[ContextSource, ...] = ()
+    """The entry of each short reference in the text, in the order of the text."""

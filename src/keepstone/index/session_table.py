@@ -1,0 +1,179 @@
+"""The table of sessions: how far the index has read each log, and where a session's next rows go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import apsw
+
+from keepstone.index.database import Database
+from keepstone.index.words import word_table
+from keepstone.log.log_file import Stat
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """How far the index has read a log."""
+
+    sid: int
+    file: str
+    stat: Stat
+    offset: int
+    ts: int | None
+    """The time of the last line read, in microseconds, for lines that have none."""
+    tail: int
+    """How many bytes before ``offset`` the checksum covers."""
+    crc: int
+    compacted: int
+    """The log's length after its last compaction, 0 if there was none."""
+
+    def holds(self, stat: Stat) -> bool:
+        """Tell whether the index has all of a log in this state: its last line may be unfinished."""
+        return self.stat == stat and self.offset == stat.size
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the next rows of a session go."""
+
+    eid: int
+    """The number of the first one in the table, above all rows that were ever flushed."""
+    number: int
+    """Its number in the session."""
+    waiting: int
+    """About how many rows wait to be flushed."""
+
+
+_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+_ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
+
+
+def known_of(database: Database, session: str) -> LogState | None:
+    """Return how far a session's log is indexed, None if it is unknown."""
+    row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
+    return None if row is None else _known(row)
+
+
+def _known(row: Sequence[Any]) -> LogState:
+    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted = row
+    return LogState(sid, file, Stat(size, mtime, inode), offset, ts, tail, crc, compacted)
+
+
+def room_for(database: Database, session: str) -> tuple[LogState | None, Room]:
+    """Return how far a session's log is indexed, and where its next rows go, with one statement."""
+    sql = f"SELECT {_ROOM.replace('?', 'session.sid')}, {_KNOWN} FROM session WHERE name=?"
+    row = database.row(sql, (session,))
+    if row is None:
+        return None, room_in(database, 0)
+    number, highest, flushed, *known = row
+    return _known(known), Room(max(highest, flushed) + 1, number, highest - flushed)
+
+
+def room_in(database: Database, sid: int) -> Room:
+    """Return where the next rows of a session go."""
+    number, highest, flushed = database.row(f"SELECT {_ROOM}", (sid,)) or (1, 0, 0)
+    return Room(max(highest, flushed) + 1, number, highest - flushed)
+
+
+def all_known(database: Database) -> dict[str, tuple[str, Stat]]:
+    """Return the file and the state of every session the index knows.
+
+    Raises:
+        apsw.CorruptError: A session has no name, as only in a damaged file.
+    """
+    rows = database.rows("SELECT name, file, size, mtime, inode FROM session")
+    if not all(isinstance(row[0], str) and row[0] for row in rows):
+        raise apsw.CorruptError("a session has no name")
+    return {name: (file, Stat(size, mtime, inode)) for name, file, size, mtime, inode in rows}
+
+
+def save_known(database: Database, session: str, known: LogState) -> int:
+    """Record how far a session's log is indexed; return the session's number."""
+    stat = known.stat
+    values = (
+        known.file,
+        stat.size,
+        stat.mtime,
+        stat.inode,
+        known.offset,
+        known.ts,
+        known.tail,
+        known.crc,
+        known.compacted,
+    )
+    if known.sid:
+        columns = "file=?, size=?, mtime=?, inode=?, offset=?, ts=?, tail=?, crc=?, compacted=?"
+        database.connection.execute(f"UPDATE session SET {columns} WHERE sid=?", (*values, known.sid))
+        return known.sid
+    columns = "name, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+    database.connection.execute(
+        f"INSERT INTO session({columns}) VALUES({', '.join('?' * 10)})", (session, *values)
+    )
+    return database.connection.last_insert_rowid()
+
+
+def present(database: Database, session: str, ids: Sequence[str]) -> tuple[LogState | None, set[str]]:
+    """Return how far a session's log is indexed, and those of the ids that it has a live entry for."""
+    if len(ids) == 1:
+        # The most frequent question of all: one statement answers it.
+        there = "EXISTS (SELECT 1 FROM entry e WHERE e.id=? AND e.sid=session.sid)"
+        row = database.row(f"SELECT {there}, {_KNOWN} FROM session WHERE name=?", (ids[0], session))
+        return (None, set()) if row is None else (_known(row[1:]), set(ids) if row[0] else set())
+    known = known_of(database, session)
+    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
+    found = database.rows(sql, (known.sid, json.dumps(ids))) if known else []
+    return known, {entry_id for (entry_id,) in found}
+
+
+def distrust(database: Database, session: str) -> None:
+    """Let the next catch-up read a session's log from its start; until then the rows stay."""
+    database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
+
+
+def forget_digest(database: Database, session: str, entry_id: str) -> None:
+    """Forget that a line without an id was seen, whose bytes the id of its entry begins with."""
+    sid = "(SELECT sid FROM session WHERE name=?)"
+    database.execute(
+        f"DELETE FROM seen WHERE sid={sid} AND digest=substr(?, 1, length(digest))", (session, entry_id)
+    )
+
+
+def sid_at(database: Database, session: str, stat: Stat) -> int | None:
+    """Return the number of a session if the index has all of its log in this state, else None.
+
+    A log whose last line is unfinished is not held whole.
+    """
+    sql = "SELECT sid FROM session WHERE name=? AND size=? AND mtime=? AND inode=? AND offset=size"
+    found = database.row(sql, (session, stat.size, stat.mtime, stat.inode))
+    return None if found is None else found[0]
+
+
+def holders(database: Database, entry_id: str) -> list[str]:
+    """Return the sessions that have an entry with an id, and those that are not all in the index."""
+    sql = (
+        "SELECT s.name FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? "
+        "UNION ALL SELECT name FROM session WHERE offset!=size"
+    )
+    return list(dict.fromkeys(chain.from_iterable(database.rows(sql, (entry_id,)))))
+
+
+def live_bytes(database: Database, session: str) -> int:
+    """Return the length of the lines that hold the payloads of a session's entries."""
+    sql = "SELECT coalesce(sum(e.length), 0) FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=?"
+    found = database.row(sql, (session,))
+    return found[0] if found else 0
+
+
+def counts(database: Database, session: str | None = None) -> dict[str, int | None]:
+    """Return how many live entries sessions have; None where the index does not hold all of the log."""
+    sql = (
+        "SELECT s.name, CASE WHEN s.offset=s.size THEN "
+        "(SELECT count(*) FROM entry e WHERE e.sid=s.sid) END FROM session s"
+    )
+    if session is None:
+        return dict(database.rows(sql))
+    return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
