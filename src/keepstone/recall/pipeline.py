@@ -32,7 +32,8 @@ from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
-from keepstone.store.protocol import Candidate, ExpiredError, Reader, Similar, Store, ask
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import Candidate, ExpiredError, Reader, Similar, ask
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
 

@@ -13,7 +13,8 @@ from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Entry, Scope
 from keepstone.recall.embedder import AUTO, Choice, best, chosen
 from keepstone.recall.vectors import AT_ONCE
-from keepstone.store.protocol import Reader, Store, ask
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import Reader, ask
 from keepstone.text.display import counted
 
 logger = logging.getLogger("keepstone.recall")

@@ -11,7 +11,8 @@ from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError
 from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.embedder import Meaning
-from keepstone.store.protocol import HNSW_FROM, Reader, Store, ask
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import HNSW_FROM, Reader, ask
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ class Vectors:
         return self.ask(nearest)
 
     def ask(self, question: Callable[[Reader, bool], T]) -> T:
-        """Answer a question with a reader of the agent as it is now; see ``keepstone.store.protocol.ask``."""
+        """Answer a question with a reader of the agent as it is now; see ``ask`` of the store's contract."""
         return ask(self._store, self._agent, question)
 
     def of(self, session: str, entries: Sequence[Entry]) -> dict[str, Vector]:

@@ -22,7 +22,7 @@ from keepstone.home import open as open_home
 from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
 from keepstone.recall.vectors import Vectors
-from keepstone.store.protocol import HNSW_FROM
+from keepstone.store.reader_protocol import HNSW_FROM
 from keepstone.vector import Vector
 
 logger = logging.getLogger("keepstone.memory_service")

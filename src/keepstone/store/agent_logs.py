@@ -38,14 +38,7 @@ SNAPSHOTS = 4
 MIN_OPEN_LOGS = 1
 """Logs of an agent that may always be open; whether more may be is checked whenever one is used."""
 
-_TRIES = 5
-"""How often a question is asked again when the log changed while it was answered."""
-
 logger = logging.getLogger("keepstone.store")
-
-
-class UnfinishedError(UnavailableError):
-    """A log does not end with a newline, so only reading it tells what its end says."""
 
 
 class AgentLogs:
@@ -70,7 +63,7 @@ class AgentLogs:
     ) -> None:
         self.agent = agent
         self._root = root
-        self._layout = layout
+        self.layout = layout
         self._durable = durable
         self._most_logs = most_logs
         self._finish = finish
@@ -126,7 +119,7 @@ class AgentLogs:
 
     def spellings(self, session: str) -> list[Log]:
         """Return the logs of a session under other names than the one that is used."""
-        return other_spellings(self.folder, self._layout, session, self.log(session).name)
+        return other_spellings(self.folder, self.layout, session, self.log(session).name)
 
     def forget_log(self, session: str) -> None:
         """Close a session's log that is no more."""
@@ -159,10 +152,6 @@ class AgentLogs:
         """
         yield from self.session_files
 
-    def session_of(self, file_name: str) -> str | None:
-        """Return the session that a file name stands for, None if it stands for none."""
-        return self._layout.session_of(file_name)
-
     # The index
 
     @property
@@ -185,7 +174,7 @@ class AgentLogs:
             raise UnavailableError("the agent was removed or renamed")
 
     def _open_index(self) -> Index:
-        folder = self._layout.index_folder(self._root, self.agent, SCHEMA)
+        folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
             with Folder(folder, root=self._root, create=True):
                 return Index(folder / "index.db")
@@ -203,19 +192,6 @@ class AgentLogs:
             return question(self.index, *args, **kwargs)
         except DamagedError as error:
             raise UnavailableError(f"damaged again: {error}") from error
-
-    def asking_all(
-        self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T | None:
-        """Ask the index about all logs; None where it is behind them or cannot answer."""
-        self.look(FRESH)
-        if self.stale:
-            return None
-        try:
-            return self.asking(question, *args, **kwargs)
-        except UnavailableError as error:
-            self.lag(error)
-            return None
 
     def heal(self) -> None:
         """Fill an index that turned out to be damaged, and is empty now, from the logs."""
@@ -373,51 +349,6 @@ class AgentLogs:
             if len(self._snapshots) > SNAPSHOTS:
                 self._snapshots.popitem(last=False)
         return snapshot.records()
-
-    def entry_counts(self, session: str | None) -> dict[str, int]:
-        """Return how many live entries each session has, or one; without those that have none."""
-        names = [name for name, _, _ in self.files()] if session is None else [session]
-        known = self._counted(session)
-        counts = {name: known.get(name) for name in names}
-        exact = {name: len(self.records(name)) if count is None else count for name, count in counts.items()}
-        return {name: count for name, count in exact.items() if count}
-
-    def _counted(self, session: str | None) -> dict[str, int | None]:
-        """Return the counts that the index has; none where it is behind the logs."""
-        self.reach(None if session is None else (session,))
-        if self.stale:
-            return {}
-        try:
-            return self.asking(Index.counts, session)
-        except UnavailableError as error:
-            self.lag(error)
-            return {}
-
-    def find(self, entry_id: str, session: str) -> Record | None:
-        """Return a live entry of a session as its log is now.
-
-        Raises:
-            UnfinishedError: The log's last line is not finished, so the index does not hold all of it.
-            UnavailableError: The index cannot tell.
-        """
-        log, caught_up = self.log(session), None
-        for _ in range(_TRIES):
-            stat = log.stat()
-            if stat is None:
-                return None
-            rows = self.asking(Index.lookup, session, stat, entry_id)
-            if rows is None and stat == caught_up:
-                raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
-            if rows is None:
-                self.asking(Index.catch_up, session, log)
-                caught_up = stat
-            elif not rows:
-                return None
-            elif loaded := self.load_from(log, rows):
-                return next(iter(loaded.values()))
-            else:
-                self.asking(Index.reread, session, log)
-        raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
     def is_moved(self) -> bool:
         """Tell whether the agent's path no longer leads to the folder that is open here."""

@@ -10,8 +10,8 @@ from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.agent_logs import entry_of
-from keepstone.store.protocol import HNSW_FROM, Similar
 from keepstone.store.reader import ROWS, IndexReader
+from keepstone.store.reader_protocol import HNSW_FROM, Similar
 from keepstone.vector import Vector
 
 FindRecords = Callable[[Sequence[str] | None], Mapping[str, Sequence[Record]]]

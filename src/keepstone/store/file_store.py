@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from copy import deepcopy
 from datetime import datetime
 from functools import partial, wraps
 from pathlib import Path
@@ -21,10 +20,10 @@ from keepstone.errors import (
 from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
-from keepstone.index import Index, Row, UnavailableError
-from keepstone.log.line import apply, dump, links_of
-from keepstone.model import STANDING, Entry, Record, SessionInfo, Version
-from keepstone.store import listing, writing
+from keepstone.index import Index, UnavailableError
+from keepstone.log.line import apply, dump
+from keepstone.model import Entry, Record, SessionInfo, Version
+from keepstone.store import listing, lookup, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -34,10 +33,11 @@ from keepstone.store.history import state
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
-from keepstone.store.protocol import Change, Compacted, Reader, SessionCheck
+from keepstone.store.protocol import Change, Compacted, SessionCheck
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
+from keepstone.store.reader_protocol import Reader
 from keepstone.store.session_files import info_of
 from keepstone.vector import Space, Vector
 
@@ -176,7 +176,7 @@ class FileStore:
 
     def compacted_size(self, agent: str, session: str) -> int:
         with self._using(agent) as logs, suppress(UnavailableError):
-            return max(0, logs.asking(lambda index: index.compacted(session))) if logs else 0
+            return max(0, logs.asking(Index.compacted, session)) if logs else 0
         return 0
 
     # Erasing
@@ -223,9 +223,7 @@ class FileStore:
         with self._agents.using(agent, create=False) as logs:
             if logs is None:
                 return []
-            sessions = [session] if session is not None else logs.asking_all(Index.holders, entry_id)
-            if sessions is None:
-                sessions = [name for name, _, _ in logs.files()]
+            sessions = [session] if session is not None else lookup.holders(logs, entry_id)
             found = []
             for name in sessions:
                 record = LiveEntries(logs, logs.log(name), name).get(entry_id)
@@ -279,48 +277,20 @@ class FileStore:
             return listing.history(logs, entry_id, session, limit, cursor) if logs else Page()
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
-        wanted = frozenset(ids)
-
-        def links(record: Record) -> bool:
-            return any(link["to"] in wanted and rel in (None, link.get("rel")) for link in links_of(record))
-
-        return self._where(agent, links, Index.linked, ids, rel, limit)[:limit]
+        with self._using(agent) as logs:
+            return lookup.linked(logs, ids, rel, limit) if logs else []
 
     def pinned(self, agent: str) -> list[Entry]:
-        found = self._where(agent, lambda record: record.get("pinned") is True, Index.pinned)
-        return sorted(found, key=lambda entry: entry.ts)
+        with self._using(agent) as logs:
+            return lookup.pinned(logs) if logs else []
 
     def standing(self, agent: str, limit: int) -> list[Entry]:
-        def stands(record: Record) -> bool:
-            return record["type"] in STANDING
-
-        found = self._where(agent, stands, Index.standing, limit)
-        found.sort(key=lambda entry: (entry.ts, entry.session))
-        return found[max(0, len(found) - limit) :]
-
-    def _where(
-        self,
-        agent: str,
-        holds: Callable[[Record], bool],
-        question: Callable[Concatenate[Index, P], list[Row]],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> list[Entry]:
-        """Return the entries that the index answers a question with, or, where it cannot, which ``holds``."""
         with self._using(agent) as logs:
-            if logs is None:
-                return []
-            rows = logs.asking_all(question, *args, **kwargs)
-            if rows is None:
-                names = [name for name, _, _ in logs.files()]
-                found = ((name, record) for name in names for record in logs.records(name) if holds(record))
-                return [entry_of(agent, name, deepcopy(record)) for name, record in found]
-            loaded = logs.load(rows)
-            return [entry_of(agent, row.session, loaded[row.eid]) for row in rows if row.eid in loaded]
+            return lookup.standing(logs, limit) if logs else []
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
-            return logs.entry_counts(session) if logs else {}
+            return lookup.entry_counts(logs, session) if logs else {}
 
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
@@ -406,7 +376,7 @@ class FileStore:
                 if logs is not None:
                     logs.look(0)
                     with suppress(UnavailableError):
-                        logs.asking(lambda index: index.flush())
+                        logs.asking(Index.flush)
                 while self.maintenance.upkeep(agent):
                     pass
 

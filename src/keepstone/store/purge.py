@@ -66,7 +66,7 @@ class Eraser:
         logs.follow(session, log, log.stat())
         rewritten = erase_entries(logs.folder, log, others, ids)
         try:
-            logs.asking(lambda index: index.forget(session, ids))
+            logs.asking(Index.forget, session, ids)
         except UnavailableError as error:
             raise _pending(session) from error
         if rewritten is not None:

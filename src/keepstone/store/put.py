@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from keepstone.errors import EntryExistsError
-from keepstone.index import UnavailableError
+from keepstone.index import Index, UnavailableError
 from keepstone.log.fold import Fold, Folded
 from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_read, text_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
-from keepstone.store.agent_logs import AgentLogs, UnfinishedError
+from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.lookup import UnfinishedError, find
 
 OnConflict = Callable[[Record, Record], Record]
 """Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
@@ -41,7 +42,7 @@ class LiveEntries:
     def look_up(self, stat: Stat, ids: Sequence[str]) -> None:
         """Look up in one go which of the ids are there; ``stat`` is the log's state."""
         with suppress(UnavailableError):
-            present = self._logs.asking(lambda index: index.present(self._session, stat, ids))
+            present = self._logs.asking(Index.present, self._session, stat, ids)
             if present is not None:
                 self._absent = frozenset(ids) - present
 
@@ -56,7 +57,7 @@ class LiveEntries:
     def _find(self, entry_id: str) -> Record | None:
         if self._fold is None:
             try:
-                return self._logs.find(entry_id, self._session)
+                return find(self._logs, entry_id, self._session)
             except UnavailableError as error:
                 if not isinstance(error, UnfinishedError):
                     self._logs.lag(error)

@@ -11,7 +11,7 @@ from keepstone.errors import StoreError
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.model import Entry, Scope
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
-from keepstone.store.protocol import HNSW_FROM, Candidate, ExpiredError, Similar
+from keepstone.store.reader_protocol import HNSW_FROM, Candidate, ExpiredError, Similar
 from keepstone.vector import Vector
 
 ROWS = 1 << 44

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.lock import TIMEOUT
-from keepstone.index import UnavailableError
+from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import apply, check_size, dump
 from keepstone.log.log_file import Log, Stat
@@ -135,12 +135,12 @@ def _append(
     alone = after.size == begin + sum(map(len, raw))
     before, entries = new or (after, ())
     try:
-        if not (new and alone) or not logs.asking(
-            lambda index: index.added(
-                session, log.name, before, after, folded_of(entries, raw, begin), log.tail(after.size)
-            )
-        ):
-            logs.asking(lambda index: index.catch_up(session, log))
+        is_taken = False
+        if new and alone:
+            folded, tail = folded_of(entries, raw, begin), log.tail(after.size)
+            is_taken = logs.asking(Index.added, session, log.name, before, after, folded, tail)
+        if not is_taken:
+            logs.asking(Index.catch_up, session, log)
     except UnavailableError as error:
         logs.lag(error)
         return
@@ -166,11 +166,11 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
 
     A log of live entries only would be rewritten for nothing, while other writers wait.
     """
-    if not rewrite.is_due(size, abs(logs.asking(lambda index: index.compacted(session)))):
+    if not rewrite.is_due(size, abs(logs.asking(Index.compacted, session))):
         return False
-    if logs.asking(lambda index: index.live_bytes(session)) <= size * rewrite.WORTH_FOLDING:
+    if logs.asking(Index.live_bytes, session) <= size * rewrite.WORTH_FOLDING:
         return True
-    logs.asking(lambda index: index.looked_through(session, size))
+    logs.asking(Index.looked_through, session, size)
     return False
 
 

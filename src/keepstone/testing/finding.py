@@ -8,7 +8,8 @@ from typing import Any
 
 from keepstone.model import Scope
 from keepstone.store.decay import Decay, Fading
-from keepstone.store.protocol import ExpiredError, Reader, Store, ask
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import ExpiredError, Reader, ask
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,

@@ -10,7 +10,8 @@ from typing import Any
 from keepstone.errors import StoreError
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.protocol import Reader, Store
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import Reader
 from keepstone.testing.clock import START
 
 Factory = Callable[[], AbstractContextManager[Store]]

@@ -21,8 +21,9 @@ from keepstone import Home
 from keepstone.filesystem.confine import Folder
 from keepstone.index.vectors import building, cache, segment
 from keepstone.model import Scope
-from keepstone.store.protocol import Reader, Similar, Store
-from keepstone.store.protocol import ask as ask_store
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import Reader, Similar
+from keepstone.store.reader_protocol import ask as ask_store
 from keepstone.testing import START
 from keepstone.vector import Matrix, unit
 

@@ -178,7 +178,7 @@ def _others(logs: AgentLogs, taken: Collection[str]) -> list[str]:
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in logs.folder.scan(sub.rstrip("/")):
                 if entry.is_file(follow_symlinks=False) and (log_of(entry.name) or entry.name) not in taken:
-                    looks_like_one = logs.session_of(log_of(entry.name) or entry.name) is not None
+                    looks_like_one = logs.layout.session_of(log_of(entry.name) or entry.name) is not None
                     found += [sub + entry.name] if looks_like_one else []
     return found
 

@@ -184,7 +184,7 @@ def _folder(logs: AgentLogs, layout: Layout) -> Iterator[Finding]:
     locks = {lock_file(entry.name, layout.extension) for entry in entries}
     for entry in entries:
         subject = f"{logs.agent}/{entry.name}"
-        session = logs.session_of(entry.name)
+        session = logs.layout.session_of(entry.name)
         if entry.name.endswith(TEMPORARY):
             yield _left_by_a_rewrite(subject)
         elif entry.name.endswith(LOCK) and not entry.name.startswith(".") and entry.name not in locks:
@@ -216,7 +216,7 @@ def _archives(logs: AgentLogs) -> Iterator[Finding]:
         subject = f"{logs.agent}/{ARCHIVE}/{name}"
         if name.endswith(TEMPORARY):
             yield _left_by_a_rewrite(subject)
-        elif log_of(name) is None and logs.session_of(name) is not None and name not in taken:
+        elif log_of(name) is None and logs.layout.session_of(name) is not None and name not in taken:
             remedy = "put its log back, or remove it"
             yield Finding(
                 "warning", subject, "an archive without its log", remedy, "its entries are not seen"

@@ -36,7 +36,9 @@ def _left_over(logs: AgentLogs) -> Iterator[Finding]:
     """Remove the temporary files of rewrites, each under the lock of its log: it may be one that goes on."""
     for sub in ("", ARCHIVE):
         for name in _names(logs, sub):
-            session = logs.session_of(name.removesuffix(TEMPORARY)) if name.endswith(TEMPORARY) else None
+            session = (
+                logs.layout.session_of(name.removesuffix(TEMPORARY)) if name.endswith(TEMPORARY) else None
+            )
             if session is None:
                 continue
             path = f"{sub}/{name}" if sub else name

@@ -1,0 +1,124 @@
+"""Entries that the index finds in one session or in all; where it cannot answer, the logs do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Concatenate, ParamSpec, TypeVar
+
+from keepstone.index import Index, Row, UnavailableError
+from keepstone.log.line import links_of
+from keepstone.model import STANDING, Entry, Record
+from keepstone.store.agent_logs import FRESH, AgentLogs, entry_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TRIES = 5
+"""How often the index is asked again when the log changed while it answered."""
+
+
+class UnfinishedError(UnavailableError):
+    """The last line of a log is not finished, so the index does not hold all of it."""
+
+
+def find(logs: AgentLogs, entry_id: str, session: str) -> Record | None:
+    """Return a live entry of a session as its log is now.
+
+    Raises:
+        UnfinishedError: The log's last line is not finished, so the index does not hold all of it.
+        UnavailableError: The index cannot tell.
+    """
+    log, caught_up = logs.log(session), None
+    for _ in range(_TRIES):
+        stat = log.stat()
+        if stat is None:
+            return None
+        rows = logs.asking(Index.lookup, session, stat, entry_id)
+        if rows is None and stat == caught_up:
+            raise UnfinishedError(f"the log of session {session!r:.80} has an unfinished last line")
+        if rows is None:
+            logs.asking(Index.catch_up, session, log)
+            caught_up = stat
+        elif not rows:
+            return None
+        elif loaded := logs.load_from(log, rows):
+            return next(iter(loaded.values()))
+        else:
+            logs.asking(Index.reread, session, log)
+    raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
+
+
+def holders(logs: AgentLogs, entry_id: str) -> list[str]:
+    """Return the sessions that may hold an entry with an id."""
+    sessions = _ask(logs, Index.holders, entry_id)
+    return [name for name, _, _ in logs.files()] if sessions is None else sessions
+
+
+def linked(logs: AgentLogs, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
+    """Return at most ``limit`` live entries that link to one of the ids, by this relation or any."""
+    wanted = frozenset(ids)
+
+    def links(record: Record) -> bool:
+        return any(link["to"] in wanted and rel in (None, link.get("rel")) for link in links_of(record))
+
+    return _entries(logs, links, Index.linked, ids, rel, limit)[:limit]
+
+
+def pinned(logs: AgentLogs) -> list[Entry]:
+    """Return the live entries that are pinned, by time."""
+    found = _entries(logs, lambda record: record.get("pinned") is True, Index.pinned)
+    return sorted(found, key=lambda entry: entry.ts)
+
+
+def standing(logs: AgentLogs, limit: int) -> list[Entry]:
+    """Return the newest live preferences and decisions of all sessions, by time and then by session."""
+    found = _entries(logs, lambda record: record["type"] in STANDING, Index.standing, limit)
+    found.sort(key=lambda entry: (entry.ts, entry.session))
+    return found[max(0, len(found) - limit) :]
+
+
+def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
+    """Return how many live entries each session has, or one; sessions without any are left out."""
+    names = [name for name, _, _ in logs.files()] if session is None else [session]
+    logs.reach(None if session is None else (session,))
+    known = (None if logs.stale else _tolerant(logs, Index.counts, session)) or {}
+    counts = {name: known.get(name) for name in names}
+    exact = {name: len(logs.records(name)) if count is None else count for name, count in counts.items()}
+    return {name: count for name, count in exact.items() if count}
+
+
+def _entries(
+    logs: AgentLogs,
+    matches: Callable[[Record], bool],
+    query: Callable[Concatenate[Index, P], list[Row]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> list[Entry]:
+    """Return the entries that a query of the index finds; if that fails, those that match in the logs."""
+    rows = _ask(logs, query, *args, **kwargs)
+    if rows is None:
+        names = [name for name, _, _ in logs.files()]
+        found = ((name, record) for name in names for record in logs.records(name) if matches(record))
+        return [entry_of(logs.agent, name, deepcopy(record)) for name, record in found]
+    loaded = logs.load(rows)
+    return [entry_of(logs.agent, row.session, loaded[row.eid]) for row in rows if row.eid in loaded]
+
+
+def _ask(
+    logs: AgentLogs, query: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs
+) -> T | None:
+    """Query the index about all logs; None if it is behind them or cannot answer."""
+    logs.look(FRESH)
+    return None if logs.stale else _tolerant(logs, query, *args, **kwargs)
+
+
+def _tolerant(
+    logs: AgentLogs, query: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs
+) -> T | None:
+    """Query the index; None, and it counts as behind, if it cannot answer."""
+    try:
+        return logs.asking(query, *args, **kwargs)
+    except UnavailableError as error:
+        logs.lag(error)
+        return None
