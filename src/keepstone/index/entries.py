@@ -186,6 +186,11 @@ def save_known(database: Database, session: str, known: Known) -> int:
     return database.connection.last_insert_rowid()
 
 
+def rename(database: Database, sid: int, name: str) -> None:
+    """Give a session another name."""
+    database.execute("UPDATE session SET name=? WHERE sid=?", (name, sid))
+
+
 def present(database: Database, session: str, ids: Sequence[str]) -> tuple[Known | None, set[str]]:
     """Return how far a session's log is indexed, and those of the ids that it has a live entry for."""
     if len(ids) == 1:
