@@ -123,6 +123,9 @@ class AsyncSession(_Face[Session]):
     entries = awaited(_SESSION.entries)
     records = awaited(_SESSION.records)
     count = awaited(_SESSION.count)
+    add_messages = awaited(_SESSION.add_messages)
+    messages = awaited(_SESSION.messages)
+    archive_faded = awaited(_SESSION.archive_faded)
     update = awaited(_SESSION.update)
     link = awaited(_SESSION.link)
     restore = awaited(_SESSION.restore)
@@ -168,6 +171,7 @@ class AsyncAgent(_Face[Agent]):
 
     new_session = awaited(_AGENT.new_session)
     sessions = awaited(_AGENT.sessions)
+    dropped_sessions = awaited(_AGENT.dropped_sessions)
     get = awaited(_AGENT.get)
     update = awaited(_AGENT.update)
     delete = awaited(_AGENT.delete)
