@@ -59,7 +59,8 @@ if typing.TYPE_CHECKING:
     from keepstone.services.agent_files import AgentMemoryService, FileResult
     from keepstone.services.asynchronous import AsyncAgent, AsyncHome, AsyncSession, aopen
     from keepstone.services.input_manager import InputManager, MemorySelectorState
-    from keepstone.services.memory_service import Memory, MemoryRepository, MemoryService
+    from keepstone.services.memory_repository import Memory, MemoryRepository
+    from keepstone.services.memory_service import MemoryService
     from keepstone.services.session_memory import SessionMemory
 
 __all__ = [
@@ -138,8 +139,8 @@ _LATER = {
     "aopen": "keepstone.services.asynchronous",
     "InputManager": "keepstone.services.input_manager",
     "MemorySelectorState": "keepstone.services.input_manager",
-    "Memory": "keepstone.services.memory_service",
-    "MemoryRepository": "keepstone.services.memory_service",
+    "Memory": "keepstone.services.memory_repository",
+    "MemoryRepository": "keepstone.services.memory_repository",
     "MemoryService": "keepstone.services.memory_service",
     "SessionMemory": "keepstone.services.session_memory",
 }

@@ -113,6 +113,21 @@ class Agent:
         """Hide an entry; see ``Session.delete``."""
         self._session_of(id, session).delete(id)
 
+    def restore(self, id: str, session: str | None = None) -> Entry:  # noqa: A002
+        """Give a deleted entry back; see ``Session.restore``.
+
+        Raises:
+            EntryNotFoundError: No deleted entry has this id: it is live, purged or unknown.
+            AmbiguousIdError: Several sessions have one; say which with ``session``.
+        """
+        if session is None:
+            last = {version.session: version for version in self.history(id)}
+            holders = [name for name, version in last.items() if version.deleted] or list(last)
+            if len(holders) > 1:
+                raise _ambiguous(id, holders)
+            session = holders[0]
+        return self.session(session).restore(id)
+
     def purge(self, id: str, session: str | None = None) -> None:  # noqa: A002
         """Remove every byte of an entry, deleted or not; see ``Session.purge``."""
         entry_id_of(id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -261,6 +261,24 @@ class Session:
             lambda _: {"id": id, "deleted": True, "ts": now(self._clock)},
         )
 
+    def restore(self, id: str) -> Entry:  # noqa: A002
+        """Give a deleted entry back, with its id, payload and reserved keys, at the time of this call.
+
+        Raises:
+            EntryNotFoundError: The session has no deleted entry with this id: it is live, purged or unknown.
+
+        Example:
+            >>> session.delete(decision.id)
+            >>> session.restore(decision.id).data == decision.data
+            True
+        """
+
+        def change(entry: Entry) -> Record:
+            kept = {key: value for key, value in entry.line.items() if key != "modified"}
+            return self.guarded(kept | self._later(id))
+
+        return self._store.restore(self.agent, self.id, entry_id_of(id), change)
+
     def purge(self, id: str) -> None:  # noqa: A002
         """Remove every byte of an entry, deleted or not: from log, archive and index.
 
@@ -318,6 +336,52 @@ class Session:
         as for ``clear``.
         """
         return self._store.drop(self.agent, self.id, now(self._clock), check=check)
+
+    def rename(self, new_id: str) -> Session:
+        """Give the session another id, and return it; this object's session is missing then.
+
+        Entries keep their ids, history and vectors, and nothing is left under the old id. Writers of
+        either session are waited for. A rename that is killed has happened or has not.
+
+        Raises:
+            SessionNotFoundError: The session is missing.
+            ValueError: There is a session ``new_id``; nothing was changed.
+            InvalidSessionIdError: The id is empty or too long for a file name.
+        """
+        self._store.rename(self.agent, self.id, self._store.check_session(new_id))
+        return Session(self._shared, self.agent, new_id)
+
+    def copy(self, new_id: str) -> Session:
+        """Copy the session into a new one, with all history, and return that; entries keep their ids.
+
+        Raises:
+            SessionNotFoundError, ValueError, InvalidSessionIdError: As for ``rename``.
+        """
+        self._store.copy(self.agent, self.id, self._store.check_session(new_id))
+        return Session(self._shared, self.agent, new_id)
+
+    def fork(self, new_id: str, until: str) -> Session:
+        """Copy the entries up to one, and including it, into a new session, and return that.
+
+        They are what they are now, with their history, and keep their ids. Deleted ones stay behind.
+
+        Raises:
+            EntryNotFoundError: The session has no entry ``until``.
+            SessionNotFoundError, ValueError, InvalidSessionIdError: As for ``rename``.
+
+        Example:
+            >>> [entry.id for entry in session.fork("retry", until=decision.id).entries()] == [decision.id]
+            True
+        """
+        self._store.copy(self.agent, self.id, self._store.check_session(new_id), entry_id_of(until))
+        return Session(self._shared, self.agent, new_id)
+
+    def export(self) -> Iterator[Record]:
+        """Yield the lines of the session's log as objects, oldest first: entries, changes and deletions.
+
+        Lines that cannot be read are left out, and so is ``batch``, which says what was written together.
+        """
+        return self._store.lines(self.agent, self.id)
 
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""

@@ -10,7 +10,8 @@ import pytest
 from keepstone import errors
 from keepstone.cli import exit_status
 from keepstone.cli.exit_status import code_of, reported, status_of
-from keepstone.operations.error_codes import NoteNotFoundError, SessionNotFoundError
+from keepstone.operations.error_codes import NoteNotFoundError
+from keepstone.store.protocol import SessionNotFoundError
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 

@@ -86,6 +86,16 @@ def _deleted(model: Model, operation: Operation) -> None:
     model.sessions[operation.place][operation.names[0]].deleted = True
 
 
+def _restored(model: Model, operation: Operation) -> None:
+    entries = model.sessions[operation.place]
+    known = entries[operation.names[0]] = entries.pop(operation.names[0])
+    known.deleted = False
+
+
+def _renamed(model: Model, operation: Operation) -> None:
+    model.sessions[operation.names[0]] = model.sessions.pop(operation.place)
+
+
 def _purged(model: Model, operation: Operation) -> None:
     for name in operation.names:
         model.gone.update(model.sessions[operation.place].pop(name).words)
@@ -128,6 +138,8 @@ CHANGES: dict[str, Callable[[Model, Operation], None]] = {
     "put": _added,
     "patch": _patched,
     "delete": _deleted,
+    "restore": _restored,
+    "rename": _renamed,
     "purge": _purged,
     "clear": _cleared,
     "remove": _removed,
@@ -150,6 +162,9 @@ def do(home: Home, operation: Operation) -> None:
         "put": lambda: session.put(_item(names[0], words[0])),
         "patch": lambda: session.update(names[0], priority=float(words[0])),
         "delete": lambda: session.delete(names[0]),
+        "restore": lambda: session.restore(names[0]),
+        "rename": lambda: session.rename(names[0]),
+        "copy": lambda: session.copy(names[0]),
         "purge": lambda: session.purge(names[0]),
         "compact": session.compact,
         "clear": session.clear,
@@ -214,7 +229,9 @@ class Inventor:
             return Operation(kind, self._random.choice(SESSIONS), names, words)
         if kind in ("put", "patch", "delete", "purge"):
             return self._of_entry(kind, model)
-        if kind in ("compact", "clear", "remove", "drop"):
+        if kind == "restore":
+            return self._restore(model)
+        if kind in ("compact", "clear", "remove", "drop", "rename"):
             return self._of_session(kind, model)
         return self._of_others(kind, model)
 
@@ -224,12 +241,18 @@ class Inventor:
         word = self.word() if kind == "put" else str(self._random.randint(0, 8) / 8)
         return Operation(kind, session, (self._random.choice(live),), (word,)) if live else None
 
+    def _restore(self, model: Model) -> Operation | None:
+        session = self._random.choice(SESSIONS)
+        deleted = [name for name, known in model.sessions.get(session, {}).items() if known.deleted]
+        return Operation("restore", session, (self._random.choice(deleted),)) if deleted else None
+
     def _of_session(self, kind: str, model: Model) -> Operation | None:
         there = sorted(model.sessions)
         # Where all goes again and again, nothing is left to go wrong.
         if not there or (kind != "compact" and self._random.random() < 0.5):
             return None
-        return Operation(kind, self._random.choice(there))
+        names = (f"r/{self._seed}/{self.word()}",) if kind == "rename" else ()
+        return Operation(kind, self._random.choice(there), names)
 
     def _of_others(self, kind: str, model: Model) -> Operation | None:
         word = self.word()

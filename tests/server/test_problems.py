@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from tests.server.asgi import scope_of, sent_by
 
 from keepstone import errors
-from keepstone.operations.error_codes import NoteNotFoundError, SessionNotFoundError
+from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.server.problems import ProblemError, install, problem, status_of
+from keepstone.store.protocol import SessionNotFoundError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
 

@@ -17,7 +17,8 @@ from keepstone.errors import EmbedderUnavailableError
 from keepstone.model import Hits
 from keepstone.notes.notes import Notes, SaveResult
 from keepstone.services.input_manager import InputManager
-from keepstone.services.memory_service import Memory, MemoryService
+from keepstone.services.memory_repository import Memory
+from keepstone.services.memory_service import MemoryService
 from keepstone.services.session_memory import SessionMemory
 
 AGES = (0, 14, 30)

@@ -17,8 +17,7 @@ from keepstone.errors import EmbedderUnavailableError, KeepstoneError
 from keepstone.model import Finding
 from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
-from keepstone.operations.error_codes import SessionNotFoundError
-from keepstone.store.protocol import Compacted
+from keepstone.store.protocol import Compacted, SessionNotFoundError
 from keepstone.text.display import counted, harmless, one_line, size
 
 if TYPE_CHECKING:

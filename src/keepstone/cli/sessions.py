@@ -13,7 +13,7 @@ from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document, session_document
-from keepstone.operations.error_codes import SessionNotFoundError
+from keepstone.store.protocol import SessionNotFoundError
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 if TYPE_CHECKING:

@@ -130,6 +130,23 @@ class Index:
             session_table.save_known(database, session, reading.checksummed(state, fd))
             return True
 
+    def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
+        """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
+        with self._database.mending() as database, database.writing(), log.reading() as fd:
+            known, stat = session_table.known_of(database, session), log.stat()
+            if (
+                fd is None
+                or stat is None
+                or known is None
+                or session_table.known_of(database, new) is not None
+            ):
+                return False
+            if not known.holds(before) or stat.size != before.size:
+                return False
+            session_table.rename(database, known.sid, new)
+            session_table.save_known(database, new, replace(known, file=log.name, stat=stat))
+            return True
+
     def compacted(self, session: str) -> int:
         """Return how long a session's log was after its last compaction, 0 if that is not known.
 

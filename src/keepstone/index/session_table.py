@@ -177,3 +177,8 @@ def counts(database: Database, session: str | None = None) -> dict[str, int | No
     if session is None:
         return dict(database.rows(sql))
     return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
+
+
+def rename(database: Database, sid: int, name: str) -> None:
+    """Give a session another name."""
+    database.connection.execute("UPDATE session SET name=? WHERE sid=?", (name, sid))

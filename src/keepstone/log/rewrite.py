@@ -296,6 +296,13 @@ def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
     return rewritten
 
 
+def lines_of(fd: int, ids: Collection[str]) -> Iterator[bytes]:
+    """Yield every line of these entries as a rewrite writes it; damaged lines are left out."""
+    for line in Scan(fd, unfinished=True):
+        if line.record is not None and id_of(line.record) in ids:
+            yield explicit(line)
+
+
 def leave_from(log: Log, offset: int) -> None:
     """Remove the lines before an offset. The caller holds the lock."""
     with log.reading() as fd:

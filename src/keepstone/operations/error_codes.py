@@ -13,13 +13,7 @@ from keepstone.errors import (
     MemoryFileNotFoundError,
     PathEscapeError,
 )
-
-
-class SessionNotFoundError(LookupError):
-    """The agent has no session with this id. List them with ``keepstone sessions list``."""
-
-    def __init__(self, agent: str, session: str) -> None:
-        super().__init__(f"agent {agent!r} has no session {session!r}: see keepstone sessions list")
+from keepstone.store.protocol import SessionNotFoundError
 
 
 class HomeNotFoundError(LookupError):

@@ -184,8 +184,8 @@ class Vectors:
         settle(records, space)
         self._record(space)
 
-    def embed(self, text: str) -> Vector:
-        """Return the vector that the embedder makes of a text.
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the vectors that the embedder makes of texts, of all of them.
 
         Raises:
             EmbedderUnavailableError: There is no embedder, or it raised.
@@ -198,13 +198,15 @@ class Vectors:
                 f"there is no embedder to make a vector of the text ({reason}): pass embedding=, or "
                 "embedder=, an object with id, dim, embed_documents(texts) and embed_query(text)"
             )
-        return unit(self._meaning.maker(embedder).make_one(text))
+        maker = self._meaning.maker(embedder)
+        made = maker.make(texts, must=True) if len(texts) > 1 else {}
+        return [unit(made[text] if text in made else maker.make_one(text)) for text in texts]
 
-    def keep(self, entry: Entry, vector: Vector) -> None:
-        """Keep the vector that the embedder made of an entry's text."""
+    def keep(self, made: Sequence[tuple[Entry, Vector]]) -> None:
+        """Keep the vectors that the embedder made of entries' texts."""
         embedder = self.embedder()
         if embedder is not None:
-            self._keep(self._meaning.maker(embedder), [(entry, vector)])
+            self._keep(self._meaning.maker(embedder), made)
 
     def _keep(self, maker: Maker, made: Sequence[tuple[Entry, Vector]]) -> int:
         space = self.space()

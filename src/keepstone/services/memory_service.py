@@ -1,146 +1,37 @@
-"""``MemoryService`` and ``MemoryRepository``: vector search within a session (requirement 4).
+"""Memories of sessions, whose vectors an embedder makes where callers leave them out (requirement 4).
 
-``MemoryRepository`` stores and searches vectors; ``MemoryService`` wraps it and embeds texts that come
-without a vector.
+``MemoryRepository``, behind ``MemoryService``, stores and compares.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keepstone.agent import Agent
 from keepstone.embed import EmbedderLike
-from keepstone.errors import KeepstoneError
+from keepstone.errors import EmbedderUnavailableError, EntryNotFoundError, KeepstoneError
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.home import Home
-from keepstone.home import open as open_home
-from keepstone.log.arguments import count_of
-from keepstone.model import Entry, Record, Scope
+from keepstone.log.arguments import count_of, name_of
+from keepstone.log.line import text_of
+from keepstone.model import Entry, Record
 from keepstone.recall.vectors import Vectors
+from keepstone.services.memory_repository import (
+    TYPE,
+    Memories,
+    Memory,
+    MemoryRepository,
+    Target,
+    agent_of,
+    item_of,
+    memory_of,
+    text_given,
+)
 from keepstone.store.reader_protocol import HNSW_FROM
 from keepstone.vector import Vector
 
 logger = logging.getLogger("keepstone.memory_service")
-
-TYPE = "memory"
-"""The entry type of memories."""
-
-Target = str | os.PathLike[str] | Home | None
-"""A home: what ``keepstone.open`` takes, or an open one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """One memory: a text of a session."""
-
-    id: str
-    session_id: str
-    text: str
-    summary_text: str | None
-    timestamp: datetime
-    """When it was created: an aware datetime in UTC."""
-    embedding: Vector | None = field(compare=False, repr=False)
-    """float32 of shape ``(dim,)`` and unit length; None if it was neither given nor made yet."""
-    score: float | None = None
-    """The cosine with the query's vector, from -1 to 1; None outside a query."""
-
-
-class Memories(list[Memory]):
-    """The memories most similar to a vector, best first.
-
-    Attributes:
-        searched: How they were found: ``"exact"`` by a scan of all vectors, or ``"hnsw"`` by an HNSW graph.
-    """
-
-    def __init__(self, memories: Iterable[Memory] = (), *, searched: str = "exact") -> None:
-        super().__init__(memories)
-        self.searched = searched
-
-
-class MemoryRepository:
-    """Memories with vectors given by the caller.
-
-    Each memory is an entry of its session's log, and each live entry of a session is a memory,
-    whatever API wrote it. Safe to share between threads and processes.
-
-    Args:
-        home: What ``keepstone.open`` takes, or a Home.
-        agent: The agent. Memory of other agents cannot be accessed.
-
-    Example:
-        >>> repository = MemoryRepository(".work-agent")
-        >>> memory = repository.create_memory("s1", "Use pnpm", [0.1, 0.9])
-        >>> repository.query_similar_by_embedding([0.2, 0.8], "s1")[0].text
-        'Use pnpm'
-    """
-
-    def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
-        """Open the home; nothing is written before the first memory."""
-        self._agent = _agent_of(home, agent)
-        self._vectors = self._agent.vectors()
-        self._hnsw_from = HNSW_FROM
-
-    def create_memory(
-        self, session_id: str, text: str, embedding: Any, summary_text: str | None = None
-    ) -> Memory:
-        """Store a text with its vector durably, and return the memory.
-
-        Args:
-            session_id: Any non-empty string; a missing session is created.
-            text: The text to remember.
-            embedding: The text's vector, a sequence or array of numbers; stored with unit length.
-                The first one of an agent sets the dimension of all others.
-            summary_text: A summary to store with it.
-
-        Raises:
-            TypeError: An argument has a wrong type. After any error nothing was written.
-            EmbeddingDimMismatchError: The vector's dimension differs from the agent's vectors.
-            InvalidEmbeddingError: The vector is empty, has NaN or infinity, or only zeros.
-            ValueError: The text cannot be stored.
-            LockTimeoutError: Another process held the session's lock for five seconds.
-            StoreError: The disk is full or failed.
-        """
-        session, item = self._agent.session(session_id), _item(text, summary_text)
-        entry = session.add(TYPE, embedding=self._vectors.given(embedding), **item)
-        return _memory(entry, entry.embedding)
-
-    def query_similar_by_embedding(self, embedding: Any, session_id: str, limit: int = 5) -> Memories:
-        """Return the session's memories with the largest cosines, best first.
-
-        Memories that are superseded, expired or not yet valid are left out.
-
-        Args:
-            embedding: The query's vector, of any length.
-            session_id: The session; a missing one has no memories.
-            limit: Maximum number of memories.
-
-        Raises:
-            TypeError: An argument has a wrong type.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: As for ``create_memory``.
-            ValueError: The limit is negative.
-            StoreError: The index is unavailable.
-        """
-        vector = self._vectors.check(embedding)
-        session, most = self._agent.session(session_id), count_of(limit, "limit")
-        scope = Scope(self._agent.slug, (session.id,))
-        asked = most
-        while True:
-            similar = self._vectors.similar(vector, scope, asked, hnsw_from=self._hnsw_from)
-            # After the index was rebuilt, keys may name entries of other sessions.
-            here = ((entry, score) for entry, score in similar if entry.session == session.id)
-            found = [(entry, score) for entry, score in here if self._agent.holds(entry)]
-            if len(found) >= most or len(similar) < asked:
-                break
-            asked *= 4  # Entries that are not valid now leave room for less similar ones.
-        found = found[:most]
-        vectors = self._vectors.of(session.id, [entry for entry, _ in found])
-        memories = (_memory(entry, vectors.get(entry.id), score) for entry, score in found)
-        return Memories(memories, searched=similar.searched)
 
 
 class _RepositoryOfService(MemoryRepository):
@@ -192,7 +83,7 @@ class MemoryService:
     ) -> None:
         """Open the home; nothing is written before the first memory."""
         least = count_of(hnsw_from, "hnsw_from", least=1)
-        self._agent = _agent_of(home, agent)
+        self._agent = agent_of(home, agent)
         self._vectors = self._agent.vectors(embedder, dim)
         self._repository = _RepositoryOfService(self._agent, self._vectors, least)
 
@@ -202,7 +93,12 @@ class MemoryService:
         return self._repository
 
     def create_memory(
-        self, session_id: str, text: str, embedding: Any = None, summary_text: str | None = None
+        self,
+        session_id: str,
+        text: str,
+        embedding: Any = None,
+        summary_text: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Memory:
         """Store a text with a vector durably, and return the memory.
 
@@ -214,18 +110,98 @@ class MemoryService:
             EmbeddingDimMismatchError: The given or computed vector has a wrong dimension.
             SpaceMismatchError: The agent's vectors are from another embedder.
         """
-        if embedding is not None:
-            return self._repository.create_memory(session_id, text, embedding, summary_text)
+        item = {"text": text, "embedding": embedding, "summary_text": summary_text, "metadata": metadata}
+        return self.create_memories(session_id, [item])[0]
+
+    def create_memories(self, session_id: str, items: Iterable[Mapping[str, Any]]) -> list[Memory]:
+        """Store many memories with one write, all or none, and return them.
+
+        Each item is a mapping with the arguments of ``create_memory``: ``text``, and perhaps
+        ``embedding``, ``summary_text`` and ``metadata``. Errors are those of ``create_memory``.
+
+        Example:
+            >>> memories = service.create_memories(
+            ...     "s1", [{"text": "Use pnpm", "embedding": [0.1, 0.9], "metadata": {"team": "web"}}]
+            ... )
+            >>> memories[0].metadata
+            {'team': 'web'}
+        """
         session = self._agent.session(session_id)
-        # Mask secrets first, so that a remote embedder does not get them.
-        item = session.guarded(_item(text, summary_text))
-        vector = self._vectors.embed(item["text"])
-        entry = session.add(TYPE, **item)
+        # A remote embedder must not get what the home does not keep.
+        given = [_arguments(item) for item in items]
+        lines = [session.guarded({"type": TYPE} | item_of(**keys)) for _, keys in given]
+        vectors = self._made(
+            [line for line, (embedding, _) in zip(lines, given, strict=True) if embedding is None]
+        )
+        for line, (embedding, _) in zip(lines, given, strict=True):
+            if embedding is not None:
+                line["embedding"] = self._vectors.given(embedding)
+        entries = session.add_many(lines)
+        made = [
+            (entry, next(vectors))
+            for entry, (vector, _) in zip(entries, given, strict=True)
+            if vector is None
+        ]
+        self._keep(made)
+        kept = {entry.id: vector for entry, vector in made}
+        return [memory_of(entry, kept.get(entry.id, entry.embedding)) for entry in entries]
+
+    def update_memory(
+        self,
+        id: str,  # noqa: A002
+        text: str | None = None,
+        embedding: Any = None,
+        summary_text: str | None = None,
+    ) -> Memory:
+        """Change text, vector or summary of a memory, durably, and return it; what is not given stays.
+
+        A new text without ``embedding`` gets its vector from the embedder before anything is written.
+
+        Raises:
+            EntryNotFoundError: There is no such memory.
+            AmbiguousIdError: Several sessions have one with this id.
+            ValueError: There is nothing to change.
+            EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError: As for ``create_memory``.
+        """
+        entry = self._agent.get(id)
+        keys: Record = (
+            {}
+            if text is None and embedding is None and summary_text is None
+            else item_of(text_given(entry) if text is None else text, summary_text, entry.line.get("data"))
+        )
+        session = self._agent.session(entry.session)
+        keys = {key: value for key, value in session.guarded(keys).items() if value is not None}
+        if embedding is not None:
+            keys["embedding"] = self._vectors.given(embedding)
+        made = self._made([keys] if text is not None and embedding is None else [])
+        if text is None:
+            keys = {key: value for key, value in keys.items() if key not in ("text", "data")}
+        entry = session.update(id, **keys)
+        self._keep([(entry, vector) for vector in made])
+        return memory_of(entry, self._vectors.of(entry.session, [entry]).get(id))
+
+    def delete_memory(self, id: str) -> bool:  # noqa: A002
+        """Delete a memory: hide it, as ``Agent.delete`` does; False if there is none with this id.
+
+        Raises:
+            AmbiguousIdError: Several sessions have a memory with this id.
+        """
         try:
-            self._vectors.keep(entry, vector)
-        except KeepstoneError as error:  # The memory is stored; raising would make callers store it twice.
-            logger.warning("cannot store the vector of memory %s, it will be made again: %s", entry.id, error)
-        return _memory(entry, vector)
+            self._agent.delete(id)
+        except EntryNotFoundError:
+            return False
+        return True
+
+    def _made(self, lines: Sequence[Record]) -> Iterator[Vector]:
+        """Return the vectors of lines that are to be written."""
+        return iter(self._vectors.embed([text_of(line) for line in lines]) if lines else ())
+
+    def _keep(self, made: Sequence[tuple[Entry, Vector]]) -> None:
+        try:
+            self._vectors.keep(made)
+        except KeepstoneError as error:  # The memory is stored: after an error callers would store it twice.
+            ids = ", ".join(entry.id for entry, _ in made)
+            logger.warning("the vectors of memories %.200s are to be made again: %s", ids, error)
 
     def get_memories_by_session(self, session_id: str, limit: int | None = None) -> list[Memory]:
         """Return a session's memories by timestamp, oldest first; a limit keeps the newest.
@@ -235,15 +211,29 @@ class MemoryService:
         session = self._agent.session(session_id)
         entries = session.entries(limit=limit)
         vectors = self._vectors.of(session.id, entries)
-        return [_memory(entry, vectors.get(entry.id)) for entry in entries]
+        return [memory_of(entry, vectors.get(entry.id)) for entry in entries]
 
-    def query_similar_memories(self, embedding: Any, session_id: str, limit: int = 5) -> Memories:
-        """Return the session's memories most similar to a vector, best first; ``.searched`` tells how.
+    def query_similar_memories(
+        self, embedding: Any, session_id: str, limit: int = 5, where: Mapping[str, Any] | None = None
+    ) -> Memories:
+        """Return the session's memories most similar to a vector or a text; ``.searched`` says how.
 
-        With an embedder, pending memories are embedded first. See
-        ``MemoryRepository.query_similar_by_embedding`` for the arguments and errors.
+        The best come first. ``embedding`` is a vector, or a text of which the embedder makes one.
+        With an embedder, memories that have no vector yet get theirs before. See
+        ``MemoryRepository.query_similar_by_embedding`` for the other arguments and errors.
+
+        Raises:
+            EmbedderUnavailableError: A text was given and there is no embedder, or it failed.
         """
-        return self._repository.query_similar_by_embedding(embedding, session_id, limit)
+        if isinstance(embedding, str):
+            text = name_of(embedding, "the text to compare with")
+            embedding, _, reason = self._vectors.query(text, None)
+            if embedding is None:
+                raise EmbedderUnavailableError(
+                    f"there is no embedder to make a vector of the text ({reason}): pass a vector, or open "
+                    "the service with embedder="
+                )
+        return self._repository.query_similar_by_embedding(embedding, session_id, limit, where)
 
     def get_all_sessions(self) -> list[str]:
         """Return the ids of the sessions that have memories, sorted."""
@@ -283,16 +273,14 @@ class MemoryService:
         return self._agent.dropped_sessions()
 
 
-def _agent_of(home: Target, agent: str) -> Agent:
-    return (home if isinstance(home, Home) else open_home(home)).agent(agent)
-
-
-def _item(text: str, summary_text: str | None) -> Record:
-    for name, value in (("text", text), ("summary_text", "" if summary_text is None else summary_text)):
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
-    return {"text": text, "summary": summary_text}
-
-
-def _memory(entry: Entry, embedding: Vector | None, score: float | None = None) -> Memory:
-    return Memory(entry.id, entry.session, entry.text, entry.summary, entry.ts, embedding, score)
+def _arguments(item: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the vector and the other arguments of a memory that is to be made."""
+    if not isinstance(item, Mapping):
+        raise TypeError(f"an item must be a mapping, not {type(item).__name__}: {item!r:.80}")
+    known = ("text", "embedding", "summary_text", "metadata")
+    if unknown := [key for key in item if key not in known]:
+        raise TypeError(f"an item has the unknown key {unknown[0]!r:.80}; use {', '.join(known)}")
+    if "text" not in item:
+        raise ValueError(f"an item has no text: {dict(item)!r:.80}")
+    keys = {name: item.get(name) for name in ("text", "summary_text", "metadata")}
+    return item.get("embedding"), keys

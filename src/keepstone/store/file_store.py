@@ -23,7 +23,7 @@ from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
 from keepstone.model import Entry, Record, SessionInfo, Version
-from keepstone.store import listing, lookup, writing
+from keepstone.store import listing, lookup, renaming, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -33,7 +33,7 @@ from keepstone.store.history import state
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
-from keepstone.store.protocol import Change, Compacted, SessionCheck
+from keepstone.store.protocol import Change, Compacted, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
@@ -163,6 +163,27 @@ class FileStore:
             return writing.modify(logs, session, entry_id, change)
 
     @again_if_moved
+    def restore(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise writing.no_deleted_entry(entry_id, session)
+            return writing.restore(logs, session, entry_id, change)
+
+    @again_if_moved
+    def copy(self, agent: str, session: str, new: str, until: str | None = None) -> None:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise SessionNotFoundError(agent, session)
+            renaming.copy(logs, session, new, until)
+
+    @again_if_moved
+    def rename(self, agent: str, session: str, new: str) -> None:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise SessionNotFoundError(agent, session)
+            renaming.rename(logs, session, new)
+
+    @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         with self._using(agent) as logs:
             return logs is None or writing.count(logs, session, increments, wait=wait)
@@ -240,6 +261,11 @@ class FileStore:
             if as_of is None and not archived:
                 return logs.records(session)
             return state(logs, session, as_of)
+
+    def lines(self, agent: str, session: str) -> Iterator[Record]:
+        with self._using(agent) as logs:
+            if logs is not None:
+                yield from listing.lines(logs.log(session))
 
     def entries(
         self,

@@ -116,6 +116,20 @@ def _after(current: Record | None, record: Record) -> Record | None:
     return create(record) if is_put(record) and not is_tombstone(record) else None
 
 
+def deleted(logs: AgentLogs, session: str, entry_id: str) -> Record | None:
+    """Return a deleted entry as it was last; None if it is live, archived or unknown. The lock is held."""
+    current, last = None, None
+    for line, _ in _both(logs, session):
+        record = line.record
+        if record is None or id_of(record) != entry_id:
+            continue
+        if not is_tombstone(record):
+            current = _after(current, record)
+        elif current is not None:
+            current, last = None, current
+    return last if current is None else None
+
+
 def _version(agent: str, session: str, record: Record, line: Record) -> Version:
     made, written = read_time(record["ts"]), read_time(line["ts"])
     if made is None or written is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from heapq import nlargest
 from operator import attrgetter
@@ -11,6 +11,7 @@ from keepstone.index import Index, Place, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import format_time, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
+from keepstone.log.scan import Scan
 from keepstone.model import Entry, Record, SessionInfo, Version
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.history import versions
@@ -31,6 +32,14 @@ def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[Ses
     key = attrgetter("modified", "id")
     found = sorted(infos, key=key, reverse=True) if limit is None else nlargest(limit + 1, infos, key)
     return first_page(found, limit, lambda info: [format_time(info.modified), info.id])
+
+
+def lines(log: Log) -> Iterator[Record]:
+    """Yield the lines of a log that can be read; what says how they were written together is left out."""
+    with log.reading() as fd:
+        for line in Scan(fd, unfinished=True) if fd is not None else ():
+            if line.record is not None:
+                yield {key: value for key, value in line.record.items() if key != "batch"}
 
 
 def entries(

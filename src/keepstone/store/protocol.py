@@ -8,7 +8,7 @@ Agent slugs, session ids and records are checked before they come here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -58,6 +58,13 @@ class Files(Protocol):
 
     def delete(self, path: str, *, check: Check | None = None) -> None:
         """Remove a file; MemoryFileNotFoundError if there is none."""
+
+
+class SessionNotFoundError(LookupError):
+    """The agent has no session with this id. List them with ``keepstone sessions list``."""
+
+    def __init__(self, agent: str, session: str) -> None:
+        super().__init__(f"agent {agent!r} has no session {session!r:.80}: see keepstone sessions list")
 
 
 class Entries(Protocol):
@@ -115,6 +122,16 @@ class Entries(Protocol):
             EntryNotFoundError: The session has no live entry with this id.
         """
 
+    def restore(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+        """Make a deleted entry again, in one atomic step, and return it.
+
+        ``change`` takes the entry as it was before it was deleted, and returns the new one's whole record.
+        It must not use the store.
+
+        Raises:
+            EntryNotFoundError: The session has no deleted entry with this id.
+        """
+
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of these entries, deleted ones included; return how many there were.
 
@@ -137,6 +154,30 @@ class Entries(Protocol):
         Live entries that have faded by a rule, if one is given, are archived too.
         Without ``wait``, nothing is done if a writer is at work.
         """
+
+    def copy(self, agent: str, session: str, new: str, until: str | None = None) -> None:
+        """Copy a session with its history, and the vectors that were made, into a new one, all or nothing.
+
+        With ``until`` only the entries up to this one, by (time, place), and their history.
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+            EntryNotFoundError: ``until`` is not an entry of it.
+            ValueError: The new session exists.
+        """
+
+    def rename(self, agent: str, session: str, new: str) -> None:
+        """Give a session another id, in one step; a rename that is killed is undone or finished.
+
+        Nothing is left under the old id. The vectors that were made are kept.
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+            ValueError: The new session exists.
+        """
+
+    def lines(self, agent: str, session: str) -> Iterator[Record]:
+        """Yield the lines of a session in the order of writing, changes and deletions too."""
 
     def compacted_size(self, agent: str, session: str) -> int:
         """Return the session's size after its last compaction; 0 if there was none, or it is not known."""

@@ -49,6 +49,15 @@ class PurgeMarks:
             self._log.append([dump_read(mark) for mark in marks])
         return marks
 
+    def exchange(self, marks: Sequence[Record], session: str, log: Log) -> list[Record]:
+        """Record in one step that purges are withdrawn and a session is about to go; return its mark."""
+        made: list[Record] = [{"session": session, "log": _extent_of(log)}]
+        with self._log.locked():
+            withdrawn = {dump_read(mark) for mark in marks}
+            left = [mark for mark in self.pending() if dump_read(mark) not in withdrawn]
+            self._log.replace(dump_read(mark) for mark in [*left, *made])
+        return made
+
     def remove(self, marks: Sequence[Record]) -> None:
         """Record that purges are done, and leave no file behind the last one."""
         with self._log.locked():

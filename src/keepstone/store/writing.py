@@ -13,11 +13,12 @@ from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutErro
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, dump
+from keepstone.log.line import apply, check_size, create, dump
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.decay import Decay
+from keepstone.store.history import deleted
 from keepstone.store.protocol import Change, Compacted
 from keepstone.store.put import (
     LiveEntries,
@@ -71,6 +72,21 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Entr
     return entry_of(logs.agent, session, changed)
 
 
+def restore(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Entry:
+    """Make a deleted entry again, from what log and archive say of it, and return it."""
+    log = logs.log(session)
+    if log.stat() is None:
+        raise no_deleted_entry(entry_id, session)
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        last = deleted(logs, session, entry_id)
+        record = None if last is None else change(entry_of(logs.agent, session, last))
+        if record is None:
+            raise no_deleted_entry(entry_id, session)
+        _append(logs, session, log, [Written(record, dump(record))], None)
+    return entry_of(logs.agent, session, create(record))
+
+
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
     """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
     log = logs.log(session)
@@ -116,6 +132,13 @@ def catch_up_unlocked(logs: AgentLogs, session: str, log: Log) -> None:
 def no_entry(entry_id: str, session: str) -> EntryNotFoundError:
     """Return the error of a session that has no such live entry."""
     return EntryNotFoundError(f"there is no entry {entry_id!r:.80} in session {session!r:.80}")
+
+
+def no_deleted_entry(entry_id: str, session: str) -> EntryNotFoundError:
+    """Return the error of a session that has no such deleted entry."""
+    return EntryNotFoundError(
+        f"session {session!r:.80} has no deleted entry {entry_id!r:.80}: it is live, purged or unknown"
+    )
 
 
 def _append(

@@ -37,6 +37,7 @@ from keepstone.testing.finding import (
     check_search_in_the_past,
     check_time_travel_and_archive,
 )
+from keepstone.testing.lifecycle import check_copy_and_fork, check_lines, check_rename, check_restore
 from keepstone.testing.maintenance import check_backup, check_rebuild_and_doctor
 from keepstone.testing.making import Check, Factory
 from keepstone.testing.purge import (
@@ -83,6 +84,7 @@ __all__ = [
     "check_ask",
     "check_backup",
     "check_clear_and_remove",
+    "check_copy_and_fork",
     "check_counts_and_links",
     "check_delete",
     "check_drop_and_counts",
@@ -90,6 +92,7 @@ __all__ = [
     "check_history",
     "check_isolation",
     "check_keys",
+    "check_lines",
     "check_made_vectors",
     "check_matching_and_pinned",
     "check_missing_things",
@@ -104,6 +107,8 @@ __all__ = [
     "check_put_makes_or_replaces",
     "check_puts_and_patches",
     "check_rebuild_and_doctor",
+    "check_rename",
+    "check_restore",
     "check_search",
     "check_search_follows_changes",
     "check_search_in_scope",
@@ -155,6 +160,10 @@ CHECKS: tuple[Check, ...] = (
     check_ask,
     check_spaces,
     check_backup,
+    check_restore,
+    check_rename,
+    check_copy_and_fork,
+    check_lines,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 

@@ -15,7 +15,6 @@ from keepstone.log.line import payload_of, read_time
 from keepstone.model import Entry, Record
 from keepstone.operations import answers
 from keepstone.operations.documents import entry_document, purged_document, record_document, version_document
-from keepstone.operations.error_codes import SessionNotFoundError
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
 from keepstone.server.paging import ANSWER_BYTES, fitting, listed, numbered_page
@@ -33,6 +32,7 @@ from keepstone.server.parts import (
     responds,
 )
 from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, NewEntry, NewMessages, Purging
+from keepstone.store.protocol import SessionNotFoundError
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Response
 from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
 from keepstone.operations.documents import session_document
-from keepstone.operations.error_codes import SessionNotFoundError
 from keepstone.server import shapes
 from keepstone.server.conditions import Conditions, MatchCondition, etag_headers, etag_of_session
 from keepstone.server.cursors import DEFAULT, decode, encode, page_of
@@ -26,7 +25,7 @@ from keepstone.server.parts import (
 )
 from keepstone.server.problems import ProblemError
 from keepstone.server.requests import Compaction, Ids, Increments, NewSession
-from keepstone.store.protocol import Compacted, SessionCheck
+from keepstone.store.protocol import Compacted, SessionCheck, SessionNotFoundError
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
 

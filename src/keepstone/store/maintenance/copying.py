@@ -76,7 +76,7 @@ class Copy:
                 fd = target.open(name, os.O_RDONLY)
                 try:
                     size = os.fstat(fd).st_size
-                    if (size, _crc(_chunks(fd, size))) != (one.size, one.crc):
+                    if (size, _crc(chunks(fd, size))) != (one.size, one.crc):
                         yield name
                 finally:
                     os.close(fd)
@@ -100,8 +100,8 @@ class Copy:
         fd = source.open(name, os.O_RDONLY)
         try:
             status = os.fstat(fd)
-            size = _length(fd, status.st_size) if is_log else status.st_size
-            crc = self._write(target, name, _chunks(fd, size))
+            size = length_of(fd, status.st_size) if is_log else status.st_size
+            crc = self._write(target, name, chunks(fd, size))
             return Copied(status.st_ino, status.st_mtime_ns, size, checksum(fd, size), crc)
         finally:
             os.close(fd)
@@ -170,7 +170,7 @@ def _crc(chunks: Iterator[bytes]) -> int:
     return crc
 
 
-def _length(fd: int, size: int) -> int:
+def length_of(fd: int, size: int) -> int:
     """Return how much of a log is to be copied: all but the beginning of a batch whose writer was killed."""
     end = behind_last_newline(fd, size)
     torn = torn_batch(fd, end)
@@ -179,7 +179,8 @@ def _length(fd: int, size: int) -> int:
     return size
 
 
-def _chunks(fd: int, size: int) -> Iterator[bytes]:
+def chunks(fd: int, size: int) -> Iterator[bytes]:
+    """Yield the first bytes of a file, a piece at a time."""
     at = 0
     while at < size and (chunk := os.pread(fd, min(_CHUNK, size - at), at)):
         at += len(chunk)

@@ -1,0 +1,97 @@
+"""Checks of what brings entries back and of what copies and renames sessions."""
+
+from __future__ import annotations
+
+from keepstone.errors import EntryNotFoundError
+from keepstone.model import Record
+from keepstone.store.protocol import SessionNotFoundError, Store
+from keepstone.testing.making import (
+    AGENT,
+    Factory,
+    amend,
+    ids_of,
+    raises,
+    record,
+    same,
+    search,
+    time_at,
+    tombstone,
+)
+
+
+def check_restore(factory: Factory) -> None:
+    """A deleted entry comes back as it was last, at a new time; a live or purged one does not."""
+    with factory() as store:
+        store.append(AGENT, "s1", [record("a", "walnut", tags=["x"]), record("b", "two", minute=1)])
+        amend(store, "s1", {"id": "a", "ts": time_at(5), "type": "note", "data": {"content": "pecan"}})
+        raises(EntryNotFoundError, lambda: _restored(store, "a"))
+        for compacted in (False, True):
+            amend(store, "s1", tombstone("a"))
+            if compacted:
+                store.compact(AGENT, "s1")
+            expected = record("a", "pecan", minute=9, tags=["x"])
+            same(_restored(store, "a"), expected, "the entry as it was before")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "a"], "its time is new")
+        same(search(store, ["pecan"]), ["a"], "it is found")
+        amend(store, "s1", tombstone("a"))
+        store.purge(AGENT, "s1", ["a"])
+        raises(EntryNotFoundError, lambda: _restored(store, "a"))
+        raises(EntryNotFoundError, lambda: store.restore(AGENT, "none", "a", lambda entry: entry.line))
+
+
+def _restored(store: Store, entry_id: str) -> Record:
+    return store.restore(AGENT, "s1", entry_id, lambda entry: entry.line | {"ts": time_at(9)}).as_dict()
+
+
+def check_rename(factory: Factory) -> None:
+    """A renamed session has its entries and history under the new id only; an existing id is refused."""
+    with factory() as store:
+        _fill(store)
+        store.append(AGENT, "taken", [record("t", "other")])
+        raises(ValueError, lambda: store.rename(AGENT, "s1", "taken"))
+        raises(ValueError, lambda: store.rename(AGENT, "s1", "s1"))
+        raises(SessionNotFoundError, lambda: store.rename(AGENT, "none", "new"))
+        same(sorted(info.id for info in store.sessions(AGENT)), ["s1", "taken"], "a refusal changes nothing")
+        store.rename(AGENT, "s1", "new")
+        same(sorted(info.id for info in store.sessions(AGENT)), ["new", "taken"], "the sessions there are")
+        same(ids_of(store.entries(AGENT, "new", None, None)), ["b", "c"], "the entries")
+        same(search(store, ["pecan"]), ["b"], "what is found")
+        same({version.session for version in store.history(AGENT, "a", None)}, {"new"}, "the history")
+        store.append(AGENT, "s1", [record("b", "again")])
+        same(len(store.find(AGENT, "b", None)), 2, "the old id can begin again")
+
+
+def check_copy_and_fork(factory: Factory) -> None:
+    """A copy has the entries, ids and history of a session; a fork those up to an entry."""
+    with factory() as store:
+        _fill(store)
+        store.copy(AGENT, "s1", "copy")
+        store.copy(AGENT, "s1", "fork", "b")
+        raises(EntryNotFoundError, lambda: store.copy(AGENT, "s1", "x", "a"))
+        raises(ValueError, lambda: store.copy(AGENT, "s1", "fork"))
+        raises(SessionNotFoundError, lambda: store.copy(AGENT, "none", "x"))
+        names = ("s1", "copy", "fork")
+        same(sorted(info.id for info in store.sessions(AGENT)), sorted(names), "the sessions there are")
+        found = [ids_of(store.entries(AGENT, name, None, None)) for name in names]
+        same(found, [["b", "c"], ["b", "c"], ["b"]], "the entries")
+        same([len(store.history(AGENT, "b", name)) for name in names], [2, 2, 2], "the history")
+        same([len(store.history(AGENT, "a", name)) for name in names], [2, 2, 0], "of what was deleted")
+        store.purge(AGENT, "copy", ["b"])
+        same(len(store.find(AGENT, "b", None)), 2, "the others stay")
+
+
+def check_lines(factory: Factory) -> None:
+    """The lines of a session come in the order of writing, changes and deletions too."""
+    with factory() as store:
+        written = [record("a", "one"), record("b", "two")]
+        store.append(AGENT, "s1", written)
+        amend(store, "s1", tombstone("a"))
+        same(list(store.lines(AGENT, "s1")), [*written, tombstone("a")], "the lines")
+        same(list(store.lines(AGENT, "none")), [], "a missing session has none")
+
+
+def _fill(store: Store) -> None:
+    store.append(AGENT, "s1", [record(name, "walnut", minute=at) for at, name in enumerate("abc")])
+    amend(store, "s1", {"id": "b", "ts": time_at(5), "type": "note", "data": {"content": "pecan"}})
+    amend(store, "s1", tombstone("a"))
+    store.compact(AGENT, "s1")
