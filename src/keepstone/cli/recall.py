@@ -1,6 +1,7 @@
 """``keepstone recall``: finding what was remembered."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,9 +10,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import TypesOption, complete_sessions
+from keepstone.cli.options import FolderOption, TypesOption, UserFileOption, complete_sessions
 from keepstone.cli.screen import table
 from keepstone.model import Hit, Hits
+from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.embedder import UNWANTED
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
@@ -45,6 +47,14 @@ SinceOption = Annotated[
 ]
 UntilOption = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
+]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="KIND",
+        help="Search entries (the default), files or notes; may be repeated.",
+    ),
 ]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show as a table why each hit was found.")]
 WhereOption = Annotated[
@@ -81,6 +91,9 @@ def recall(
     as_of: AsOfOption = None,
     min_priority: LeastOption = 0.0,
     neighbours: NeighboursOption = 0,
+    include: IncludeOption = None,
+    folder: FolderOption = Path(),
+    user_file: UserFileOption = None,
     explain: ExplainOption = False,
 ) -> Answer:
     """Search the agent's memory, the best hits first."""
@@ -96,6 +109,8 @@ def recall(
         as_of=as_of,
         min_priority=min_priority,
         neighbours=neighbours,
+        include=include or ["entries"],
+        notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
     )
     nothing = "nothing found"
     if not hits and not agent.sessions():
@@ -127,6 +142,9 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     if hits.pending:
         words = f"{counted(hits.pending, 'entry')} without a vector yet, found by words. Run: keepstone index"
         notes.append(Text(words, "yellow"))
+    if hits.skipped:
+        words = f"Not searched, too large or not text: {one_line(', '.join(hits.skipped))}"
+        notes.append(Text(words, "yellow"))
     if hits.stale:
         notes.append(
             Text("The index is behind the logs, hits may be missing. Run: keepstone doctor", "yellow")
@@ -136,6 +154,10 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
 
 def hit_view(place: int, hit: Hit) -> RenderableType:
     """Return one hit: where it stands, what it says, and what stands around it."""
+    if hit.excerpt is not None:
+        where = (f"  {one_line(_place(hit))}", "dim")
+        head = Text.assemble(f"{place:>2}  ", (hit.kind, "bold cyan"), where)
+        return Group(head, Padding(Text(harmless(clipped(hit.text))), (0, 0, 1, 4)))
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
@@ -161,9 +183,13 @@ def _reasons(place: int, hit: Hit) -> tuple[str, ...]:
     shown.append(meaning + (f" cos {why.cosine:.2f}" if why.cosine is not None else ""))
     shown.append(_part(parts.pop("neighbours", None), None))
     more = ", ".join((*why.boosts, *(f"{name} {part:.2f}" for name, part in parts.items())))
-    entry = hit.entry
-    what = f"{entry.ts:%Y-%m-%d} {entry.session}: {clipped(entry.text, _SHORT)}"
+    where = _place(hit) if hit.excerpt is not None else f"{hit.entry.ts:%Y-%m-%d} {hit.entry.session}"
+    what = f"{where}: {clipped(hit.text, _SHORT)}"
     return (str(place), f"{hit.score:.2f}", *shown, more, ", ".join(why.words), what)
+
+
+def _place(hit: Hit) -> str:
+    return f"{hit.path}:{hit.line}"
 
 
 def _part(part: float | None, rank: int | None) -> str:
