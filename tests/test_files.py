@@ -508,3 +508,15 @@ def test_a_check_sees_the_old_text_and_can_stop_the_write(tmp_path: Path) -> Non
         with pytest.raises(ValueError, match="changed"):
             change()
     assert files.read("a") == "two"
+
+
+def test_texts_gives_the_smallest_files_and_names_the_others(root: Path) -> None:
+    files = AgentFiles(root)
+    assert files.texts(100) == {}
+    files.write("deep/small.md", "four")
+    files.write("middle.md", "sixsix")
+    files.write("large.md", "x" * 91)
+    (root / "binary").write_bytes(b"\xff")
+    (root / "link").symlink_to(root / "middle.md")
+    found = {"deep/small.md": "four", "middle.md": "sixsix", "large.md": None, "binary": None}
+    assert files.texts(100) == found

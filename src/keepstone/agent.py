@@ -22,9 +22,10 @@ from keepstone.log.arguments import (
     where_of,
 )
 from keepstone.log.line import instant
-from keepstone.model import Entry, Hits, Purged, Scope, SessionInfo, Version
+from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.embedder import Meaning
+from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.validity import is_valid, newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
@@ -237,8 +238,10 @@ class Agent:
         vector: Any = None,
         neighbours: int = 0,
         include_superseded: bool = False,
+        include: Iterable[str] = ("entries",),
+        notes: Notes | None = None,
     ) -> Hits:
-        """Return the entries that match a query best, each with an explanation.
+        """Return what matches a query best, each hit with an explanation: entries, and files and notes on request.
 
         Only valid entries are searched: from ``valid_from`` on, before ``valid_to`` and ``expires``.
 
@@ -258,9 +261,14 @@ class Agent:
                 counted in the limit.
             include_superseded: Include entries that are not valid now, or at ``as_of``: superseded, expired
                 and future ones.
+            include: What to search: ``"entries"``, the agent's ``"files"``, ``"notes"``. Of files and notes
+                a hit is a bullet or paragraph, with ``path``, ``line`` and ``text``. The filters above are
+                of entries. Files are searched up to 1 MiB in all; ``Hits.skipped`` names the others.
+            notes: The notes to search if ``include`` names them, such as ``Notes(".")``.
 
         Raises:
-            TypeError, ValueError: An argument is invalid.
+            TypeError, ValueError: An argument is invalid, ``include`` names notes and none are given,
+                or files or notes are to be searched as of another time: they have no versions.
             EmbeddingDimMismatchError, InvalidEmbeddingError: The vector is not in the agent's space.
             SpaceMismatchError: The home was opened with an embedder other than its own.
 
@@ -288,7 +296,18 @@ class Agent:
             None if since is None else instant(since, "since"),
             None if until is None else instant(until, "until"),
         )
-        return recall(self._store, vectors, question, scope, self._shared.reranker)
+        kinds = kinds_of(include, has_notes=notes is not None)
+        hits = Hits()
+        if "entries" in kinds:
+            hits = recall(self._store, vectors, question, scope, self._shared.reranker)
+        if not kinds - {"entries"}:
+            return hits
+        files = self.files.texts(LARGEST) if "files" in kinds else {}
+        found = [
+            Excerpt("note", note.source, note.line, note.content)
+            for note in (notes.entries() if notes is not None and "notes" in kinds else ())
+        ]
+        return with_excerpts(hits, files, found, question, vectors, self._shared.reranker)
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether an entry is valid now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""

@@ -128,6 +128,22 @@ class AgentFiles:
         contains = containing(text)
         return [path for path in self.list() if contains(path) or self._holds(path, contains)]
 
+    def texts(self, most: int) -> dict[str, str | None]:
+        """Return the texts of all files by their paths, of at most so many bytes in all.
+
+        The smallest files come first. None stands for a file that is too large then, or not text.
+        """
+        with suppress(FileNotFoundError, NotADirectoryError), self._open() as folder:
+            sizes = {
+                path: status.st_size for path in _walk(folder, "") if (status := _status_of(folder, path))
+            }
+            found: dict[str, str | None] = {}
+            for path in sorted(sizes, key=lambda path: (sizes[path], path)):
+                most -= sizes[path]
+                found[path] = _text_of(folder, path) if most >= 0 else None
+            return found
+        return {}
+
     def _holds(self, path: str, contains: Callable[[str], bool]) -> bool:
         with suppress(FileNotFoundError), self._open() as folder:
             return contains(_decoded(_read(folder, path)))
@@ -250,6 +266,13 @@ def _check(status: os.stat_result, name: str) -> None:
     check_file(status, name)
     if status.st_nlink > 1:
         raise PathEscapeError(f"{name!r} is a hard link, and links are not followed; put a copy in its place")
+
+
+def _text_of(folder: Folder, name: str) -> str | None:
+    try:
+        return _read(folder, name).decode()
+    except (FileNotFoundError, UnicodeDecodeError):  # Deleted since it was listed, or not text.
+        return None
 
 
 def _decoded(data: bytes) -> str:

@@ -238,24 +238,60 @@ class Why:
         return "; ".join((*reasons, *self.boosts))
 
 
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A part of a text file: a bullet, a paragraph, or a piece of a long one."""
+
+    kind: str
+    """``"file"`` for a file of the agent's own, ``"note"`` for a note."""
+    path: str
+    """Relative for a file of the agent's own, as ``Agent.files`` names it; absolute for a notes file."""
+    line: int
+    """The line, from 1, on which it begins; in a hit, its first line with the most words of the query."""
+    text: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """One hit of a recall."""
 
     entry: Entry
+    """The entry; None in a hit of a file or a note, which only ``include`` asks for."""
     score: float
     """The score, higher is better; comparable within one recall only."""
     why: Why
     neighbours: tuple[Entry, ...] = ()
     """The entries around it in its session, in order, as requested."""
+    excerpt: Excerpt | None = None
+    """What of a file or of notes was found; None in a hit of an entry."""
+
+    @property
+    def kind(self) -> str:
+        """What was found: ``"entry"``, ``"file"`` or ``"note"``."""
+        return "entry" if self.excerpt is None else self.excerpt.kind
+
+    @property
+    def text(self) -> str:
+        """The text that was found."""
+        return self.entry.text if self.excerpt is None else self.excerpt.text
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file or notes file; None for an entry."""
+        return None if self.excerpt is None else self.excerpt.path
+
+    @property
+    def line(self) -> int | None:
+        """The line in that file, from 1; None for an entry."""
+        return None if self.excerpt is None else self.excerpt.line
 
     def __repr__(self) -> str:
-        return f"<Hit {self.score:.2f} {self.entry!r}>"
+        return f"<Hit {self.score:.2f} {self.excerpt or self.entry!r}>"
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         yield "score", round(self.score, 2)
         yield "why", str(self.why)
-        yield "entry", self.entry
+        yield self.kind, self.excerpt or self.entry
 
 
 class Hits(list[Hit]):
@@ -268,6 +304,7 @@ class Hits(list[Hit]):
         pending: Number of entries in scope without a vector.
         searched: How vectors were searched, ``"exact"`` or ``"hnsw"``; None if not at all.
         stale: True if the index is behind the logs.
+        skipped: Paths of the agent's files that were not searched: not text, or beyond 1 MiB in all.
         took_ms: Duration of the recall in milliseconds.
     """
 
@@ -280,6 +317,7 @@ class Hits(list[Hit]):
         pending: int = 0,
         searched: str | None = None,
         stale: bool = False,
+        skipped: tuple[str, ...] = (),
         took_ms: float = 0.0,
     ) -> None:
         super().__init__(hits)
@@ -289,6 +327,7 @@ class Hits(list[Hit]):
         self.pending = pending
         self.searched = searched
         self.stale = stale
+        self.skipped = skipped
         self.took_ms = took_ms
 
     def __repr__(self) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .conftest import Command
 
 
@@ -103,3 +105,17 @@ def test_control_characters_of_a_memory_do_not_reach_the_screen(cli: Command) ->
     cli.json("add", "apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:")
     shown = cli("recall", "apple").stdout
     assert r"apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:" in shown
+
+
+def test_include_searches_files_and_notes(cli: Command, tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("## Memories\n\n- Oil the walnut table\n")
+    cli.json("add", "walnut")
+    cli.json("files", "write", "plan.md", "The walnut table ships")
+    words = ("recall", "walnut table", "--include", "files", "--include", "notes", "--dir", str(tmp_path))
+    hits = cli.json(*words)["hits"]
+    assert sorted((hit["kind"], hit["line"], hit["entry"]) for hit in hits) == [
+        ("file", 1, None),
+        ("note", 3, None),
+    ]
+    assert "plan.md:1" in cli(*words).stdout
+    assert "plan.md:1: The walnut table ships" in cli(*words, "--explain").stdout

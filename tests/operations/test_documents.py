@@ -3,7 +3,7 @@
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keepstone.context.block import Context, ContextSource, Item, LeftOut, Part
 from keepstone.log.line import payload_of
-from keepstone.model import BackupInfo, Entry, Finding, Hit, Hits, Purged, SessionInfo, Version, Why
+from keepstone.model import BackupInfo, Entry, Excerpt, Finding, Hit, Hits, Purged, SessionInfo, Version, Why
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import documents
@@ -90,11 +90,18 @@ def test_a_hit_carries_its_neighbours_and_why_it_was_found() -> None:
     assert document["neighbours"] == [entry_document(entry(text="before"))]
 
 
+def test_a_hit_of_a_file_has_a_path_and_no_entry() -> None:
+    excerpt = Excerpt("file", "plan.md", 3, "walnut")
+    document = documents.hit_document(Hit(cast("Entry", None), 0.5, Why({}), excerpt=excerpt))
+    shown = {name: document[name] for name in ("kind", "entry", "path", "line", "text")}
+    assert shown == {"kind": "file", "entry": None, "path": "plan.md", "line": 3, "text": "walnut"}
+
+
 def test_a_recall_says_how_its_answer_came_about() -> None:
     hits = Hits([], embedder="minilm", reason="installed", pending=2, stale=True, took_ms=1.5)
     assert documents.hits_document(hits) == {
         "hits": [], "lexical_only": False, "embedder": "minilm", "reason": "installed", "pending": 2,
-        "stale": True, "took_ms": 1.5,
+        "stale": True, "skipped": [], "took_ms": 1.5,
     }  # fmt: skip
 
 

@@ -271,6 +271,18 @@ def test_a_recall_takes_every_filter_and_says_why(http: httpx.Client) -> None:
     assert http.post("/v1/agents/finder/recall", json={**asked, "types": ["x"]}).json()["hits"] == []
 
 
+def test_a_recall_includes_files_and_notes(http: httpx.Client) -> None:
+    http.put("/v1/agents/reader/files/plan.md", json={"content": "The walnut table ships"})
+    http.post("/v1/notes", json={"text": "Oil the walnut table", "type": "User"})
+    asked = {"query": "walnut", "include": ["entries", "files", "notes"]}
+    hits = http.post("/v1/agents/reader/recall", json=asked).json()["hits"]
+    assert sorted((hit["kind"], hit["text"], hit["entry"]) for hit in hits) == [
+        ("file", "The walnut table ships", None),
+        ("note", "Oil the walnut table", None),
+    ]
+    assert code(http.post("/v1/agents/reader/recall", json={**asked, "include": ["x"]}))[0] == 400
+
+
 def test_a_write_that_expects_another_content_changes_nothing(http: httpx.Client) -> None:
     path = f"{AGENT}/files/plans/today.md"
     tag = http.put(path, json={"content": "one"}).headers["etag"]
@@ -433,7 +445,7 @@ WITHIN = {
     "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
     "Session": {"agent", "id", "guarded", "compacted_size"},
     "Notes": {"sources", "warning"},
-    "Files": {"matching"},
+    "Files": {"matching", "texts"},
 }
 """What is no call of its own: it leads to other calls, or gives objects that only a program can hold."""
 
@@ -459,6 +471,7 @@ ARGUMENTS: dict[Callable[..., object], type[BaseModel]] = {
 @pytest.mark.parametrize("call", ARGUMENTS)
 def test_every_argument_of_a_call_can_be_given_over_http(call: Callable[..., object]) -> None:
     taken = set(inspect.signature(call).parameters) - {"self", "progress"}
+    taken -= {"notes"} if call is keepstone.Agent.recall else set()  # They are the server's.
     renamed = {"counter": "count_as"}
     assert {renamed.get(name, name) for name in taken} == set(ARGUMENTS[call].model_fields)
 

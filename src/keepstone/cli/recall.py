@@ -1,6 +1,7 @@
 """``keepstone recall``: search an agent's memory."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,9 +10,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import TypesOption, complete_sessions
+from keepstone.cli.options import FolderOption, TypesOption, UserFileOption, complete_sessions
 from keepstone.cli.screen import table
 from keepstone.model import Hit, Hits
+from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.embedder import UNWANTED
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
@@ -49,6 +51,14 @@ UntilOption = Annotated[
     str | None,
     typer.Option("--until", metavar="TIME", help="Only before this time: 2026-04-01, or RFC 3339."),
 ]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="KIND",
+        help="Search entries (the default), files or notes; may be repeated.",
+    ),
+]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show a table of why each hit was found.")]
 WhereOption = Annotated[
     list[str] | None,
@@ -85,6 +95,9 @@ def recall(
     as_of: AsOfOption = None,
     min_priority: LeastOption = 0.0,
     neighbours: NeighboursOption = 0,
+    include: IncludeOption = None,
+    folder: FolderOption = Path(),
+    user_file: UserFileOption = None,
     explain: ExplainOption = False,
 ) -> Answer:
     """Search the agent's memory. The best hits come first."""
@@ -100,6 +113,8 @@ def recall(
         as_of=as_of,
         min_priority=min_priority,
         neighbours=neighbours,
+        include=include or ["entries"],
+        notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
     )
     nothing = "nothing found"
     if not hits and not agent.sessions():
@@ -133,6 +148,9 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
             f"{counted(hits.pending, 'entry')} not yet embedded, found by words only. Run: keepstone index"
         )
         notes.append(Text(words, "yellow"))
+    if hits.skipped:
+        words = f"Not searched, too large or not text: {one_line(', '.join(hits.skipped))}"
+        notes.append(Text(words, "yellow"))
     if hits.stale:
         notes.append(
             Text("The index is behind the logs, hits may be missing. Run: keepstone doctor", "yellow")
@@ -142,6 +160,10 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
 
 def hit_view(place: int, hit: Hit) -> RenderableType:
     """Return one hit: its place, its text and its neighbours."""
+    if hit.excerpt is not None:
+        where = (f"  {one_line(_place(hit))}", "dim")
+        head = Text.assemble(f"{place:>2}  ", (hit.kind, "bold cyan"), where)
+        return Group(head, Padding(Text(harmless(clipped(hit.text))), (0, 0, 1, 4)))
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
@@ -167,9 +189,13 @@ def _reasons(place: int, hit: Hit) -> tuple[str, ...]:
     shown.append(meaning + (f" cos {why.cosine:.2f}" if why.cosine is not None else ""))
     shown.append(_part(parts.pop("neighbours", None), None))
     more = ", ".join((*why.boosts, *(f"{name} {part:.2f}" for name, part in parts.items())))
-    entry = hit.entry
-    what = f"{entry.ts:%Y-%m-%d} {entry.session}: {clipped(entry.text, _SHORT)}"
+    where = _place(hit) if hit.excerpt is not None else f"{hit.entry.ts:%Y-%m-%d} {hit.entry.session}"
+    what = f"{where}: {clipped(hit.text, _SHORT)}"
     return (str(place), f"{hit.score:.2f}", *shown, more, ", ".join(why.words), what)
+
+
+def _place(hit: Hit) -> str:
+    return f"{hit.path}:{hit.line}"
 
 
 def _part(part: float | None, rank: int | None) -> str:

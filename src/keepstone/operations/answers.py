@@ -82,7 +82,11 @@ class Why(TypedDict):
 class Hit(TypedDict):
     """One hit of a recall."""
 
-    entry: Entry
+    kind: str
+    entry: Entry | None
+    path: str | None
+    line: int | None
+    text: str
     score: float
     why: Why
     neighbours: list[Entry]
@@ -96,6 +100,7 @@ class RecallState(TypedDict):
     reason: str
     pending: int
     stale: bool
+    skipped: list[str]
     took_ms: float
 
 

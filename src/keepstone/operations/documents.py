@@ -66,7 +66,11 @@ def why_document(why: Why) -> answers.Why:
 def hit_document(hit: Hit) -> answers.Hit:
     """Return one hit."""
     return {
-        "entry": entry_document(hit.entry),
+        "kind": hit.kind,
+        "entry": None if hit.excerpt is not None else entry_document(hit.entry),
+        "path": hit.path,
+        "line": hit.line,
+        "text": hit.text,
         "score": hit.score,
         "why": why_document(hit.why),
         "neighbours": [entry_document(entry) for entry in hit.neighbours],
@@ -86,6 +90,7 @@ def recall_state_document(hits: Hits) -> answers.RecallState:
         "reason": hits.reason,
         "pending": hits.pending,
         "stale": hits.stale,
+        "skipped": list(hits.skipped),
         "took_ms": hits.took_ms,
     }
 

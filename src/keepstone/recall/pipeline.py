@@ -52,7 +52,7 @@ _SPEAKERS, _BOOSTED = 20, 60
 SECONDS = 0.05
 """How long a recall makes vectors that are missing."""
 
-_FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
+FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
 """What leaves a recall to its words."""
 
 _LONGEST = 20_000
@@ -129,7 +129,7 @@ class Dense:
             return
         try:
             self._vector, space, self.reason = self._vectors.query(text, vector)
-        except _FAILURES as error:
+        except FAILURES as error:
             self._fail(error)
         else:
             self.space = space.id if space is not None and self._vector is not None else None
@@ -168,7 +168,7 @@ class Dense:
         try:
             self.pending, refused = self._vectors.fill_quickly(reader, self._scope, first, SECONDS)
             self.reason = refused or self.reason
-        except _FAILURES as error:
+        except FAILURES as error:
             # What has a vector can be compared all the same.
             self.reason = str(error)
             self.pending = len(self._vectors.pending(reader, self._scope))

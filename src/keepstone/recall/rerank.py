@@ -27,7 +27,7 @@ def reranked(reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
     """
     if not hits:
         return []
-    scores = [float(score) for score in reranker(query, [hit.entry.text for hit in hits])]
+    scores = [float(score) for score in reranker(query, [hit.text for hit in hits])]
     if len(scores) != len(hits):
         raise ValueError(f"the reranker gave {len(scores)} scores for {len(hits)} texts")
     if not all(math.isfinite(score) for score in scores):

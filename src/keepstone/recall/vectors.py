@@ -344,6 +344,24 @@ class Vectors:
                     break
         return left, refused
 
+    def of_texts(self, texts: Sequence[str], seconds: float) -> dict[str, Vector]:
+        """Return vectors of texts that are not entries, as many as can be made in some seconds.
+
+        The maker remembers them, so that later calls get more. A server is not asked.
+        Errors are those of ``fill``.
+        """
+        embedder = self.embedder()
+        if embedder is None or self.is_remote:
+            return {}
+        made: dict[str, Vector] = {}
+        maker, began = self._meaning.maker(embedder), time.monotonic()
+        with self._meaning.turns.soon(_PATIENCE) as mine:
+            for some in _slices(texts, FEW) if mine else ():
+                made |= maker.make(some)
+                if time.monotonic() - began >= seconds:
+                    break
+        return made
+
     def fill_some(self, scope: Scope) -> bool:
         """Make a few vectors, the oldest first, unless somebody waits for others; False if there is no more.
 
@@ -391,5 +409,5 @@ class _Made:
         return bool(self.kept or self.refused)
 
 
-def _slices(keys: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def _slices(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (keys[begin : begin + size] for begin in range(0, len(keys), size))

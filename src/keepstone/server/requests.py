@@ -136,6 +136,9 @@ class RecallQuery(Body):
     include_superseded: bool = Field(
         default=False, description="Also entries that are superseded, expired or not valid yet."
     )
+    include: list[Literal["entries", "files", "notes"]] = Field(
+        ["entries"], min_length=1, max_length=3, description="What to search. The notes are the server's."
+    )
 
 
 class ContextQuery(Body):

@@ -95,6 +95,7 @@ class AsyncFiles(_Face[Files]):
     write = awaited(_FILES.write)
     append = awaited(_FILES.append)
     matching = awaited(_FILES.matching)
+    texts = awaited(_FILES.texts)
     list = awaited(_FILES.list)
     delete = awaited(_FILES.delete)
 

@@ -16,9 +16,10 @@ router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
 
 
 @router.post("/recall", **responds(answers.Recall))
-def recall(memory: Reading, body: RecallQuery) -> Response:
+def recall(request: Request, memory: Reading, body: RecallQuery) -> Response:
     """Search the agent's memory. The best hits come first, each with an explanation."""
-    hits = memory.recall(**dict(body))
+    notes = _notes_of(request) if "notes" in body.include else None
+    hits = memory.recall(**dict(body), notes=notes)
     found = fitting(map(hit_document, hits), ANSWER_BYTES)
     if len(found) < len(hits):
         raise ValueError(

@@ -1,0 +1,259 @@
+"""Recall in files and notes: their paragraphs and bullets, ranked beside the entries that were found.
+
+Nothing of them is indexed: an agent's files are small, and what a person edits is found at once. So each
+recall that asks for them reads and scores them, up to a size. An excerpt and an entry compare by what both
+have: BM25 over the excerpts and the entries found, and a cosine where an embedder is at hand.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from keepstone.log.arguments import names_of
+from keepstone.model import Entry, Excerpt, Hit, Hits, Why
+from keepstone.recall.fusion import Parts, fuse
+from keepstone.recall.pipeline import CANDIDATES, FAILURES, SECONDS, Question
+from keepstone.recall.query import terms_of
+from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.vectors import Vectors
+from keepstone.text.tokenizer import Matcher, stems_of
+
+LARGEST = 1 << 20
+"""Bytes of files that a recall reads in all."""
+_LONGEST = 1000
+"""Characters of an excerpt, beyond which a paragraph is cut."""
+_SATURATION, _BY_LENGTH = 1.2, 0.75
+"""How soon more of the same word counts less, and how much a long text's words count less, in BM25."""
+_LEAST = 0.1
+"""What the best entry beside excerpts counts for at least, so that scores stay bounded where none fits."""
+
+_NEWLINE = re.compile(r"\r\n?|\n")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
+_BULLET = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_PIECES = re.compile(rf".{{1,{_LONGEST}}}(?:\s|\Z)|.{{{_LONGEST}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An excerpt, and the heading above it."""
+
+    excerpt: Excerpt
+    heading: str = ""
+
+    @property
+    def searched(self) -> str:
+        """The text that is searched: the name of a file says what it is about, too."""
+        name = self.excerpt.path if self.excerpt.kind == "file" else ""
+        return "\n".join(filter(None, (name, self.heading, self.excerpt.text)))
+
+
+def sections_of(path: str, text: str) -> Iterator[Section]:
+    r"""Yield the bullets and paragraphs of a file, those without a word left out.
+
+    Example:
+        >>> [(one.excerpt.line, one.excerpt.text) for one in sections_of("a.md", "# Tea\n\nGreen\n- black\n")]
+        [(3, 'Green'), (4, '- black')]
+    """
+    heading, lines, begin, is_code, length = "", list[str](), 1, False, 0
+    for number, line in enumerate((*_NEWLINE.split(text), ""), 1):
+        is_heading = not is_code and _HEADING.match(line) is not None
+        length += len(line)
+        if lines and (
+            is_heading or not line.strip() or length > _LONGEST or (not is_code and _BULLET.match(line))
+        ):
+            yield from _cut(path, begin, lines, heading)
+            lines = []
+        if _FENCE.match(line):
+            is_code = not is_code
+        if is_heading:
+            heading = line
+        elif line.strip():
+            if not lines:
+                begin, length = number, len(line)
+            lines.append(line)
+
+
+def _cut(path: str, begin: int, lines: Sequence[str], heading: str) -> Iterator[Section]:
+    text = "\n".join(lines)
+    for piece in [text] if len(text) <= _LONGEST else _PIECES.findall(text):
+        yield Section(Excerpt("file", path, begin, piece), heading)
+
+
+KINDS = ("entries", "files", "notes")
+"""What a recall can search."""
+
+
+def kinds_of(include: Iterable[str], *, has_notes: bool) -> frozenset[str]:
+    """Return what a recall is to search, checked."""
+    kinds = frozenset(names_of(include, "include") or ())
+    unknown = sorted(kinds.difference(KINDS))
+    if unknown:
+        raise ValueError(f"include has {unknown[0]!r:.80}; it may have {', '.join(KINDS)}")
+    if not kinds:
+        raise ValueError(f"include is empty; it needs some of {', '.join(KINDS)}")
+    if "notes" in kinds and not has_notes:
+        raise ValueError("include has 'notes', but no notes are given; pass notes=Notes(...)")
+    return kinds
+
+
+def with_excerpts(
+    hits: Hits,
+    files: Mapping[str, str | None],
+    notes: Iterable[Excerpt],
+    question: Question,
+    vectors: Vectors,
+    reranker: Reranker | None = None,
+) -> Hits:
+    """Return hits of entries, files and notes together, the best first, as many as the question asks for.
+
+    Args:
+        hits: The hits of entries.
+        files: Texts of the agent's files by their paths; None where one could not be read.
+        notes: The notes.
+        question: What is asked. Its bounds are for entries.
+        vectors: The agent's.
+        reranker: Scores excerpts as it scored the entries.
+
+    Raises:
+        ValueError: The question is about another time: files and notes have no versions.
+    """
+    if question.as_of is not None:
+        raise ValueError("as_of is for entries: files and notes have no versions; leave one of them out")
+    began = time.perf_counter()
+    sections = [section for path, text in files.items() if text for section in sections_of(path, text)]
+    sections += map(Section, notes)
+    search = _Search(hits, sections, question, vectors)
+    found = search.found() if question.limit else []
+    if reranker is not None:
+        best = sorted(found, key=lambda hit: -hit.score)[:RERANKED]
+        found = reranked(reranker, question.text, best)
+    best = sorted([*hits, *found], key=lambda hit: -hit.score)[: question.limit]
+    return Hits(
+        best,
+        embedder=hits.embedder or search.space,
+        reason=hits.reason or search.reason,
+        pending=hits.pending,
+        searched=hits.searched,
+        stale=hits.stale,
+        skipped=tuple(sorted(path for path, text in files.items() if text is None)),
+        took_ms=hits.took_ms + (time.perf_counter() - began) * 1000,
+    )
+
+
+class _Search:
+    """A question on its way through excerpts."""
+
+    def __init__(
+        self, hits: Sequence[Hit], sections: Sequence[Section], question: Question, vectors: Vectors
+    ) -> None:
+        self._hits = hits
+        self._sections = sections
+        self._question = question
+        self._vectors = vectors
+        self._terms = terms_of(question.text)
+        self._matcher = Matcher(self._terms)
+        self.space: str | None = None
+        self.reason = ""
+
+    def found(self) -> list[Hit]:
+        """Return the excerpts that fit, with scores on the scale of the entries' ones."""
+        # Entries have numbers below nothing, so that they are told from sections.
+        entries = dict(zip(range(-len(self._hits), 0), self._hits, strict=True))
+        texts = {number: hit.text for number, hit in entries.items()}
+        words = _bm25(self._terms, texts | {n: one.searched for n, one in enumerate(self._sections)})
+        best = sorted((n for n in words if n >= 0), key=lambda n: -words[n])
+        cosines = self._cosines(best)
+        near = sorted((n for n in cosines if n >= 0), key=lambda n: -cosines[n])
+        chosen = [*entries, *dict.fromkeys(best[:CANDIDATES] + near[:CANDIDATES])]
+        parts = self._parts({n: words[n] for n in chosen if n in words}, cosines, chosen)
+        scale = _scale(entries, parts)
+        ranks = {
+            "words": {n: rank for rank, n in enumerate(best, 1)},
+            "vectors": {n: rank for rank, n in enumerate(near, 1)},
+        }
+        return [
+            self._hit(
+                n, {name: scale * given[n] for name, given in parts.items() if n in given}, ranks, cosines
+            )
+            for n in chosen
+            if n >= 0
+        ]
+
+    def _parts(self, words: Mapping[int, float], cosines: dict[int, float], chosen: Sequence[int]) -> Parts:
+        if self._terms:
+            return fuse(words, cosines, chosen, ())
+        return {"vectors": cosines}  # As for entries that a vector alone asks for.
+
+    def _cosines(self, first: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of entries that have one and of excerpts, those found by words first."""
+        try:
+            vector, space, self.reason = self._vectors.query(self._question.text, self._question.vector)
+            if vector is None or space is None:
+                return {}
+            order = dict.fromkeys([*first, *range(len(self._sections))])
+            texts = {n: self._sections[n].excerpt.text for n in order}
+            made = self._vectors.of_texts(list(dict.fromkeys(texts.values())), SECONDS)
+        except FAILURES as error:
+            self.reason = str(error)
+            return {}
+        self.space = space.id
+        known = {n: float(made[text] @ vector) for n, text in texts.items() if text in made}
+        entries = zip(range(-len(self._hits), 0), self._hits, strict=True)
+        return known | {n: hit.why.cosine for n, hit in entries if hit.why.cosine is not None}
+
+    def _hit(
+        self,
+        number: int,
+        parts: dict[str, float],
+        ranks: Mapping[str, Mapping[int, int]],
+        cosines: Mapping[int, float],
+    ) -> Hit:
+        section = self._sections[number]
+        words = self._matcher.matched(section.searched) if self._terms else ()
+        places = {name: given[number] for name, given in ranks.items() if number in given}
+        why = Why(places, words, parts, cosines.get(number))
+        excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(section.excerpt.text))
+        return Hit(cast("Entry", None), sum(parts.values()), why, excerpt=excerpt)
+
+    def _best_line(self, text: str) -> int:
+        """Return the first of the lines, from 0, that have the most words of the query."""
+        counts = [len(self._matcher.matched(line)) for line in text.split("\n")] if self._terms else [0]
+        return counts.index(max(counts))
+
+
+def _bm25(terms: Sequence[str], texts: Mapping[int, str]) -> dict[int, float]:
+    """Return the score of each text that has any of the words."""
+    wanted = {stem for term in terms for stem in stems_of(term)}
+    if not wanted or not texts:
+        return {}
+    stems = {number: stems_of(text) for number, text in texts.items()}
+    counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
+    held = Counter(stem for count in counts.values() for stem in count)
+    average = sum(map(len, stems.values())) / len(stems) or 1.0
+    weights = {stem: math.log(1 + (len(stems) - n + 0.5) / (n + 0.5)) for stem, n in held.items()}
+
+    def score(number: int) -> float:
+        length = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(stems[number]) / average)
+        return sum(weights[stem] * n * (1 + _SATURATION) / (n + length) for stem, n in counts[number].items())
+
+    return {number: score(number) for number, count in counts.items() if count}
+
+
+def _scale(entries: Mapping[int, Hit], parts: Parts) -> float:
+    """Return how many times the score of an entry beside excerpts its score among entries is.
+
+    That is told by what the entry that fits best got for its own words and vector.
+    """
+    if not entries:
+        return 1.0
+    beside = {n: sum(given.get(n, 0.0) for given in parts.values()) for n in entries}
+    best = max(beside, key=beside.__getitem__)
+    own = sum(entries[best].why.parts.get(name, 0.0) for name in ("words", "vectors"))
+    return own / max(beside[best], _LEAST) if own > 0 else 1.0
