@@ -241,7 +241,7 @@ class Agent:
         include: Iterable[str] = ("entries",),
         notes: Notes | None = None,
     ) -> Hits:
-        """Return what matches a query best, each hit with an explanation: entries, and files and notes on request.
+        """Return what matches a query best, with explanations: entries, and files and notes on request.
 
         Only valid entries are searched: from ``valid_from`` on, before ``valid_to`` and ``expires``.
 
