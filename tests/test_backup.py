@@ -175,16 +175,16 @@ def test_the_beginning_of_a_batch_is_left_out(home: Home, target: Path) -> None:
 
 def between_rounds(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     """Do something once all has been copied, before the backup looks whether the copy still fits."""
-    rounds = making.Backup._copy_round  # noqa: SLF001
+    rounds = making.BackupRun._copy_round  # noqa: SLF001
     left = [act]
 
-    def copy_round(self: making.Backup, made: Path, tell: Callable[[int], None]) -> bool:
+    def copy_round(self: making.BackupRun, made: Path, tell: Callable[[int], None]) -> bool:
         changed = rounds(self, made, tell)
         while left:
             left.pop()()
         return changed
 
-    monkeypatch.setattr(making.Backup, "_copy_round", copy_round)
+    monkeypatch.setattr(making.BackupRun, "_copy_round", copy_round)
 
 
 @pytest.mark.parametrize(
@@ -228,10 +228,10 @@ def test_a_file_that_was_deleted_concurrently_is_not_in_the_backup(
 def test_a_home_that_never_holds_still_is_not_copied_for_ever(
     home: Home, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def restless(_self: making.Backup, _made: Path, _tell: Callable[[int], None]) -> bool:
+    def restless(_self: making.BackupRun, _made: Path, _tell: Callable[[int], None]) -> bool:
         return True
 
-    monkeypatch.setattr(making.Backup, "_copy_round", restless)
+    monkeypatch.setattr(making.BackupRun, "_copy_round", restless)
     with pytest.raises(StoreError, match="rewritten faster than it is copied"):
         home.backup(target)
 

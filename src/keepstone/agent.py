@@ -24,8 +24,8 @@ from keepstone.log.arguments import (
 from keepstone.log.line import instant
 from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
-from keepstone.recall.embedder import Meaning
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
+from keepstone.recall.selection import Meaning
 from keepstone.recall.validity import is_valid, newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session

@@ -16,9 +16,9 @@ from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.log.arguments import Clock, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
-from keepstone.recall.embedder import Meaning
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
+from keepstone.recall.selection import Meaning
 from keepstone.shared import Guard, Shared
 from keepstone.store.background import Background
 from keepstone.store.opening import open_store

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from keepstone.log.arguments import Clock
 from keepstone.model import Record
-from keepstone.recall.embedder import Meaning
 from keepstone.recall.rerank import Reranker
+from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
 
 Guard = Callable[[str, Sequence[Record]], list[Record]]

@@ -15,7 +15,7 @@ from keepstone.cli.screen import table
 from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
-from keepstone.recall.embedder import UNWANTED
+from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:

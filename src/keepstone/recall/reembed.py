@@ -11,7 +11,7 @@ from keepstone.embed import Embedder, check_embedder
 from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Entry, Scope
-from keepstone.recall.embedder import AUTO, Choice, best, chosen
+from keepstone.recall.selection import AUTO, Choice, best, chosen
 from keepstone.recall.vectors import AT_ONCE
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Reader, ask

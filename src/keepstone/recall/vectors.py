@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, SpaceMismatchError
 from keepstone.log.arguments import count_of
 from keepstone.model import Entry, Record, Scope
-from keepstone.recall.embedder import Meaning
+from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import HNSW_FROM, Reader, ask
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit

@@ -23,7 +23,7 @@ from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
 from keepstone.model import Entry, Record, SessionInfo, Version
-from keepstone.store import listing, lookup, renaming, writing
+from keepstone.store import lists, lookup, renaming, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -123,7 +123,7 @@ class FileStore:
 
     def sessions(self, agent: str, limit: int | None = None, cursor: str | None = None) -> Page[SessionInfo]:
         with self._using(agent) as logs:
-            return listing.sessions(logs, limit, cursor) if logs else Page()
+            return lists.sessions(logs, limit, cursor) if logs else Page()
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         with self._using(agent) as logs:
@@ -265,7 +265,7 @@ class FileStore:
     def lines(self, agent: str, session: str) -> Iterator[Record]:
         with self._using(agent) as logs:
             if logs is not None:
-                yield from listing.lines(logs.log(session))
+                yield from lists.lines(logs.log(session))
 
     def entries(
         self,
@@ -282,14 +282,14 @@ class FileStore:
             if logs is None:
                 return Page()
             if as_of is not None or archived:
-                return listing.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
-            return listing.entries(logs, session, limit, types, cursor)
+                return lists.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
+            return lists.entries(logs, session, limit, types, cursor)
 
     def matching(
         self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None
     ) -> Page[tuple[str, str]]:
         with self._using(agent) as logs:
-            return listing.matching(logs, text, session, limit, cursor) if logs else Page()
+            return lists.matching(logs, text, session, limit, cursor) if logs else Page()
 
     def history(
         self,
@@ -300,7 +300,7 @@ class FileStore:
         cursor: str | None = None,
     ) -> Page[Version]:
         with self._using(agent) as logs:
-            return listing.history(logs, entry_id, session, limit, cursor) if logs else Page()
+            return lists.history(logs, entry_id, session, limit, cursor) if logs else Page()
 
     def linked(self, agent: str, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:
         with self._using(agent) as logs:

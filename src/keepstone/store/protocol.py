@@ -70,7 +70,7 @@ class SessionNotFoundError(LookupError):
         super().__init__(f"agent {agent!r} has no session {session!r:.80}: see keepstone sessions list")
 
 
-class Entries(Protocol):
+class EntryStore(Protocol):
     """The part of a store that entries and sessions need: writing, lists, and removal.
 
     Lists come in pages: at most ``limit`` items, from the place on that ``cursor`` says, which is the
@@ -263,7 +263,7 @@ class Entries(Protocol):
         """Return how many live entries each session has, or only one; those without any are left out."""
 
 
-class Vectors(Protocol):
+class VectorStore(Protocol):
     """The part of a store that keeps vectors: given with entries, or made of their texts."""
 
     def home_space(self) -> Space | None:
@@ -327,7 +327,7 @@ class Maintenance(Protocol):
         """
 
 
-class Store(Entries, Vectors, Protocol):
+class Store(EntryStore, VectorStore, Protocol):
     """Keeps the entries of many agents: what a ``Home`` is opened on."""
 
     @property

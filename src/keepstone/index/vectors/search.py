@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from keepstone.index.database import Database, UnavailableError
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.cache import ALL, VectorCache
+from keepstone.index.vectors.graph_upkeep import Due, GraphUpkeep
 from keepstone.index.vectors.scope_filter import ScopeFilter, filter_of
 from keepstone.index.vectors.segment import ChangedError
-from keepstone.index.vectors.upkeep import Due, Upkeep
 from keepstone.model import Scope
 from keepstone.vector import Space, Vector
 
@@ -44,7 +44,7 @@ class VectorSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._spaces: dict[Space, VectorCache] = {}
-        self.upkeep = Upkeep(database, self.held)
+        self.upkeep = GraphUpkeep(database, self.held)
 
     def nearest(
         self, vector: Vector, space: Space, scope: Scope, limit: int, hnsw_from: int | None
@@ -121,7 +121,7 @@ class _Query:
         self._asked: ScopeFilter = filter_of(database, held.number, scope)
         self._newer = held.buffer.nearest(vector, self._asked, limit, vector_table.ROUNDING)
 
-    def answer(self, hnsw_from: int | None, upkeep: Upkeep) -> Nearest:
+    def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
         """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
         count, fewest = 0 if sid is None else self._held.live(sid), max(hnsw_from or 0, 1)

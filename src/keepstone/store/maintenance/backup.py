@@ -36,7 +36,7 @@ Opened = Callable[[Path], Store]
 """Opens a home at another place, with the same layout."""
 
 
-class Backup:
+class BackupRun:
     """One copy in the making."""
 
     def __init__(self, source: Store, root: Path, layout: Layout, using: Using, opened: Opened) -> None:

@@ -75,7 +75,7 @@ class FileMaintenance:
         return Checkup(self._root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
 
     def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
-        from keepstone.store.maintenance.backup import Backup
+        from keepstone.store.maintenance.backup import BackupRun
 
-        backup = Backup(self._store, self._root, self._layout, self._using, self._opened)
+        backup = BackupRun(self._store, self._root, self._layout, self._using, self._opened)
         return backup.make(folder, progress)

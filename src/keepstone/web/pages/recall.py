@@ -10,7 +10,7 @@ from nicegui import ui
 
 from keepstone.model import Hits
 from keepstone.operations.error_codes import message_of
-from keepstone.recall.embedder import UNWANTED
+from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
 from keepstone.web.components import HitList
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say

@@ -42,7 +42,7 @@ class _Work:
     growing: Growing
 
 
-class Upkeep:
+class GraphUpkeep:
     """Makes graphs. Any thread may call; ``held`` brings what is held of a space to what SQLite has."""
 
     def __init__(self, database: Database, held: Callable[[Space], VectorCache | None]) -> None:
