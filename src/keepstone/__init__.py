@@ -15,6 +15,7 @@ from keepstone.agent import Agent
 from keepstone.errors import (
     AccessDeniedError,
     AgentNotFoundError,
+    AlreadySupersededError,
     AmbiguousIdError,
     CorruptLogError,
     EmbedderUnavailableError,
@@ -71,6 +72,7 @@ __all__ = [
     "Agent",
     "AgentMemoryService",
     "AgentNotFoundError",
+    "AlreadySupersededError",
     "AmbiguousIdError",
     "AsyncAgent",
     "AsyncHome",

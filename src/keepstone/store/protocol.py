@@ -50,6 +50,20 @@ class Compacted(NamedTuple):
 Change = Callable[[Entry], Record | None]
 """Takes an entry as it is and returns the line to write, a put or a patch; None to write nothing."""
 
+
+class LiveSession(Protocol):
+    """The live entries of one session while no other writer can change them."""
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return a live entry, None if there is none."""
+
+    def links(self, rel: str) -> list[tuple[str, str]]:
+        """Return the links of this relation that live entries have: the id of the entry, and the target."""
+
+
+Revision = Callable[[LiveSession], Sequence[Record]]
+"""Takes a session's live entries and returns the lines to write, each of them a put or a patch."""
+
 HNSW_FROM = 50_000
 """From so many vectors on a whole session, or a whole agent, is searched by a graph."""
 
@@ -205,6 +219,17 @@ class Entries(Protocol):
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
+        """
+
+    def revise(self, agent: str, session: str, revision: Revision) -> list[Entry]:
+        """Change several entries by what the session holds at that moment; return those that are live then.
+
+        Reading, ``revision`` and writing are one atomic step: no other writer comes between, and readers
+        see all of the lines or none. The entries come in the order of their lines. ``revision`` must not
+        use the store. What it raises ends the call, and nothing is written.
+
+        Raises:
+            EntryNotFoundError: The session is missing.
         """
 
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
