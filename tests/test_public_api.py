@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 BUILTINS = {
     "AccessDeniedError": PermissionError,
     "AgentNotFoundError": LookupError,
+    "AlreadySupersededError": ValueError,
     "AmbiguousIdError": ValueError,
     "CorruptLogError": Exception,
     "EmbedderUnavailableError": RuntimeError,

@@ -14,6 +14,7 @@ from keepstone.context.block import Context, ContextSource, Part
 from keepstone.errors import (
     AccessDeniedError,
     AgentNotFoundError,
+    AlreadySupersededError,
     AmbiguousIdError,
     CorruptLogError,
     EmbedderUnavailableError,
@@ -68,6 +69,7 @@ __all__ = [
     "Agent",
     "AgentMemoryService",
     "AgentNotFoundError",
+    "AlreadySupersededError",
     "AmbiguousIdError",
     "AsyncAgent",
     "AsyncHome",

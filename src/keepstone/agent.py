@@ -208,6 +208,42 @@ class Agent:
         source, target = self.get(a), self.get(b)
         return self.session(source.session).link(source.id, target.id, rel)
 
+    def supersede(self, old_id: str, item: Mapping[str, Any], session: str | None = None) -> Entry:
+        """Add an entry in the place of an older one, which holds until then, and return the new one.
+
+        It goes into the old one's session, with a link ``supersedes``. The old one's ``valid_to`` becomes
+        the new one's ``valid_from``, or else its time. Both are one step: no reader, and no crash, sees only
+        one of them. Recall, contexts and queries show the new one from then on; ``reinstate`` undoes it.
+
+        Args:
+            old_id: The entry that holds no longer.
+            item: A mapping with the keys of a log line. Without a ``type`` it has the old one's.
+            session: The session of the old entry, where several have its id.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+            AlreadySupersededError: The old entry was superseded before; the error names the one valid now.
+            EntryExistsError: The item's id is taken.
+            TypeError, ValueError: The item cannot be stored, or the old entry replaced one with its id.
+
+        Example:
+            >>> newer = agent.supersede(decision.id, {"decision": "Use passkeys to sign in"})
+            >>> newer.type, newer.supersedes == (decision.id,)
+            ('decision', True)
+        """
+        return self._session_of(old_id, session).supersede(old_id, item)
+
+    def reinstate(self, old_id: str, session: str | None = None) -> Entry:
+        """Undo ``supersede``: delete all entries that came after one, open that one, and return it.
+
+        An entry whose newer one was deleted or purged by itself is opened, too.
+
+        Raises:
+            EntryNotFoundError, AmbiguousIdError: As for ``get``.
+            ValueError: Nothing replaced the entry.
+        """
+        return self._session_of(old_id, session).reinstate(old_id)
+
     def related(self, id: str, rel: str | None = None, depth: int = 1) -> list[Entry]:  # noqa: A002
         """Return the entries linked with an entry, in either direction, nearest first.
 

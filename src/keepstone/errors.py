@@ -6,6 +6,7 @@
     ├── InvalidSessionIdError(ValueError)       an invalid session id
     ├── EntryNotFoundError(LookupError)         no entry with that id in scope
     ├── EntryExistsError(ValueError)            an entry with that id and other content
+    ├── AlreadySupersededError(ValueError)      a newer entry has replaced it
     ├── AmbiguousIdError(ValueError)            the id exists in several sessions
     ├── SecretError(ValueError)                 a suspected key or token, which the home refuses
     ├── PathEscapeError(PermissionError)        a path that would leave its folder
@@ -49,6 +50,10 @@ class EntryNotFoundError(KeepstoneError, LookupError):
 
 class EntryExistsError(KeepstoneError, ValueError):
     """An entry with this id but other content exists. Use ``update``, or another id."""
+
+
+class AlreadySupersededError(KeepstoneError, ValueError):
+    """The entry was superseded before. Supersede the one that the message names. Nothing was written."""
 
 
 class AmbiguousIdError(KeepstoneError, ValueError):

@@ -20,6 +20,9 @@ Record = dict[str, Any]
 STANDING = ("preference", "decision")
 """Types whose entries are in every context, independent of the query."""
 
+SUPERSEDES = "supersedes"
+"""The relation of an entry to the older one that it replaces."""
+
 BYTES_PER_TOKEN = 3
 """UTF-8 bytes per token in prompts of notes; tokenizers make fewer tokens of prose."""
 
@@ -110,6 +113,12 @@ class Entry:
         """Links to other entries, as in the log."""
         value = self.line.get("links")
         return tuple(value) if isinstance(value, list) else ()
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """The ids of the entries that this one replaces, as its links name them."""
+        links = (link for link in self.links if isinstance(link, dict) and link.get("rel") == SUPERSEDES)
+        return tuple(link["to"] for link in links if isinstance(link.get("to"), str))
 
     @property
     def valid_from(self) -> str | None:
@@ -228,6 +237,8 @@ class Why:
     """The cosine of its vector and the query's, from -1 to 1; None if not compared."""
     boosts: tuple[str, ...] = ()
     """Boosts of the score, such as ``"speaker: Ada"``."""
+    supersedes: tuple[str, ...] = ()
+    """The ids of the entries that it replaced."""
 
     def __str__(self) -> str:
         lists = list(self.ranks) + (["neighbours"] if "neighbours" in self.parts else [])
@@ -235,7 +246,8 @@ class Why:
         reasons = [f"found by {' and '.join(found)}"] if found else []
         reasons += [f"words: {', '.join(self.words)}"] if self.words else []
         reasons += [f"cosine {self.cosine:.2f}"] if self.cosine is not None else []
-        return "; ".join((*reasons, *self.boosts))
+        replaced = [f"supersedes {', '.join(self.supersedes)}"] if self.supersedes else []
+        return "; ".join((*reasons, *self.boosts, *replaced))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ from keepstone.log.arguments import (
     record_of,
 )
 from keepstone.log.line import ENVELOPE, RESERVED, instant
-from keepstone.model import Entry, Record, SessionInfo
+from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
 from keepstone.store.decay import Decay
 from keepstone.store.protocol import Compacted, SessionCheck
+from keepstone.store.supersede import reinstating, superseding
 
 T = TypeVar("T")
 
@@ -239,6 +240,10 @@ class Session:
 
     def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
         """Add a link from an entry to another one's id, or move it to the end; see ``Agent.link``."""
+        if rel == SUPERSEDES:
+            raise ValueError(
+                "a link 'supersedes' is made by supersede(old_id, item), which also closes the old entry"
+            )
         (given,) = self._settle([{"links": [{"to": entry_id_of(target), "rel": name_of(rel, "rel")}]}])
 
         def change(entry: Entry) -> Record | None:
@@ -247,6 +252,19 @@ class Session:
             return None if links == [*entry.links] else self._later(id) | {"links": links}
 
         return self._store.modify(self.agent, self.id, entry_id_of(id), change)
+
+    def supersede(self, id: str, item: Mapping[str, Any]) -> Entry:  # noqa: A002
+        """Add an entry that replaces another one from then on; see ``Agent.supersede``."""
+        (record,) = self._records([_checked_item(item)])
+        has_type = item.get("type") is not None
+        step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
+        return self._store.revise(self.agent, self.id, step)[0]
+
+    def reinstate(self, id: str) -> Entry:  # noqa: A002
+        """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
+        versions = self._store.history(self.agent, entry_id_of(id), self.id)
+        step = reinstating(id, now(self._clock), versions[0].valid_to if versions else None)
+        return self._store.revise(self.agent, self.id, step)[0]
 
     def delete(self, id: str) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, but its lines stay in the log until purged.
@@ -417,6 +435,12 @@ class Session:
 def _body_of(entry: Entry) -> Record:
     """Return an entry's line without envelope and reserved keys."""
     return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}
+
+
+def _checked_item(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(item, Mapping):
+        raise TypeError(f"an item must be a mapping, not {type(item).__name__}: {item!r:.80}")
+    return item
 
 
 def _checked(items: Iterable[T]) -> Iterable[T]:

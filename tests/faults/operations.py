@@ -36,6 +36,9 @@ class Known:
     words: list[str]
     priority: float | None = None
     deleted: bool = False
+    closed: bool = False
+    """Whether another entry superseded it, also if that one is gone."""
+    supersedes: str | None = None
 
 
 @dataclass
@@ -58,10 +61,22 @@ class Model:
         """The ids of a session's live entries."""
         return [name for name, known in self.sessions.get(session, {}).items() if not known.deleted]
 
+    def after_entry(self, session: str, name: str) -> list[str]:
+        """The ids of the live entries that superseded an entry, one after another."""
+        entries, later = self.sessions[session], []
+        newer: list[str] = [name]
+        while newer:
+            newer = [one for one in self.live(session) if entries[one].supersedes in newer]
+            later += newer
+        return later
+
     def seen(self) -> dict[str, Any]:
         """The same as ``seen`` of a home that holds this."""
         sessions = {
-            session: [(name, entries[name].words[-1], entries[name].priority) for name in self.live(session)]
+            session: [
+                (name, entries[name].words[-1], entries[name].priority, entries[name].closed)
+                for name in self.live(session)
+            ]
             for session, entries in self.sessions.items()
             if self.live(session)
         }
@@ -80,6 +95,19 @@ def _added(model: Model, operation: Operation) -> None:
 
 def _patched(model: Model, operation: Operation) -> None:
     model.sessions[operation.place][operation.names[0]].priority = float(operation.words[0])
+
+
+def _superseded(model: Model, operation: Operation) -> None:
+    old, new = operation.names
+    model.sessions[operation.place][old].closed = True
+    model.sessions[operation.place][new] = Known([*operation.words], supersedes=old)
+
+
+def _reinstated(model: Model, operation: Operation) -> None:
+    (old,) = operation.names
+    for name in model.after_entry(operation.place, old):
+        model.sessions[operation.place][name].deleted = True
+    model.sessions[operation.place][old].closed = False
 
 
 def _deleted(model: Model, operation: Operation) -> None:
@@ -137,6 +165,8 @@ CHANGES: dict[str, Callable[[Model, Operation], None]] = {
     "add_many": _added,
     "put": _added,
     "patch": _patched,
+    "supersede": _superseded,
+    "reinstate": _reinstated,
     "delete": _deleted,
     "restore": _restored,
     "rename": _renamed,
@@ -161,6 +191,8 @@ def do(home: Home, operation: Operation) -> None:
         "add_many": lambda: session.add_many(_item(*pair) for pair in zip(names, words, strict=True)),
         "put": lambda: session.put(_item(names[0], words[0])),
         "patch": lambda: session.update(names[0], priority=float(words[0])),
+        "supersede": lambda: session.supersede(names[0], _item(names[1], words[0])),
+        "reinstate": lambda: session.reinstate(names[0]),
         "delete": lambda: session.delete(names[0]),
         "restore": lambda: session.restore(names[0]),
         "rename": lambda: session.rename(names[0]),
@@ -231,6 +263,8 @@ class Inventor:
             return self._of_entry(kind, model)
         if kind == "restore":
             return self._restore(model)
+        if kind in ("supersede", "reinstate"):
+            return self._of_chain(kind, model)
         if kind in ("compact", "clear", "remove", "drop", "rename"):
             return self._of_session(kind, model)
         return self._of_others(kind, model)
@@ -245,6 +279,21 @@ class Inventor:
         session = self._random.choice(SESSIONS)
         deleted = [name for name, known in model.sessions.get(session, {}).items() if known.deleted]
         return Operation("restore", session, (self._random.choice(deleted),)) if deleted else None
+
+    def _of_chain(self, kind: str, model: Model) -> Operation | None:
+        session, word = self._random.choice(SESSIONS), self.word()
+        is_old = [bool(model.after_entry(session, name)) for name in model.live(session)]
+        names = [
+            name
+            for name, old in zip(model.live(session), is_old, strict=True)
+            if old == (kind == "reinstate")
+        ]
+        if not names:
+            return None
+        name = self._random.choice(names)
+        if kind == "reinstate":
+            return Operation(kind, session, (name,))
+        return Operation(kind, session, (name, f"{self._seed}-{self._count}-newer"), (word,))
 
     def _of_session(self, kind: str, model: Model) -> Operation | None:
         there = sorted(model.sessions)
@@ -276,9 +325,9 @@ def seen(home: Home) -> dict[str, Any]:
     }
 
 
-def _shown(session: Session) -> Iterator[tuple[str, Any, float | None]]:
+def _shown(session: Session) -> Iterator[tuple[str, Any, float | None, bool]]:
     for entry in session.entries():
-        yield entry.id, entry.data["content"], entry.line.get("priority")
+        yield entry.id, entry.data["content"], entry.line.get("priority"), entry.valid_to is not None
 
 
 def check(root: Path, *allowed: Model) -> Model:
@@ -305,7 +354,9 @@ def _check_index(home: Home, model: Model) -> None:
             word = model.sessions[session][name].words[-1]
             assert agent.get(name, session).data == {"content": word}
             found = [
-                hit.entry.id for hit in agent.recall(word, limit=50) if hit.entry.data["content"] == word
+                hit.entry.id
+                for hit in agent.recall(word, limit=50, include_superseded=True)
+                if hit.entry.data["content"] == word
             ]
             assert found == [name]
     for word in sorted(model.gone)[-5:]:

@@ -51,7 +51,7 @@ FILLING = [
     "write",
     "note",
     "note",
-    *["add", "add_many", "put", "patch", "delete", "add", "compact", "put"] * 2,
+    *["add", "add_many", "put", "patch", "delete", "add", "compact", "put", "supersede"] * 2,
 ]
 
 

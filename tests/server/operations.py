@@ -41,6 +41,11 @@ SCRIPT = [
     Step("update_entry", CAUSE, {"session": "a/b ü"}, {"tags": ["auth", "done"]}),
     Step("link_entry", {**AGENT, "entry": "effect"}, body={"to": "cause/1", "rel": "because"}),
     Step("related_entries", CAUSE, {"depth": 2, "rel": "because"}),
+    Step(
+        "supersede_entry", {**AGENT, "entry": "effect"}, body={"id": "newer", "text": "PKCE too"}, status=201
+    ),
+    Step("supersede_entry", {**AGENT, "entry": "effect"}, body={"text": "again"}, status=409),
+    Step("reinstate_entry", {**AGENT, "entry": "effect"}, {"session": "a/b ü"}),
     Step("entry_history", CAUSE, {"limit": 1}),
     Step("list_entries", MAIN, {"type": ["note", "decision"], "newest": True, "limit": 2}),
     Step(

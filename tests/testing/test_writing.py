@@ -35,6 +35,10 @@ def from_the_first_version(store: Any, agent: str, session: str, entry_id: str, 
     return store.modify(agent, session, entry_id, lambda entry: change(*first or [entry]))
 
 
+def only_the_first_line(store: Any, agent: str, session: str, revision: Any) -> Any:
+    return store.revise(agent, session, lambda live: revision(live)[:1])
+
+
 def oldest_first(store: Any, agent: str, session: str, limit: int | None, types: Any) -> Any:
     return store.entries(agent, session, None, types)[:limit]
 
@@ -80,6 +84,7 @@ def overwriting(store: Any, agent: str) -> Any:
             lambda store, *to: store.put(*to[:2], to[2][-1:]),
             "put",
         ),
+        (writing.check_revise, "revise", only_the_first_line, "live entries in the order of lines"),
         (writing.check_delete, "find", lambda store, *of: store.history(*of), "find without the deleted one"),
         (writing.check_order_and_limits, "entries", oldest_first, "the newest two, oldest first"),
         (writing.check_pages, "matching", without_a_cursor, "pages of what holds a text"),

@@ -1,4 +1,4 @@
-"""``keepstone add``, ``update``, ``delete``, ``purge`` and ``history``: one entry at a time."""
+"""``keepstone add``, ``update``, ``supersede``, ``delete``, ``purge`` and so on: one entry at a time."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +39,10 @@ IntoOption = Annotated[
 TagsOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag; may be repeated.")]
 PriorityOption = Annotated[
     float | None, typer.Option("--priority", metavar="NUMBER", help="The priority, from 0 to 1.")
+]
+ValidFromOption = Annotated[
+    str | None,
+    typer.Option("--valid-from", metavar="TIME", help="When the new one begins to hold; without it, now."),
 ]
 PurgedArgument = Annotated[
     str | None, typer.Argument(metavar="ID", help="The id of the entry.", show_default=False)
@@ -92,6 +96,39 @@ def update(
     if not keys:
         raise ValueError("nothing to change: give --text, --data, --type, --tag or --priority")
     return _changed(agent.update(entry_id, session=session, **keys), "updated")
+
+
+@agent_command(app, "keepstone supersede retry-policy 'Retry five times, with jitter'")
+def supersede(
+    agent: "Agent",
+    entry_id: EntryArgument,
+    text: NewText = None,
+    *,
+    entry_type: NewTypeOption = None,
+    session: SessionOption = None,
+    tags: TagsOption = None,
+    priority: PriorityOption = None,
+    valid_from: ValidFromOption = None,
+    data: DataOption = None,
+) -> Answer:
+    """Replace an entry with a new one. The old one stays, and holds until then."""
+    if text is None and data is None:
+        raise ValueError("there is nothing to add: give TEXT, - or --data JSON")
+    keys = _keys(
+        text=text,
+        type=entry_type,
+        tags=tags,
+        priority=priority,
+        valid_from=valid_from,
+        data=_payload(data),
+    )
+    return _changed(agent.supersede(entry_id, keys, session), f"superseded {entry_id} with")
+
+
+@agent_command(app, "keepstone reinstate retry-policy")
+def reinstate(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) -> Answer:
+    """Undo supersede: delete what replaced an entry, and let that entry hold again."""
+    return _changed(agent.reinstate(entry_id, session), "reinstated")
 
 
 @agent_command(app, "keepstone delete retry-policy")

@@ -204,6 +204,16 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     return list(starmap(Row, database.rows(sql, bindings)))
 
 
+def links(database: Database, sid: int, rel: str) -> list[tuple[str, str]]:
+    """Return the id and the target of each link of this relation that a session's entries have."""
+    sql = (
+        "SELECT e.id, json_extract(link.value, '$.to') FROM entry e, json_each(e.links) AS link "
+        "WHERE e.links IS NOT NULL AND e.sid=? AND json_extract(link.value, '$.rel')=? "
+        "AND json_type(link.value, '$.to')='text' ORDER BY e.eid"
+    )
+    return list(database.rows(sql, (sid, rel)))
+
+
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
     sql = f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"

@@ -219,6 +219,12 @@ class Index:
         with self._database.mending() as database:
             return entries.linked(database, ids, rel, limit)
 
+    def links(self, session: str, stat: Stat, rel: str) -> list[tuple[str, str]] | None:
+        """Return source and target of a session's links, None if the index does not hold all of this log."""
+        with self._database.mending() as database:
+            sid = session_table.sid_at(database, session, stat)
+            return None if sid is None else entries.links(database, sid, rel)
+
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""
         with self._database.mending() as database:

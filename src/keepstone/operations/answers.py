@@ -76,6 +76,7 @@ class Why(TypedDict):
     parts: dict[str, float]
     cosine: float | None
     boosts: list[str]
+    supersedes: list[str]
     text: str
 
 

@@ -59,6 +59,7 @@ def why_document(why: Why) -> answers.Why:
         "parts": dict(why.parts),
         "cosine": why.cosine,
         "boosts": list(why.boosts),
+        "supersedes": list(why.supersedes),
         "text": str(why),
     }
 

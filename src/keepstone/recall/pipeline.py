@@ -312,7 +312,8 @@ class _Search:
                 words = self._matcher.matched(entry.text) if self._terms else ()
                 parts = {name: given[key] for name, given in found.parts.items() if key in given}
                 boosted = tuple(map("{} named".format, filter(parts.__contains__, BOOSTED)))
-                why = Why(found.ranks(key), words, parts, found.cosines.get(key), boosted)
+                cosine = found.cosines.get(key)
+                why = Why(found.ranks(key), words, parts, cosine, boosted, entry.supersedes)
                 yield Hit(entry, score, why)
 
     def _allows(self, entry: Entry) -> bool:

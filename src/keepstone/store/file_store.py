@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.errors import (
     AgentNotFoundError,
+    EntryNotFoundError,
     KeepstoneError,
 )
 from keepstone.files import AgentFiles
@@ -33,7 +34,7 @@ from keepstone.store.history import state
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
-from keepstone.store.protocol import Change, Compacted, SessionCheck, SessionNotFoundError
+from keepstone.store.protocol import Change, Compacted, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
@@ -182,6 +183,13 @@ class FileStore:
             if logs is None:
                 raise SessionNotFoundError(agent, session)
             renaming.rename(logs, session, new)
+
+    @again_if_moved
+    def revise(self, agent: str, session: str, revision: Revision) -> list[Entry]:
+        with self._using(agent) as logs:
+            if logs is None:
+                raise EntryNotFoundError(f"there is no agent {agent!r:.80}")
+            return writing.revise(logs, session, revision)
 
     @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:

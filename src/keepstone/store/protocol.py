@@ -38,6 +38,20 @@ Change = Callable[[Entry], Record | None]
 """Takes an entry as it is and returns the line to write, a put or a patch; None to write nothing."""
 
 
+class LiveSession(Protocol):
+    """The live entries of one session while no other writer can change them."""
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return a live entry, None if there is none."""
+
+    def links(self, rel: str) -> list[tuple[str, str]]:
+        """Return the links of this relation that live entries have: the id of the entry, and the target."""
+
+
+Revision = Callable[[LiveSession], Sequence[Record]]
+"""Takes a session's live entries and returns the lines to write, each of them a put or a patch."""
+
+
 class Files(Protocol):
     """An agent's own text files. Paths are relative, with ``/``, and cannot leave the agent's folder."""
 
@@ -133,6 +147,17 @@ class EntryStore(Protocol):
 
         Raises:
             EntryNotFoundError: The session has no deleted entry with this id.
+        """
+
+    def revise(self, agent: str, session: str, revision: Revision) -> list[Entry]:
+        """Change several entries by what the session holds at that moment; return those that are live then.
+
+        Reading, ``revision`` and writing are one atomic step: no other writer comes between, and readers
+        see all of the lines or none. The entries come in the order of their lines. ``revision`` must not
+        use the store. What it raises ends the call, and nothing is written.
+
+        Raises:
+            EntryNotFoundError: The session is missing.
         """
 
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:

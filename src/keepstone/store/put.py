@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from keepstone.errors import EntryExistsError
 from keepstone.index import Index, UnavailableError
 from keepstone.log.fold import Fold, Folded
-from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_read, text_of
+from keepstone.log.line import RESERVED, apply, check_size, create, dump, dump_read, links_of, text_of
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
@@ -53,6 +53,22 @@ class LiveEntries:
         found = self._find(entry_id)
         self.met = self.met or found is not None
         return found
+
+    def links(self, rel: str) -> list[tuple[str, str]]:
+        """Return source and target of the links of this relation that live entries have."""
+        stat = self._log.stat()
+        with suppress(UnavailableError):
+            if stat is not None and self._fold is None and self._logs.follow(self._session, self._log, stat):
+                found = self._logs.asking(Index.links, self._session, stat, rel)
+                if found is not None:
+                    return found
+        fold = self._fold = self._fold or self._log.fold()
+        return [
+            (entry_id, link["to"])
+            for entry_id, folded in fold.entries.items()
+            for link in links_of(folded.record)
+            if link.get("rel") == rel
+        ]
 
     def _find(self, entry_id: str) -> Record | None:
         if self._fold is None:

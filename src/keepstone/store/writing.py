@@ -13,13 +13,13 @@ from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutErro
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, create, dump
+from keepstone.log.line import apply, check_size, create, dump, is_tombstone
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
-from keepstone.store.protocol import Change, Compacted
+from keepstone.store.protocol import Change, Compacted, Revision
 from keepstone.store.put import (
     LiveEntries,
     OnConflict,
@@ -85,6 +85,46 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Ent
             raise no_deleted_entry(entry_id, session)
         _append(logs, session, log, [Written(record, dump(record))], None)
     return entry_of(logs.agent, session, create(record))
+
+
+class _LiveSession:
+    """The ``LiveSession`` of a log whose lock is held."""
+
+    def __init__(self, logs: AgentLogs, log: Log, session: str) -> None:
+        self._live = LiveEntries(logs, log, session)
+        self._place = (logs.agent, session)
+        self.links = self._live.links
+
+    def get(self, entry_id: str) -> Entry | None:
+        record = self._live.get(entry_id)
+        return None if record is None else entry_of(*self._place, record)
+
+
+def revise(logs: AgentLogs, session: str, revision: Revision) -> list[Entry]:
+    """Write the lines that a revision makes of a session's live entries, and return what is live then."""
+    log = logs.log(session)
+    if log.stat() is None:
+        raise EntryNotFoundError(f"there is no session {session!r:.80}")
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        live = _LiveSession(logs, log, session)
+        written: list[Written] = []
+        entries: dict[str, Entry | None] = {}
+        for record in revision(live):
+            entry_id = record["id"]
+            there = entries[entry_id] if entry_id in entries else live.get(entry_id)
+            line = Written(record, dump(record))
+            after: Entry | None = None
+            if not is_tombstone(record):
+                line = line if there is None else without_old_vector(there.line, line)
+                changed = create(line.record) if there is None else apply(there.line, line.record)
+                check_size(changed)  # A compaction will have to write all of it as one line.
+                after = entry_of(logs.agent, session, changed)
+            entries[entry_id] = after
+            written.append(line)
+        if written:
+            _append(logs, session, log, written, None)
+    return [entry for entry in entries.values() if entry is not None]
 
 
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:

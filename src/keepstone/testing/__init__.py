@@ -67,6 +67,7 @@ from keepstone.testing.writing import (
     check_pages,
     check_put_makes_or_replaces,
     check_puts_and_patches,
+    check_revise,
     check_sessions,
     check_threads,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "check_rebuild_and_doctor",
     "check_rename",
     "check_restore",
+    "check_revise",
     "check_search",
     "check_search_follows_changes",
     "check_search_in_scope",
@@ -130,6 +132,7 @@ CHECKS: tuple[Check, ...] = (
     check_puts_and_patches,
     check_put_makes_or_replaces,
     check_modify,
+    check_revise,
     check_delete,
     check_order_and_limits,
     check_pages,

@@ -13,7 +13,7 @@ from keepstone.errors import (
 )
 from keepstone.model import Entry, Record
 from keepstone.store.paging import pages
-from keepstone.store.protocol import Compacted, Store
+from keepstone.store.protocol import Compacted, LiveSession, Store
 from keepstone.testing.making import (
     AGENT,
     Factory,
@@ -126,6 +126,36 @@ def check_modify(factory: Factory) -> None:
 
 def _tagged(entry: Entry, tag: str) -> Record:
     return {"id": entry.id, "ts": time_at(1), "tags": [*entry.tags, tag]}
+
+
+def check_revise(factory: Factory) -> None:
+    """Several entries are changed by what the session holds at that moment, all of them or none."""
+    newer = record("b", "two", links=[{"to": "a", "rel": "supersedes"}, {"to": "c", "rel": "because"}])
+    closed = {"id": "a", "ts": time_at(1), "valid_to": time_at(1)}
+
+    def replacing(session: LiveSession) -> list[Record]:
+        same((session.links("supersedes"), session.get("b")), ([], None), "the session as it is")
+        return [newer, closed]
+
+    def undoing(session: LiveSession) -> list[Record]:
+        same(session.links("supersedes"), [("b", "a")], "links of this relation")
+        return [{"id": "a", "ts": time_at(2), "valid_to": None}, tombstone("b")]
+
+    def fail(_: LiveSession) -> list[Record]:
+        raise ZeroDivisionError
+
+    with factory() as store:
+        raises(EntryNotFoundError, lambda: store.revise(AGENT, "s1", replacing))
+        same(store.sessions(AGENT), [], "a refused revision made nothing")
+        store.append(AGENT, "s1", [record("a", "one")])
+        raises(ZeroDivisionError, lambda: store.revise(AGENT, "s1", fail))
+        same(store.revise(AGENT, "s1", lambda _: []), [], "no lines change nothing")
+        same(len(store.history(AGENT, "a", None)), 1, "nothing was written")
+        same(ids_of(store.revise(AGENT, "s1", replacing)), ["b", "a"], "live entries in the order of lines")
+        same([entry.valid_to for entry in store.find(AGENT, "a", None)], [time_at(1)], "the patched entry")
+        same(ids_of(store.revise(AGENT, "s1", undoing)), ["a"], "live entries without the deleted one")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["a"], "entries after both")
+        same(store.find(AGENT, "a", None)[0].valid_to, None, "null removes the key")
 
 
 def check_delete(factory: Factory) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Response
 
+from keepstone.agent import Agent
 from keepstone.log.line import payload_of, read_time
 from keepstone.model import Entry, Record
 from keepstone.operations import answers
@@ -147,8 +148,7 @@ def _moment(record: Record) -> datetime:
 def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
     """Add an entry. The response comes once it is on the disk; with an id of yours a retry stores it once."""
     entry = memory.session(session).add_many([_item(body)])[0]
-    place = f"{path_of(memory, 'entries', entry.id)}?{urlencode({'session': session})}"
-    return answer(entry_document(entry), 201, {"Location": place})
+    return answer(entry_document(entry), 201, {"Location": _place_of(memory, entry)})
 
 
 @router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201, location=True))
@@ -280,6 +280,25 @@ def related_entries(
 def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
     """Link an entry to another, and show it with its new link."""
     return answer(entry_document(memory.link(entry, body.to, body.rel)))
+
+
+@router.post("/entries/{entry}/supersede", **responds(answers.Entry, 201, location=True))
+def supersede_entry(
+    memory: Writing, entry: EntryName, body: NewEntry, holder: HolderQuery = None
+) -> Response:
+    """Add an entry that replaces another one, which holds until then; both in one step."""
+    new = memory.supersede(entry, _item(body), holder)
+    return answer(entry_document(new), 201, {"Location": _place_of(memory, new)})
+
+
+@router.post("/entries/{entry}/reinstate", **responds(answers.Entry))
+def reinstate_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
+    """Delete all entries that replaced an entry, and show it as it holds again."""
+    return answer(entry_document(memory.reinstate(entry, holder)))
+
+
+def _place_of(memory: Agent, entry: Entry) -> str:
+    return f"{path_of(memory, 'entries', entry.id)}?{urlencode({'session': entry.session})}"
 
 
 def _entries(found: Sequence[Entry]) -> shapes.Entries:
