@@ -51,7 +51,7 @@ def test_database_names_the_extra_to_install_and_no_password(
 
 
 def test_target_of_bytes_is_refused_without_repeating_it() -> None:
-    with pytest.raises(TypeError, match="target must be a path of text, not bytes") as refused:
+    with pytest.raises(TypeError, match="target must be a path, not bytes") as refused:
         keepstone.open(b"postgresql://ada:secret@host/db")  # type: ignore[arg-type]
     assert "secret" not in f"{refused.value!r}"
 

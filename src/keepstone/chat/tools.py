@@ -50,7 +50,7 @@ class MemoryTools:
         return self._toolbox.definitions(format)
 
     def call(self, name: str, arguments: str) -> str:
-        """Use a tool with the JSON that a model sent, and return the result as text. It raises nothing."""
+        """Run a tool with the JSON that a model sent, and return the result as text. Never raises."""
         return self._toolbox.call(name, arguments).text
 
     def _own_tools(self) -> list[Tool]:

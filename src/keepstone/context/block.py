@@ -1,4 +1,4 @@
-"""What a context consists of: its text, its parts, and what was left out of it."""
+"""A context: its text, its parts, and what was left out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ContextSource:
-    """Which entry a short reference in a context stands for."""
+    """The entry of a short reference in a context."""
 
     ref: str
     """The reference without its brackets: ``"3"`` for ``[3]``."""

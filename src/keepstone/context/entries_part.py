@@ -72,7 +72,7 @@ class Section:
         return Part(self.kind, self.text, entries, count(self.text), tuple(items))
 
     def sources(self) -> list[ContextSource]:
-        """Return which entry each reference of the part stands for."""
+        """Return the entry of each reference in the part."""
         return [
             ContextSource(str(number), line.entry.session, line.entry.id)
             for number, line in enumerate(self.lines, self.first)

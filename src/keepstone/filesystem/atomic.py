@@ -44,16 +44,16 @@ def truncate(fd: int, length: int) -> None:
 
 
 def set_mode(fd: int, mode: int) -> None:
-    """Give the file the permissions in ``mode``; raises AccessDeniedError."""
+    """Set the file's permissions; raises AccessDeniedError."""
     with border("a file"):
         os.fchmod(fd, stat.S_IMODE(mode))
 
 
 @contextmanager
 def temporary_file(folder: Folder, name: str, mode: int = FILE_MODE) -> Iterator[int]:
-    """Make a new file and give its descriptor; at the end the file is removed, unless it was renamed.
+    """Create a file and yield its descriptor; the file is removed at the end, unless it was renamed.
 
-    A file of this name is what a killed process left, and is removed first.
+    A file of this name, left by a killed process, is removed first.
     """
     try:
         fd = folder.open(name, _NEW, mode)
@@ -80,7 +80,7 @@ def replace_file(
     mode: int = FILE_MODE,
     durable: bool = True,
 ) -> os.stat_result:
-    """Put a whole new file in the place of ``name``, and return its status.
+    """Replace ``name`` atomically, and return the new file's status.
 
     A crash or an error leaves the old file or the new one. ``temporary`` is the name of the file that is
     written first; only one writer at a time may use it. Unless ``durable``, syncing is left to the system.

@@ -286,7 +286,7 @@ class Folder:
 
 
 def translated(error: OSError, *parts: object) -> KeepstoneError:
-    """Return the error of ours that says what the system refused, and where."""
+    """Translate an OS error to keepstone's, with the path in its message."""
     where = "/".join(str(part) for part in parts if part != "")
     if error.errno in _LINK_ERRNOS:
         return PathEscapeError(f"{where} passes through a link, and links are not followed")

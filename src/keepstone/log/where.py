@@ -61,7 +61,7 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     Values of different kinds are never smaller or larger than each other, and true is not 1.
 
     Raises:
-        TypeError: It is no mapping, or holds what has no JSON form.
+        TypeError: It is not a mapping, or a value has no JSON form.
         ValueError: An operator is unknown, or its value is not of the kind it takes.
 
     Example:
@@ -82,7 +82,7 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
 
 
 def value_at(record: Record, key: str) -> Any:
-    """Return the value that an entry has at a key, or a marker of its own where it has none."""
+    """Return the value of an entry's key, or a marker if it has none."""
     payload = payload_of(record)
     if key in payload:
         return payload[key]

@@ -123,7 +123,7 @@ class NotesFile:
     def _replaced(self, folder: Folder, name: str, old: bytes, new: bytes) -> bool:
         """Write ``new`` if the file still has the content ``old``; otherwise return False."""
         status = _status(folder, name)
-        # A file without any write bit is meant to stay as it is, also where root could write it.
+        # A file without any write bit must not change, even if root could write it.
         if status is not None and not (
             status.st_mode & WRITE_BITS and os.access(folder.path / name, os.W_OK)
         ):

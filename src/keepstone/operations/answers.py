@@ -139,7 +139,7 @@ class LeftOut(TypedDict):
 
 
 class ContextSource(TypedDict):
-    """Which entry a short reference in a context stands for."""
+    """The entry of a short reference in a context."""
 
     ref: Annotated[str, Schema(examples=["3"])]
     session: str

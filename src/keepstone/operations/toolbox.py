@@ -135,7 +135,7 @@ class Toolbox:
         return [tool.definition(format) for tool in self._tools.values()]
 
     def call(self, name: object, arguments: object) -> ToolAnswer:
-        """Run a tool with what a model sent: a mapping, or its JSON text. It raises nothing."""
+        """Run a tool with a model's arguments: a mapping, or its JSON text. Never raises."""
         try:
             tool = self._tool(name)
             if tool is None:
@@ -144,7 +144,7 @@ class Toolbox:
         except (KeepstoneError, ValueError, TypeError) as error:
             return failure(code_of(error), str(error) or type(error).__name__)
         except Exception as error:  # noqa: BLE001  An embedder, a reranker or a caller's mapping may raise anything.
-            # Its message may hold memory or a key, so only its type is told.
+            # Its message may hold memory or a key, so only its type is shown.
             logger.error("a tool raised %s at\n%s", type(error).__name__, frames_of(error))  # noqa: TRY400
             return failure(code_of(error), f"the tool failed ({type(error).__name__}); answer without it")
         return ToolAnswer({"ok": True, **data}, text)

@@ -24,16 +24,16 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
 def open_store(target: str | os.PathLike[str], layout: Layout, *, durable: bool) -> tuple[Store, Path]:
-    """Return the store that a target names, and the folder that it lies in.
+    """Return the store that a target names, and its folder.
 
     Raises:
         TypeError, ValueError: The target is neither a path nor a URL of a known scheme, or is a file.
-        AccessDeniedError: The system does not let us look at the target.
+        AccessDeniedError: Permission to access the target is denied.
         StoreError: The store needs an extra that is not installed.
     """
     path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
     if not isinstance(path, str):
-        raise TypeError(f"target must be a path of text, not {type(path).__name__}")
+        raise TypeError(f"target must be a path, not {type(path).__name__}")
     return SCHEMES[_scheme_of(path)](path, layout, durable)
 
 
@@ -99,4 +99,4 @@ def _needs_postgres(target: str, layout: Layout, durable: bool) -> tuple[Store, 
 SCHEMES: Mapping[str, Open] = MappingProxyType(
     {"file": _open_folder, "postgresql": _needs_postgres, "postgres": _needs_postgres}
 )
-"""What opens a target, by its scheme."""
+"""The function that opens a target, by scheme."""
