@@ -59,7 +59,7 @@ def test_a_limit_keeps_the_newest_in_order(session: Session) -> None:
     session.add("note", text="no message")
     assert session.messages(limit=2) == OPENAI_CHAT[-2:]
     assert session.messages(limit=0) == []
-    with pytest.raises(ValueError, match="limit must not be negative"):
+    with pytest.raises(ValueError, match="limit must be at least 0"):
         session.messages(limit=-1)
 
 

@@ -18,9 +18,9 @@ from keepstone.log.arguments import (
     new_id,
     number_of,
     query_of,
-    where_of,
 )
 from keepstone.log.line import instant
+from keepstone.log.where import conditions_of
 from keepstone.model import Context, Entry, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.embedder import Meaning
@@ -232,7 +232,9 @@ class Agent:
             sessions: Only entries of these sessions.
             types: Only entries of these types.
             tags: Only entries that carry all of these tags.
-            where: Only entries whose payload has these values at these top-level keys.
+            where: Only entries with these values at these keys of the payload, dotted paths into it, or
+                reserved keys: ``{"user.city": "Zürich", "score": {"gte": 3}}``. Operators are ``eq ne gt
+                gte lt lte in not_in exists``.
             since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
             until: Only entries made before this time.
             as_of: Search the entries as they were at this time, deleted and changed ones as they were.
@@ -268,7 +270,7 @@ class Agent:
             names_of(sessions, "sessions"),
             names_of(types, "types"),
             names_of(tags, "tags"),
-            where_of(where),
+            conditions_of(where),
             None if since is None else instant(since, "since"),
             None if until is None else instant(until, "until"),
         )
