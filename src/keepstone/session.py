@@ -22,11 +22,11 @@ from keepstone.log.arguments import (
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
 from keepstone.model import Entry, Record, SessionInfo
-from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
 from keepstone.store.decay import Decay
 from keepstone.store.protocol import Compacted, SessionCheck
+from keepstone.store.validity import newest_valid
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from keepstone.model import Entry
-from keepstone.recall.validity import newest_valid
 from keepstone.store.protocol import Store
+from keepstone.store.validity import newest_valid
 
 MOST = 50
 """So many preferences and decisions, the newest that hold, are looked at."""

@@ -27,10 +27,10 @@ from keepstone.model import Entry, Hit, Hits, Scope, Why
 from keepstone.recall.fusion import BOOSTED, Parts, boosts, fuse, in_order
 from keepstone.recall.query import named, periods_of, speaker_of, terms_of, without
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
-from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Candidate, ExpiredError, Reader, Similar, Store, ask
+from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
 
