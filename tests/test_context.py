@@ -71,7 +71,9 @@ def test_each_reference_names_its_entry(agent: Agent, notes: Notes) -> None:
     agent.session("old").add("rule", {"content": "Never use npm"}, id="rule", pinned=True)
     agent.session("old").add("decision", {"content": "Walnut it is"}, id="first")
     agent.session("old").add("decision", {"content": "Oak no more"}, id="second")
-    agent.session("new").add_many({"content": f"walnut {n}", "id": f"turn-{n}"} for n in range(12))
+    agent.session("new").add_many(
+        {"type": "event", "content": f"walnut {n}", "id": f"turn-{n}"} for n in range(12)
+    )
     context = agent.context("walnut", notes=notes)
     lines = dict(re.findall(r"^- \[(\d+)\] (.+)$", context.text, re.MULTILINE))
     assert [source.ref for source in context.sources] == [str(n) for n in range(1, len(lines) + 1)]
@@ -111,13 +113,13 @@ def test_what_two_entries_say_is_recalled_once(agent: Agent) -> None:
 
 
 def test_without_a_query_the_context_holds_the_newest_entries(agent: Agent) -> None:
-    agent.session("s").add_many({"content": f"turn {n}"} for n in range(20))
+    agent.session("s").add_many({"type": "event", "content": f"turn {n}"} for n in range(20))
     [part] = agent.context().parts
     assert [entry.text for entry in part.entries] == [f"turn {n}" for n in range(14, 20)]
 
 
 def test_newest_turns_are_sure_of_some_room(agent: Agent) -> None:
-    agent.session("old").add_many({"content": f"walnut {n} {'x' * 300}"} for n in range(9))
+    agent.session("old").add_many({"type": "event", "content": f"walnut {n} {'x' * 300}"} for n in range(9))
     agent.session("new").add("note", {"content": "hello"}, id="last")
     assert shown(agent.context("walnut", budget=500))[-1] == ("newest", ["last"])
 
@@ -222,7 +224,7 @@ def test_no_memory_can_close_the_fence_around_it(
 ) -> None:
     with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         agent = home.agent("a")
-        agent.session("s").add_many({"content": text} for text in texts)
+        agent.session("s").add_many({"type": "event", "content": text} for text in texts)
         # A memory that holds the very fence of the context before it.
         agent.session("s").add("note", {"content": agent.context().text})
         [(name, body)] = FENCE.findall(agent.context().text)
@@ -239,7 +241,9 @@ def test_each_fence_has_its_own_name_where_it_needs_one(agent: Agent) -> None:
 
 
 def test_what_found_no_room_is_named_with_the_reason(agent: Agent) -> None:
-    agent.session("s").add_many({"content": f"walnut {n} {'x' * 90}", "id": f"{n}"} for n in range(9))
+    agent.session("s").add_many(
+        {"type": "event", "content": f"walnut {n} {'x' * 90}", "id": f"{n}"} for n in range(9)
+    )
     context = agent.context("walnut", budget=200)
     left = {left.source: left.reason for left in context.left_out}
     held = {f"s/{entry.id}" for part in context.parts for entry in part.entries}

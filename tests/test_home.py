@@ -71,7 +71,7 @@ def test_a_home_where_a_file_stands_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is a file"):
         keepstone.open(tmp_path / "file")
     with pytest.raises(ValueError, match="file"):
-        keepstone.open(tmp_path / "file" / "home").agent("coder").session("s1").add("note")
+        keepstone.open(tmp_path / "file" / "home").agent("coder").session("s1").add("note", text="walnut")
 
 
 @pytest.mark.parametrize("target", ["", "\0", "\ud800", "x" * 300, "~nobody-of-that-name/x"])
@@ -101,7 +101,7 @@ def test_an_added_entry_comes_back_with_every_key(session: Session) -> None:
 
 
 def test_keys_beside_the_envelope_are_the_payload(session: Session) -> None:
-    added = session.add("message", role="user", content="Hi")
+    (added,) = session.add_many([{"type": "message", "role": "user", "content": "Hi"}])
     assert added.data == {"role": "user", "content": "Hi"}
     assert "data" not in added.as_dict()
 
@@ -168,7 +168,9 @@ def test_one_bad_item_keeps_all_the_others_out(home: Home, session: Session, bad
     session.add("note", {"content": "one"}, id="there")
     before = log_of(home).read_bytes()
     with pytest.raises((TypeError, ValueError)):
-        session.add_many([{"content": "good"}, bad, {"content": "also good"}])
+        session.add_many(
+            [{"type": "event", "content": "good"}, bad, {"type": "event", "content": "also good"}]
+        )
     assert log_of(home).read_bytes() == before
 
 
@@ -197,12 +199,12 @@ def test_updating_reserved_keys_leaves_the_payload_alone(session: Session) -> No
     assert session.entries() == [changed]
 
 
-def test_updating_the_data_replaces_text_and_payload_whole(session: Session) -> None:
+def test_updating_the_data_replaces_the_payload_and_keeps_a_given_text(session: Session) -> None:
     session.add("note", {"content": "one", "by": "me"}, id="a", text="words", tags=["x"])
     changed = session.update("a", data={"content": "two"})
     assert (changed.data, changed.text, changed.tags, changed.type) == (
         {"content": "two"},
-        "two",
+        "words",
         ("x",),
         "note",
     )
@@ -227,7 +229,7 @@ def test_an_update_that_means_nothing_changes_nothing(session: Session, keys: di
 @pytest.mark.parametrize("act", ["update", "delete", "purge"])
 @pytest.mark.parametrize("where", ["missing session", "missing id", "missing agent"])
 def test_changing_what_is_not_there_is_refused_and_makes_nothing(home: Home, act: str, where: str) -> None:
-    home.agent("coder").session("s1").add("note", id="a")
+    home.agent("coder").session("s1").add("note", text="walnut", id="a")
     slug = "nobody" if where == "missing agent" else "coder"
     session = home.agent(slug).session("none" if where == "missing session" else "s1")
     before = sorted(path for path in home.root.rglob("*") if ".index" not in path.parts)
@@ -256,7 +258,9 @@ def test_purge_removes_deleted_entries_too(home: Home, session: Session) -> None
 
 def test_an_agent_finds_the_session_of_an_id_by_itself(agent: Agent) -> None:
     for name in ("s1", "s2"):
-        agent.session(name).add_many([{"id": f"{name}-{n}", "content": name} for n in range(3)])
+        agent.session(name).add_many(
+            [{"type": "event", "id": f"{name}-{n}", "content": name} for n in range(3)]
+        )
     agent.update("s2-0", pinned=True)
     agent.delete("s2-1")
     agent.purge("s2-2")
@@ -330,7 +334,7 @@ def test_the_newest_entries_are_the_end_of_all_entries_sorted(
     with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         session = home.agent("coder").session("s1")
         for batch in batches:
-            session.add_many([{"ts": ts, "type": kind} for ts, kind in batch])
+            session.add_many([{"ts": ts, "type": kind, "text": "x"} for ts, kind in batch])
         everything = [entry for entry in session.entries() if types is None or entry.type in types]
         assert everything == sorted(everything, key=lambda entry: entry.ts)
         assert session.entries(types=types) == everything
@@ -482,7 +486,7 @@ def test_threads_read_and_recall_while_others_write_and_purge(tmp_path: Path) ->
     with keepstone.open(tmp_path, durability="os") as home:
         agent = home.agent("coder")
         session = agent.session("s1")
-        session.add_many([{"id": str(n), "content": f"walnut {n}"} for n in range(40)])
+        session.add_many([{"type": "event", "id": str(n), "content": f"walnut {n}"} for n in range(40)])
         run_together(
             [
                 lambda: purge_all(session, range(20)),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from keepstone.context import Contents, Counter, build
 from keepstone.context.block import Context
@@ -17,22 +17,24 @@ from keepstone.log.arguments import (
     name_of,
     names_of,
     new_id,
+    now,
     number_of,
     query_of,
-    where_of,
 )
+from keepstone.log.filters import Filters, scope_of
 from keepstone.log.line import instant
 from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.selection import Meaning
-from keepstone.recall.validity import is_valid, newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
 from keepstone.shared import Shared
 from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files
 from keepstone.store.related import related
+from keepstone.store.removal import remove_selected
+from keepstone.store.validity import is_valid, newest_valid
 from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ _TOKENS_A_HIT = 250
 _MOST_HITS = 40
 _CONTEXT_NEWEST = 6
 
+_STREAMED = 1_000
+"""Entries that an iterator takes from the store at a time."""
 _MATCHES = 10_000
 """Entries that a purge looks up per page."""
 
@@ -105,6 +109,69 @@ class Agent:
         if not found:
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
         return _only(id, found)
+
+    def entries(
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
+        **filters: Unpack[Filters],
+    ) -> Page[Entry]:
+        """Return a page of the entries of all sessions, by time, ties by session and place; the oldest first.
+
+        What is added or removed between two pages makes no other entry come twice or be left out.
+
+        Args:
+            limit: The most entries of the page.
+            cursor: The ``next`` of the page before; it holds in other processes, too.
+            newest_first: Begin with the newest.
+            filters: ``types``, ``tags``, ``where``, ``since``, ``until``, ``ids`` and ``valid_only``, all of
+                which entries must pass.
+
+        Example:
+            >>> page = agent.entries(types=["decision"], where={"by": "Ada"}, limit=50)
+            >>> rest = agent.entries(types=["decision"], where={"by": "Ada"}, cursor=page.next)
+        """
+        scope = self._scope(filters)
+        return self._store.select(scope, count_of(limit, "limit"), cursor, newest_first=newest_first)
+
+    def iter_entries(self, *, newest_first: bool = False, **filters: Unpack[Filters]) -> Iterator[Entry]:
+        """Return an iterator over all entries that ``entries`` gives on its pages."""
+        scope = self._scope(filters)
+        return pages(lambda at: self._store.select(scope, _STREAMED, at, newest_first=newest_first))
+
+    def count(self, **filters: Unpack[Filters]) -> int:
+        """Return how many entries pass filters; see ``entries``."""
+        return self._store.select_count(self._scope(filters))
+
+    def delete_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
+        """Hide all entries that pass filters, with one write a session; return how many.
+
+        Raises:
+            ValueError: There is no filter.
+        """
+
+        def delete(session: str, ids: list[str]) -> int:
+            return self._store.delete(self.slug, session, ids, now(self._shared.clock))
+
+        return remove_selected(self._store, self._scope(filters), delete, dry_run=dry_run)
+
+    def purge_where(self, *, dry_run: bool = False, **filters: Unpack[Filters]) -> int:
+        """Remove every byte of all entries that pass filters, and return how many; see ``purge``.
+
+        Raises:
+            ValueError: There is no filter.
+            PurgePendingError: As for ``Session.purge``.
+        """
+
+        def purge(session: str, ids: list[str]) -> int:
+            return self._store.purge(self.slug, session, ids)
+
+        return remove_selected(self._store, self._scope(filters), purge, dry_run=dry_run)
+
+    def _scope(self, filters: Filters) -> Scope:
+        return scope_of(self.slug, self._now(), **filters)
 
     def update(self, id: str, session: str | None = None, **keys: Any) -> Entry:  # noqa: A002
         """Change an entry; see ``Session.update``."""
@@ -287,7 +354,9 @@ class Agent:
             sessions: Only entries of these sessions.
             types: Only entries of these types.
             tags: Only entries with all of these tags.
-            where: Only entries whose payload has these values at these top-level keys.
+            where: Only entries with these values at these keys of the payload, dotted paths into it, or
+                reserved keys: ``{"user.city": "Zürich", "score": {"gte": 3}}``. Operators are ``eq ne gt
+                gte lt lte in not_in exists``.
             since: Only entries made at this time or later: an aware datetime, RFC 3339, or a date.
             until: Only entries made before this time.
             as_of: Search the entries as they were at this time, including later changed or deleted ones.
@@ -323,14 +392,8 @@ class Agent:
             None if as_of is None else instant(as_of, "as_of"),
             bool(include_superseded),
         )
-        scope = Scope(
-            self.slug,
-            names_of(sessions, "sessions"),
-            names_of(types, "types"),
-            names_of(tags, "tags"),
-            where_of(where),
-            None if since is None else instant(since, "since"),
-            None if until is None else instant(until, "until"),
+        scope = scope_of(
+            self.slug, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
         kinds = kinds_of(include, has_notes=notes is not None)
         hits = Hits()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from keepstone.vector import Vector, decode
 
@@ -136,6 +136,15 @@ class Entry:
         return _of_type(self.line.get("expires"), str)
 
     @property
+    def modified(self) -> datetime | None:
+        """When the entry was last put or patched, access counts aside: in UTC; None if it never was."""
+        try:
+            moment = datetime.fromisoformat(str(self.line.get("modified")))
+        except ValueError:
+            return None
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+    @property
     def embedding(self) -> Vector | None:
         """The vector given with the entry: a copy, float32 of unit length; None without one."""
         found = decode(self.line.get("embedding"))
@@ -197,6 +206,25 @@ class SessionInfo:
         yield "size", self.size
 
 
+class Comparison(Protocol):
+    """One condition of a ``where``; ``keepstone.log.where`` makes them."""
+
+    @property
+    def key(self) -> str:
+        """A key of the payload, a dotted path into it, or a reserved key."""
+
+    @property
+    def operator(self) -> str:
+        """What the value at the key is compared by, such as ``"gte"``."""
+
+    @property
+    def value(self) -> Any:
+        """What it is compared with."""
+
+    def matches(self, record: Record) -> bool:
+        """Tell whether an entry, in the shape of its log line, meets the condition."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which entries a call may access: always exactly one agent, restricted by filters.
@@ -209,12 +237,15 @@ class Scope:
     types: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     """Entries must have all of these tags."""
-    where: Mapping[str, Any] | None = None
-    """Top-level payload keys and the values they must equal."""
+    where: tuple[Comparison, ...] = ()
+    """Conditions on values of the payload and reserved keys, all of which entries must meet."""
     since: datetime | None = None
     """Entries made at this instant or later."""
     until: datetime | None = None
     """Entries made before this instant."""
+    ids: tuple[str, ...] | None = None
+    valid_at: datetime | None = None
+    """Entries that hold at this instant: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
 
     @property
     def limits_within_a_session(self) -> bool:

@@ -8,22 +8,26 @@ from typing import Any, Literal, TypeVar
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
+    ADD_KEYS,
     change_of,
+    check_keys,
     entry_id_of,
     limit_of,
     name_of,
     names_of,
+    new_record_of,
     now,
     record_of,
 )
-from keepstone.log.line import ENVELOPE, RESERVED, instant
+from keepstone.log.line import instant
+from keepstone.log.merging import check_content, merged
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
-from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
 from keepstone.store.decay import Decay
 from keepstone.store.protocol import Compacted, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
+from keepstone.store.validity import newest_valid
 
 T = TypeVar("T")
 
@@ -51,7 +55,8 @@ class Session:
         text: str | None = None,
         ts: datetime | str | None = None,
         embedding: Any = None,
-        **keys: Any,
+        summary: str | None = None,
+        **reserved: Any,
     ) -> Entry:
         """Add an entry. When this returns, the entry is on the disk.
 
@@ -64,14 +69,15 @@ class Session:
             ts: When it happened; default: now.
             embedding: The vector of the text: a sequence or array of numbers, stored as float32 of unit
                 length. In a home without an embedder the first one sets the dimension of the agent's vectors.
-            keys: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``summary``, and payload
-                keys to store beside the envelope.
+            summary: A shorter wording to keep with it.
+            reserved: Reserved keys such as ``priority``, ``tags``, ``pinned``, ``expires``.
 
         Raises:
             EntryExistsError: An entry with this id has other content.
             EmbeddingDimMismatchError: The agent's vectors have another dimension; nothing was written.
             InvalidEmbeddingError: The vector has NaN, infinity or only zeros; nothing was written.
-            TypeError, ValueError: An argument cannot be stored; nothing was written.
+            TypeError: A keyword is unknown, or an argument has a wrong type; nothing was written.
+            ValueError: There is neither text nor payload, or a value cannot be stored; nothing was written.
             SecretError: The entry has a suspected secret, which the home refuses; nothing was written.
             LockTimeoutError: Another process held the session's lock for five seconds.
             StoreError: The disk is full or failed; nothing was written.
@@ -80,22 +86,25 @@ class Session:
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
             'user: Use pnpm'
         """
+        check_keys(reserved, ADD_KEYS)
         item: Record = {"id": id, "ts": ts, "type": name_of(type, "type")}
         if text is not None:
             item["text"] = text
         if data is not None:
             item["data"] = data
-        item |= keys
+        item |= reserved if summary is None else {"summary": summary, **reserved}
         if embedding is not None:
             item["embedding"] = embedding  # Last in the line, where it disturbs readers of the line least.
-        return self._store.append(self.agent, self.id, self._settle([record_of(item, self._clock)]))[0]
+        return self._store.append(self.agent, self.id, self._settle([new_record_of(item, self._clock)]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Add many entries with one write and one sync, all or none.
 
-        Each item is a mapping with the keys of a log line, such as ``type`` and ``data``; see ``add``.
+        Each item is a mapping with the keys of a log line, and has a ``type``. Unknown keys are its payload,
+        unless it has ``data``. See ``add``.
         """
-        return self._store.append(self.agent, self.id, self._records(_checked(items)))
+        records = [new_record_of(item, self._clock) for item in _checked(items)]
+        return self._store.append(self.agent, self.id, self._settle(records))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the entry with the item's id.
@@ -214,29 +223,69 @@ class Session:
         """
         return self._store.count(self.agent, self.id, increments, wait=wait)
 
-    def update(self, id: str, **keys: Any) -> Entry:  # noqa: A002
-        """Change an entry and return it.
+    def update(
+        self,
+        id: str,  # noqa: A002
+        *,
+        text: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        data_merge: Mapping[str, Any] | None = None,
+        type: str | None = None,  # noqa: A002
+        **reserved: Any,
+    ) -> Entry:
+        """Change an entry and return it. What is not named stays; a change to what is there writes nothing.
 
-        Reserved keys (``priority``, ``tags``, ``pinned`` …) are set; None removes one. A new ``data``,
-        ``text`` or payload key replaces text and payload. If the text changes, a vector given with the old
-        text is removed, unless a new ``embedding`` is given.
+        If that changes the text, a vector given with the old one goes too, unless a new ``embedding``
+        comes along.
+
+        Args:
+            id: The entry.
+            text: A new text; the payload stays.
+            data: A new payload in the place of the whole old one; a text that was given stays.
+            data_merge: Single keys of the payload; None removes one.
+            type: A new type.
+            reserved: Reserved keys to set: ``priority``, ``tags``, ``pinned`` …; None removes one.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
+            TypeError: A keyword is not known, or an argument of a wrong type; nothing was written.
+            ValueError: ``data`` and ``data_merge`` are both given, neither text nor payload would be left,
+                or a value cannot be stored; nothing was written.
 
         Example:
-            >>> session.update(decision.id, pinned=True).pinned
+            >>> session.update(decision.id, data_merge={"by": "Ada"}, pinned=True).pinned
             True
         """
+        named = {"text": text, "data": data, "data_merge": data_merge, "type": type}
+        keys = {key: value for key, value in named.items() if value is not None} | reserved
         (given,) = self._settle([{"id": entry_id_of(id)} | change_of(keys)])
-        keeps_body = "type" in keys and keys.keys() <= {"type", *RESERVED}
 
-        def change(entry: Entry) -> Record:
-            # A line with a type is a put, which would remove the payload if it had none.
-            body = _body_of(entry) if keeps_body else {}
-            return self.guarded(self._later(id) | given | body)
+        def change(entry: Entry) -> Record | None:
+            later = merged(entry.line, given)
+            return self.guarded(self._later(id) | later) if later else None
 
         return self._store.modify(self.agent, self.id, id, change)
+
+    def replace(self, id: str, item: Mapping[str, Any]) -> Entry:  # noqa: A002
+        """Put an item in the place of an entry: type, text and payload; reserved keys it does not name stay.
+
+        The item is a mapping with the keys of a log line; without ``type`` the entry keeps its own.
+
+        Raises:
+            EntryNotFoundError: The session has no live entry with this id.
+            ValueError: The item has another id, or neither text nor payload; nothing was written.
+
+        Example:
+            >>> session.replace("limits", {"type": "decision", "data": {"rate": 120}})
+        """
+        given = record_of(item, self._clock)
+        if item.get("id") not in (None, entry_id_of(id)):
+            raise ValueError(f"the item has id {item['id']!r:.80}, not {id!r:.80}: leave it out")
+        check_content(given)
+        if item.get("type") is None:
+            del given["type"]
+        (record,) = self._settle([given | {"id": id, "ts": now(self._clock)}])
+        return self._store.modify(self.agent, self.id, id, lambda _: record)
 
     def link(self, id: str, target: str, rel: str) -> Entry:  # noqa: A002
         """Add a link from an entry to another one's id, or move it to the end; see ``Agent.link``."""
@@ -430,11 +479,6 @@ class Session:
     def _later(self, id: str) -> Record:  # noqa: A002
         """Return the envelope of a later line of an entry."""
         return {"id": id, "ts": now(self._clock)}
-
-
-def _body_of(entry: Entry) -> Record:
-    """Return an entry's line without envelope and reserved keys."""
-    return {key: value for key, value in entry.line.items() if key not in ENVELOPE and key not in RESERVED}
 
 
 def _checked_item(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,13 +51,16 @@ def fill(home: Home, word: str = "walnut", slug: str = "a", seed: int = 1) -> No
         session = home.agent(slug).session(name)
         session.add_many(
             {
+                "type": "event",
                 "id": f"{name}-{n}",
                 "text": f"{word} {n}" if n % 2 else f"pecan {n} 東京都 {word}",
                 "embedding": vector,
             }
             for n, vector in enumerate(vectors(45, seed))
         )
-        session.add_many({"id": f"{name}-made-{n}", "text": f"{word} abba cab {n}"} for n in range(5))
+        session.add_many(
+            {"type": "event", "id": f"{name}-made-{n}", "text": f"{word} abba cab {n}"} for n in range(5)
+        )
         session.update(f"{name}-3", data={"content": f"hazel {word}"})
         session.update(f"{name}-4", tags=["x"], pinned=True)
         session.delete(f"{name}-5")

@@ -61,7 +61,9 @@ class Work:
         self.kept[self.session.add("note", text=text, id=f"add{number}").id] = text
 
     def add_many(self, number: int, text: str) -> None:
-        added = self.session.add_many([{"id": f"many{number}-{n}", "text": f"{text}{n}"} for n in range(9)])
+        added = self.session.add_many(
+            [{"type": "event", "id": f"many{number}-{n}", "text": f"{text}{n}"} for n in range(9)]
+        )
         self.kept |= {entry.id: entry.text for entry in added}
 
     def update(self, number: int, text: str) -> None:

@@ -76,7 +76,12 @@ def make(root: Path) -> None:
     with keepstone.open(root, embedder="none", durability="os") as home:
         for slug in "ab":
             agent = home.agent(slug)
-            agent.session("s").add_many([{"id": "it", "text": "walnut"}, {"id": "gone", "text": "pecan"}])
+            agent.session("s").add_many(
+                [
+                    {"type": "event", "id": "it", "text": "walnut"},
+                    {"type": "event", "id": "gone", "text": "pecan"},
+                ]
+            )
             agent.session("t").add("note", text="walnut", id="other")
             agent.recall("walnut")
             agent.files.write("x.md", "old")

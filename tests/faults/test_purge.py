@@ -215,7 +215,10 @@ def test_a_generation_built_concurrently_is_discarded(
 ) -> None:
     fill(home)
     session = home.agent("a").session("s")
-    session.add_many({"text": f"more {n}", "embedding": row} for n, row in enumerate(np.eye(40, DIM) + 0.1))
+    session.add_many(
+        {"type": "event", "text": f"more {n}", "embedding": row}
+        for n, row in enumerate(np.eye(40, DIM) + 0.1)
+    )
     seal = segment.seal
 
     def purge_and_seal(*arguments: object) -> int:
@@ -363,7 +366,9 @@ def test_a_reader_with_an_old_snapshot_makes_the_purge_pending(
 def test_an_agent_is_purged_while_its_background_is_at_work(tmp_path: Path) -> None:
     embedder = Concepts()
     with keepstone.open(tmp_path, embedder=embedder) as home:
-        home.agent("a").session("s").add_many({"text": f"sister {SECRET} {n}"} for n in range(100))
+        home.agent("a").session("s").add_many(
+            {"type": "event", "text": f"sister {SECRET} {n}"} for n in range(100)
+        )
         embedder.gate.clear()
         working = threading.Thread(target=home.embed)
         working.start()

@@ -22,7 +22,12 @@ SECRET = "Hünter2-qzvx"  # noqa: S105  A word to look for.
 def home(tmp_path: Path) -> Iterator[Home]:
     with keepstone.open(tmp_path / "home", durability="os", embedder="none") as home:
         session = home.agent("a").session("s")
-        session.add_many([{"id": "kept", "text": "other"}, {"id": "kept too", "text": "hunter"}])
+        session.add_many(
+            [
+                {"type": "event", "id": "kept", "text": "other"},
+                {"type": "event", "id": "kept too", "text": "hunter"},
+            ]
+        )
         yield home
 
 
@@ -67,7 +72,12 @@ def test_an_id_that_holds_the_text_is_found(home: Home) -> None:
 @pytest.mark.parametrize("compact", [True, False])
 def test_deleted_and_earlier_versions_are_found_in_log_and_archive(home: Home, *, compact: bool) -> None:
     session = home.agent("a").session("s")
-    session.add_many([{"id": "deleted", "text": SECRET}, {"id": "changed", "text": SECRET}])
+    session.add_many(
+        [
+            {"type": "event", "id": "deleted", "text": SECRET},
+            {"type": "event", "id": "changed", "text": SECRET},
+        ]
+    )
     session.update("changed", text="harmless")
     session.delete("deleted")
     if compact:

@@ -241,10 +241,10 @@ def test_a_child_has_no_more_files_open_than_its_parent(tmp_path: Path) -> None:
 def test_a_child_forked_during_a_write_of_its_parent_ends_and_changes_nothing(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, durability="os") as home:
         files, children = home.agent("a").files, []
-        home.agent("a").session("s").add("note")
+        home.agent("a").session("s").add("note", text="walnut")
 
         def fork(_: object) -> None:
-            children.append(forked(lambda: home.agent("a").session("s").add("note")))
+            children.append(forked(lambda: home.agent("a").session("s").add("note", text="walnut")))
 
         files.write("plan.md", "one", check=fork)
         assert [ended_well(child) for child in children] == [True]

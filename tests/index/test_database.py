@@ -24,7 +24,9 @@ def fill(home: Home) -> None:
     for name in ("s1", "s2"):
         session = home.agent("a").session(name)
         texts = [f"walnut {n}" if n % 2 else f"pecan {n} 東京都" for n in range(20)]
-        session.add_many([{"id": f"{name}-{n}", "content": text} for n, text in enumerate(texts)])
+        session.add_many(
+            [{"type": "event", "id": f"{name}-{n}", "content": text} for n, text in enumerate(texts)]
+        )
         session.update(f"{name}-3", data={"content": "hazel"})
         session.update(f"{name}-4", tags=["x"])
         session.delete(f"{name}-5")
@@ -211,7 +213,9 @@ def test_a_file_where_a_folder_of_the_index_belongs_costs_no_answer(
     (root / place).write_text("in the way")
     with keepstone.open(root) as home:
         assert answers(home) == expected
-        home.agent("a").session("s1").delete(home.agent("a").session("s1").add("note", id="new").id)
+        home.agent("a").session("s1").delete(
+            home.agent("a").session("s1").add("note", text="walnut", id="new").id
+        )
         home.agent("a").purge("new")
     assert (root / place).read_text() == "in the way"
 
@@ -227,7 +231,9 @@ def test_rebuilding_gives_the_same_answers_and_tells_its_progress(root: Path, ex
 
 def test_a_row_whose_text_was_damaged_does_not_wait_for_a_vector_for_ever(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, durability="os", embedder=Concepts()) as home:
-        home.agent("a").session("s").add_many([{"text": "walnut sister"}, {"text": "pecan"}])
+        home.agent("a").session("s").add_many(
+            [{"type": "event", "text": "walnut sister"}, {"type": "event", "text": "pecan"}]
+        )
         home.embed()
     connection = apsw.Connection(str(index_of(tmp_path)))
     connection.create_scalar_function("text_digest", lambda *_: b"", 1)

@@ -28,7 +28,9 @@ from keepstone.vector import unit
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
     with keepstone.open(tmp_path, durability="os") as home:
-        home.agent("a").session("s").add_many([{"id": str(n), "content": f"walnut {n}"} for n in range(5)])
+        home.agent("a").session("s").add_many(
+            [{"type": "event", "id": str(n), "content": f"walnut {n}"} for n in range(5)]
+        )
         home.agent("a").recall("walnut")
         yield home
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import keepstone
@@ -226,6 +226,7 @@ json_values = st.recursive(
 def test_all_valid_unicode_and_json_comes_back_equal(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any], text: str | None, tags: list[str]
 ) -> None:
+    assume(data or text)
     with keepstone.open(tmp_path_factory.mktemp("home"), durability="os") as home:
         added = home.agent("a").session("s").add("note", data, text=text, tags=tags)
         assert added.data == data
@@ -249,7 +250,7 @@ def test_patches_that_would_make_an_entry_too_long_are_refused(tmp_path: Path) -
         session.add("note", text="x" * (10 << 20), id="a")
         with pytest.raises(ValueError, match="split it"):
             session.update("a", summary="y" * (10 << 20))
-        session.add_many([{"id": "b", "summary": "y" * (10 << 20)}])
+        session.put_many([{"id": "b", "summary": "y" * (10 << 20)}])
         with pytest.raises(ValueError, match="split it"):
             session.put({"id": "b", "content": "x" * (10 << 20)})
         session.purge("b")
@@ -260,7 +261,7 @@ def test_patches_that_would_make_an_entry_too_long_are_refused(tmp_path: Path) -
 @pytest.mark.parametrize("clock", [lambda: None, lambda: datetime(2026, 1, 1)])  # noqa: DTZ001
 def test_a_clock_that_gives_no_instant_stops_the_write(tmp_path: Path, clock: Callable[[], Any]) -> None:
     with keepstone.open(tmp_path, clock=clock) as home, pytest.raises((TypeError, ValueError), match="clock"):
-        home.agent("a").session("s").add("note")
+        home.agent("a").session("s").add("note", text="walnut")
     assert not list(tmp_path.iterdir())
 
 

@@ -94,4 +94,4 @@ def test_a_derived_entry_can_be_changed_and_deleted_by_its_id(session: Damaged) 
 
 def test_a_put_without_a_time_changes_the_entry_and_not_its_time(session: Damaged) -> None:
     session.write(entry("a"), b'{"id":"a","text":"new"}')
-    assert session.records() == [entry("a", "new", ts=TS)]
+    assert session.records() == [entry("a", "new", ts=TS) | {"modified": TS}]

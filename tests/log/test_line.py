@@ -196,17 +196,28 @@ def test_a_put_keeps_id_time_and_the_reserved_keys_it_does_not_name() -> None:
     after = apply(entry, {"id": "a", "ts": LATER, "data": {"content": "new"}, "access": 3})
     assert after == {
         "id": "a", "ts": TS, "type": "note", "tags": ["t"], "access": 3, "data": {"content": "new"},
+        "modified": LATER,
     }  # fmt: skip
 
 
 def test_a_put_with_a_type_alone_leaves_no_payload() -> None:
     entry = create({"id": "a", "ts": TS, "type": "note", "text": "old", "k": 1})
-    assert apply(entry, {"id": "a", "ts": LATER, "type": "fact"}) == {"id": "a", "ts": TS, "type": "fact"}
+    assert apply(entry, {"id": "a", "ts": LATER, "type": "fact"}) == {
+        "id": "a", "ts": TS, "type": "fact", "modified": LATER,
+    }  # fmt: skip
 
 
 def test_a_patch_sets_its_keys_and_leaves_type_and_payload() -> None:
     entry = create({"id": "a", "ts": TS, "type": "note", "text": "old"})
-    assert apply(entry, {"id": "a", "ts": LATER, "pinned": True}) == entry | {"pinned": True}
+    assert apply(entry, {"id": "a", "ts": LATER, "pinned": True}) == entry | {
+        "pinned": True,
+        "modified": LATER,
+    }
+
+
+def test_access_counts_are_no_modification() -> None:
+    entry = create({"id": "a", "ts": TS, "type": "note", "text": "old"})
+    assert apply(entry, {"id": "a", "ts": LATER, "access": 3}) == entry | {"access": 3}
 
 
 @pytest.mark.parametrize("key", sorted(RESERVED - {"deleted", "batch"}))

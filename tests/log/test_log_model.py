@@ -23,9 +23,11 @@ def replay(entries: dict[str, Record], line: Record) -> None:
         entries.pop(line["id"], None)
     elif "type" in line:
         kept = {key: value for key, value in (there or {}).items() if key in ("access", "pinned", "tags")}
-        entries[line["id"]] = kept | line | {"ts": (there or line)["ts"]}
+        modified = {"modified": line["ts"]} if there else {}
+        entries[line["id"]] = kept | line | {"ts": (there or line)["ts"]} | modified
     elif there:
-        merged = there | {key: line[key] for key in line if key not in ("id", "ts")}
+        changed = {key: line[key] for key in line if key not in ("id", "ts")}
+        merged = there | changed | ({} if changed.keys() == {"access"} else {"modified": line["ts"]})
         entries[line["id"]] = {key: value for key, value in merged.items() if value is not None}
 
 

@@ -144,8 +144,9 @@ def test_a_compaction_tells_where_lines_moved_and_what_it_saved(session: Damaged
     place, at = len(lines(A, tombstone("a"))), len(lines(A, tombstone("a"), B))
     done = session.compact()
     assert done is not None
-    assert done.moved == dict.fromkeys([place, at], (0, len(dump(entry("b", "new")))))
-    assert (done.stat, done.saved) == (session.log.stat(), at)
+    line = len(dump(entry("b", "new", modified=entry("b")["ts"])))
+    assert done.moved == dict.fromkeys([place, at], (0, line))
+    assert (done.stat, done.saved) == (session.log.stat(), at + len(dump(entry("b", "new"))) - line)
 
 
 def test_there_is_nothing_to_compact_without_a_log(session: Damaged) -> None:
@@ -293,7 +294,7 @@ def test_adds_to_a_long_session_with_old_versions_compact_it_at_most_twice(
     with keepstone.open(tmp_path, durability="os") as home:
         session = home.agent("a").session("s1")
         for _ in range(2):
-            session.add_many({"text": "x" * 1000} for _ in range(30))
+            session.add_many({"type": "event", "text": "x" * 1000} for _ in range(30))
         first = session.entries()[0]
         for number in range(200):
             session.update(first.id, text=f"{number}" + "x" * 1000)
@@ -309,7 +310,7 @@ def test_counts_alone_compact_a_long_session(
     monkeypatch.setattr(rewrite, "COMPACT_FROM", 20_000)
     with keepstone.open(tmp_path, durability="os") as home:
         session = home.agent("a").session("s1")
-        ids = [entry.id for entry in session.add_many({"text": "x"} for _ in range(50))]
+        ids = [entry.id for entry in session.add_many({"type": "event", "text": "x"} for _ in range(50))]
         for _ in range(50):
             session.count(dict.fromkeys(ids, 1), wait=False)
         assert [entry.access for entry in session.entries()] == [50] * 50
@@ -338,7 +339,7 @@ def test_a_long_session_with_nothing_to_fold_away_is_not_rewritten_by_adds(
 ) -> None:
     with keepstone.open(tmp_path, durability="os") as home:
         session = home.agent("a").session("s1")
-        session.add_many({"text": "word " * 20_000} for _ in range(300))
+        session.add_many({"type": "event", "text": "word " * 20_000} for _ in range(300))
         for number in range(1000):
             session.add("note", text=f"number {number}")
         assert len(session.entries()) == 1300

@@ -29,7 +29,9 @@ def embedder() -> Concepts:
 @pytest.fixture
 def home(tmp_path: Path, embedder: Concepts) -> Iterator[Home]:
     with keepstone.open(tmp_path, embedder=embedder, durability="os") as home:
-        home.agent("a").session("s").add_many({"id": text, "content": text} for text in TEXTS)
+        home.agent("a").session("s").add_many(
+            {"type": "event", "id": text, "content": text} for text in TEXTS
+        )
         yield home
 
 
@@ -166,7 +168,7 @@ def test_what_is_needed_most_is_embedded_first(
     agent: Agent, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("keepstone.recall.pipeline.SECONDS", 0)
-    agent.session("t").add_many({"content": f"number {number}"} for number in range(20))
+    agent.session("t").add_many({"type": "event", "content": f"number {number}"} for number in range(20))
     keys = {text: reader.search([text.split()[-1]], SCOPE, 1)[0].key for text in ("her brother", "the zoo")}
     dense = dense_of(agent, reader)
     dense.ask("a sibling", None)

@@ -54,8 +54,11 @@ def test_a_min_priority_that_is_not_a_number_from_zero_is_refused(agent: Agent, 
 
 def test_what_filters_leave_out_makes_place_for_others(agent: Agent) -> None:
     session = agent.session("s")
-    session.add_many({"content": "walnut", "kind": "common"} for _ in range(600))
-    session.add_many({"id": f"rare{n}", "content": f"walnut {'x ' * 50}", "kind": "rare"} for n in range(3))
+    session.add_many({"type": "event", "content": "walnut", "kind": "common"} for _ in range(600))
+    session.add_many(
+        {"type": "event", "id": f"rare{n}", "content": f"walnut {'x ' * 50}", "kind": "rare"}
+        for n in range(3)
+    )
     assert set(ids(agent.recall("walnut", where={"kind": "rare"}))) == {"rare0", "rare1", "rare2"}
 
 
@@ -93,9 +96,9 @@ def test_a_recall_of_an_earlier_time_stays_in_its_scope(agent: Agent) -> None:
 
 
 def test_neighbours_come_with_the_hits_and_not_in_the_limit(agent: Agent) -> None:
-    agent.session("s").add_many({"id": str(n), "content": f"line {n}"} for n in range(9))
+    agent.session("s").add_many({"type": "event", "id": str(n), "content": f"line {n}"} for n in range(9))
     agent.session("s").add("note", {"content": "walnut"}, id="w")
-    agent.session("s").add_many({"id": f"z{n}", "content": f"after {n}"} for n in range(3))
+    agent.session("s").add_many({"type": "event", "id": f"z{n}", "content": f"after {n}"} for n in range(3))
     hit = agent.recall("walnut", limit=1, neighbours=2)[0]
     assert (hit.entry.id, [near.id for near in hit.neighbours]) == ("w", ["7", "8", "z0", "z1"])
     assert agent.recall("walnut", limit=1)[0].neighbours == ()
@@ -116,7 +119,9 @@ def test_a_number_of_neighbours_that_is_none_is_refused(agent: Agent, count: int
 
 
 def test_scope_comes_before_meaning_so_nothing_else_takes_a_place(agent: Agent) -> None:
-    agent.session("noise").add_many({"content": "brother sister sibling"} for _ in range(300))
+    agent.session("noise").add_many(
+        {"type": "event", "content": "brother sister sibling"} for _ in range(300)
+    )
     agent.session("s").add(
         "note", {"content": "a brother perhaps"}, id="wanted", ts=datetime(2020, 1, 1, tzinfo=UTC)
     )

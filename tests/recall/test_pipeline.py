@@ -17,7 +17,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 
 def remember(agent: Agent, *contents: str, session: str = "s") -> None:
-    items = ({"id": f"{session}{n}", "content": text} for n, text in enumerate(contents))
+    items = ({"type": "event", "id": f"{session}{n}", "content": text} for n, text in enumerate(contents))
     agent.session(session).add_many(items)
 
 

@@ -16,7 +16,9 @@ def root(tmp_path: Path) -> Path:
     """A home of 200 entries in two agents, with vectors."""
     with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         for agent in ("a", "b"):
-            home.agent(agent).session("s").add_many({"content": f"brother {n}"} for n in range(100))
+            home.agent(agent).session("s").add_many(
+                {"type": "event", "content": f"brother {n}"} for n in range(100)
+            )
         home.embed()
     return tmp_path
 
@@ -28,7 +30,9 @@ def pending(home: Home) -> list[int]:
 def test_missing_vectors_are_made_and_the_progress_is_told(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
-        home.agent("a").session("s").add_many({"content": f"brother {n}"} for n in range(150))
+        home.agent("a").session("s").add_many(
+            {"type": "event", "content": f"brother {n}"} for n in range(150)
+        )
         assert home.embed(lambda done, total: told.append((done, total))) == 150
         assert (home.embed(), told) == (0, [(64, 150), (128, 150), (150, 150)])
 

@@ -14,7 +14,9 @@ from keepstone import Home
 
 
 def remember(home: Home, *texts: str) -> None:
-    home.agent("a").session("s").add_many({"id": str(n), "content": text} for n, text in enumerate(texts))
+    home.agent("a").session("s").add_many(
+        {"type": "event", "id": str(n), "content": text} for n, text in enumerate(texts)
+    )
 
 
 def recalled(home: Home, query: str = "my sibling") -> list[str]:
@@ -183,7 +185,9 @@ def test_a_vector_alone_finds_what_is_nearest_whatever_stands_around_it(tmp_path
     with keepstone.open(tmp_path, embedder="none") as home:
         angles = [0.3, 0.0, 0.5, 0.1, 0.4, 0.2]
         items = ({"id": str(n), "embedding": [1.0, angle]} for n, angle in enumerate(angles))
-        home.agent("a").session("s").add_many({"content": "Ann: hi"} | item for item in items)
+        home.agent("a").session("s").add_many(
+            {"type": "event", "content": "Ann: hi"} | item for item in items
+        )
         hits = home.agent("a").recall(None, vector=[1, 0])
         assert [hit.entry.id for hit in hits] == ["1", "3", "5", "0", "4", "2"]
         assert hits[1].score == hits[1].why.cosine == pytest.approx(1 / (1 + 0.1**2) ** 0.5)

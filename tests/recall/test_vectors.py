@@ -49,7 +49,7 @@ def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Agent:
 
 
 def remember(agent: Agent, *texts: str) -> None:
-    agent.session("s").add_many({"id": text, "content": text} for text in texts)
+    agent.session("s").add_many({"type": "event", "id": text, "content": text} for text in texts)
 
 
 def test_one_refused_text_leaves_all_others_found_by_meaning(agent: Agent, embedder: Refusing) -> None:

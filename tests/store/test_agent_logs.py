@@ -61,7 +61,7 @@ def test_a_file_named_by_hand_goes_on_being_used(tmp_path: Path, name: str, sess
 
 def test_a_file_named_by_hand_while_the_home_is_open_is_used(tmp_path: Path) -> None:
     with keepstone.open(tmp_path) as home:
-        home.agent("a").session("other").add("note")
+        home.agent("a").session("other").add("note", text="walnut")
         (sessions_of(tmp_path) / "my notes.ndjson").write_text(LINE)
         home.agent("a").session("my notes").add("note", {"content": "pecan"})
     assert names_in(sessions_of(tmp_path)) == ["my notes.ndjson", "other.ndjson"]
@@ -77,9 +77,9 @@ def test_a_file_named_by_hand_is_used_after_others_were_cached(
 ) -> None:
     with keepstone.open(tmp_path) as home:
         agent = home.agent("a")
-        agent.session("other").add("note")
+        agent.session("other").add("note", text="walnut")
         agent.recall("other")
-        agent.session("odd:other").add("note")
+        agent.session("odd:other").add("note", text="walnut")
         if was_read:
             assert agent.session(session).entries() == []
         (sessions_of(tmp_path) / name).write_text(LINE)
@@ -92,9 +92,9 @@ def test_a_file_named_by_hand_is_used_after_others_were_cached(
 @pytest.mark.parametrize("session", ["\ud800", "é" * 1_000_000])
 def test_ids_that_no_file_name_can_say_are_refused(tmp_path: Path, session: str) -> None:
     with keepstone.open(tmp_path) as home:
-        home.agent("a").session("other").add("note")
+        home.agent("a").session("other").add("note", text="walnut")
         with pytest.raises(InvalidSessionIdError):
-            home.agent("a").session(session).add("note")
+            home.agent("a").session(session).add("note", text="walnut")
 
 
 @pytest.mark.parametrize("read_first", [True, False])
@@ -198,7 +198,10 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (sessions_of(tmp_path / "home") / "s.ndjson").symlink_to(outside)
     with keepstone.open(tmp_path / "home") as home:
         assert home.agent("a").sessions() == []
-        for act in (lambda: home.agent("a").session("s").add("note"), home.agent("a").session("s").entries):
+        for act in (
+            lambda: home.agent("a").session("s").add("note", text="walnut"),
+            home.agent("a").session("s").entries,
+        ):
             with pytest.raises(keepstone.CorruptLogError, match="move it away"):
                 act()
     assert outside.read_text() == LINE

@@ -164,9 +164,9 @@ def test_an_unfinished_purge_of_one_agent_keeps_no_other_waiting(
 
     monkeypatch.setattr(Eraser, "finish", finish)
     with keepstone.open(tmp_path, durability="os") as home, ThreadPoolExecutor() as threads:
-        opening = threads.submit(home.agent("a").session("s").add, "note")
+        opening = threads.submit(home.agent("a").session("s").add, "note", {"n": 1})
         assert begun.wait(30)
-        threads.submit(home.agent("b").session("s").add, "note").result(timeout=30)
+        threads.submit(home.agent("b").session("s").add, "note", {"n": 1}).result(timeout=30)
         assert not opening.done()
         go_on.set()
         opening.result(timeout=30)
@@ -180,7 +180,7 @@ def test_a_long_catch_up_of_one_agent_keeps_no_other_from_being_opened(tmp_path:
         pause.name = "s.ndjson"
         recalled = threads.submit(home.agent("a").recall, "walnut")
         assert pause.reached.wait(30)
-        threads.submit(home.agent("b").session("new").add, "note").result(timeout=30)
+        threads.submit(home.agent("b").session("new").add, "note", {"n": 1}).result(timeout=30)
         pause.over.set()
         assert len(recalled.result(timeout=30)) == 1
 
@@ -220,7 +220,7 @@ FORK = """
 import os, sys, keepstone
 home = keepstone.open(sys.argv[1])
 session = home.agent("a").session("s")
-session.add_many({"id": f"before{n}", "content": "walnut"} for n in range(20))
+session.add_many({"type": "event", "id": f"before{n}", "content": "walnut"} for n in range(20))
 home.agent("a").recall("walnut")
 child = os.fork()
 name = "parent" if child else "child"

@@ -182,7 +182,7 @@ def test_thread_that_cannot_start_is_tried_again(
 def test_what_a_recall_leaves_pending_gets_its_vectors_in_the_background(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder=Concepts(), durability="os") as home:
         agent = home.agent("a")
-        agent.session("s").add_many({"content": f"brother {n}"} for n in range(2000))
+        agent.session("s").add_many({"type": "event", "content": f"brother {n}"} for n in range(2000))
         pending = agent.recall("sibling").pending
         while pending:
             left = agent.recall("sibling").pending
@@ -224,7 +224,7 @@ rng = np.random.default_rng(1)
 home = keepstone.open(sys.argv[1], embedder="none", durability="os")
 rows = rng.standard_normal((6000, 64)).astype("f4")
 session = home.agent("a").session("s")
-session.add_many({"text": "x", "embedding": row} for row in rows)
+session.add_many({"type": "event", "text": "x", "embedding": row} for row in rows)
 service = keepstone.MemoryService(home, agent="a", hnsw_from=100)
 for _ in range(20):
     service.query_similar_memories(rows[0], "s")

@@ -21,7 +21,7 @@ def home(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 
 
 CALLS: dict[str, Callable[[Agent], object]] = {
-    "add": lambda agent: agent.session("s").add("note"),
+    "add": lambda agent: agent.session("s").add("note", text="walnut"),
     "entries": lambda agent: agent.session("Plan").entries(),
     "sessions": lambda agent: agent.sessions(),
     "recall": lambda agent: agent.recall("walnut"),
@@ -50,7 +50,7 @@ def test_an_agent_that_differs_by_case_is_refused(home: Home, call: Callable[[Ag
 def test_an_agent_that_has_only_files_keeps_its_slug(home: Home) -> None:
     home.agent("Bob").files.write("plan.md", "pecan")
     with pytest.raises(InvalidAgentIdError, match="differs only by case"):
-        home.agent("bob").session("s").add("note")
+        home.agent("bob").session("s").add("note", text="walnut")
 
 
 @pytest.mark.parametrize("write", ["add", "write"])
@@ -74,7 +74,7 @@ def test_of_two_processes_that_make_twins_at_once_one_is_refused(
 
 def test_a_session_that_differs_by_case_is_refused(home: Home) -> None:
     agent = home.agent("Ada")
-    for call in (agent.session("plan").entries, lambda: agent.session("PLAN").add("note")):
+    for call in (agent.session("plan").entries, lambda: agent.session("PLAN").add("note", text="walnut")):
         with pytest.raises(InvalidSessionIdError, match="from the existing 'Plan.ndjson'"):
             call()
     assert [entry.text for entry in agent.session("Plan").entries()] == ["walnut"]

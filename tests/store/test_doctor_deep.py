@@ -123,7 +123,7 @@ def test_damage_inside_the_index_is_named_and_mended(home: Home, statement: str,
 
 def test_a_text_without_a_vector_is_not_damage(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, durability="os", embedder=Letters(4)) as home:
-        home.agent("a").session("s").add_many({"text": text} for text in ("xyz", "abba"))
+        home.agent("a").session("s").add_many({"type": "event", "text": text} for text in ("xyz", "abba"))
         assert home.embed() == 2
         assert wrong(home) == []
         assert {hit.entry.text for hit in home.agent("a").recall("abba")} == {"xyz", "abba"}

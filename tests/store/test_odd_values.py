@@ -51,8 +51,10 @@ def test_an_odd_value_hides_no_other_entry(tmp_path: Path, odd: dict[str, Any]) 
 
 def test_a_huge_priority_is_kept_and_the_session_stays_usable(tmp_path: Path) -> None:
     with keepstone.open(tmp_path) as home:
-        session = home.agent("a").session("s")
-        session.add("note", text="walnut", id="x", priority=HUGE)
+        session = home.agent("a").new_session("s")
+        log = tmp_path / "agents/a/memory/sessions/s.ndjson"
+        log.write_text(json.dumps({"id": "x", "type": "note", "text": "walnut", "priority": HUGE}) + "\n")
+        home.sync()
         assert home.agent("a").recall("walnut")[0].entry.line["priority"] == HUGE
         session.purge("x")
         assert session.entries() == []

@@ -47,7 +47,7 @@ def files_with(root: Path, *texts: str) -> set[str]:
 def fill(agent: Agent, others: int) -> None:
     """An entry to purge among others, which begin with the same letters."""
     session = agent.session("s")
-    half = [{"content": f"qzvx{n} neighbour"} for n in range(others // 2)]
+    half = [{"type": "event", "content": f"qzvx{n} neighbour"} for n in range(others // 2)]
     session.add_many(half)
     session.add("note", {"content": f"{WORD} 東京都{WORD}"}, id=ID, tags=[f"tag{WORD}"], summary=WORD)
     session.add_many(half)
@@ -116,7 +116,9 @@ PLACES = ["{}", "{}.tmp", ".archive/{}", ".archive/{}.tmp", ".archive/{}.2026011
 
 def spell(home: Home) -> Path:
     """Copy a session's log to where other programs, or people, might have left it under other names."""
-    home.agent("a").session("it's").add_many([{"id": ID, "content": WORD}, {"id": "b", "content": "pecan"}])
+    home.agent("a").session("it's").add_many(
+        [{"type": "event", "id": ID, "content": WORD}, {"type": "event", "id": "b", "content": "pecan"}]
+    )
     sessions = home.root / "agents/a/memory/sessions"
     (sessions / ".archive").mkdir()
     for name in SPELLINGS:
@@ -210,7 +212,7 @@ def test_a_purged_line_without_an_id_leaves_no_digest_of_itself(home: Home) -> N
 
 def test_neighbours_of_a_purged_entry_are_found_as_before(home: Home) -> None:
     agent = home.agent("a")
-    agent.session("s").add_many([{"id": str(n), "content": f"walnut{n}"} for n in range(7)])
+    agent.session("s").add_many([{"type": "event", "id": str(n), "content": f"walnut{n}"} for n in range(7)])
     agent.recall("walnut3")
     agent.purge("3")
     for n in (0, 1, 2, 4, 5, 6):

@@ -16,7 +16,9 @@ from keepstone.store.purge_marks import PurgeMarks
 def home(tmp_path: Path) -> Iterator[Home]:
     with keepstone.open(tmp_path, durability="os") as home:
         for name in ("s1", "s2"):
-            home.agent("a").session(name).add_many({"id": key, "content": f"walnut {key}"} for key in "ab")
+            home.agent("a").session(name).add_many(
+                {"type": "event", "id": key, "content": f"walnut {key}"} for key in "ab"
+            )
         home.agent("a").recall("walnut")
         yield home
 
@@ -116,7 +118,7 @@ def test_purge_that_failed_is_not_carried_out_later(home: Home, monkeypatch: pyt
         refuse(full, "s1.ndjson")
         with pytest.raises(StoreError, match="unchanged"):
             home.agent("a").session("s1").purge("a")
-    home.agent("a").session("s1").add("note", id="c")
+    home.agent("a").session("s1").add("note", text="walnut", id="c")
     home.close()
     with keepstone.open(home.root) as again:
         assert ids_in(again) == ["a", "b", "c"]
@@ -128,7 +130,7 @@ def test_removal_that_failed_is_not_carried_out_later(home: Home, monkeypatch: p
         refuse(full, "s1.ndjson")
         with pytest.raises(StoreError, match="unchanged"):
             home.agent("a").session("s1").remove()
-    home.agent("a").session("s1").add("note", id="c")
+    home.agent("a").session("s1").add("note", text="walnut", id="c")
     assert ids_in(home) == ["a", "b", "c"]
 
 
@@ -157,5 +159,5 @@ def test_purge_that_cannot_be_withdrawn_says_pending(home: Home, monkeypatch: py
         full.setattr(PurgeMarks, "remove", refused)
         with pytest.raises(keepstone.PurgePendingError):
             home.agent("a").session("s1").purge("a")
-    home.agent("a").session("s1").add("note", id="c")
+    home.agent("a").session("s1").add("note", text="walnut", id="c")
     assert ids_in(home) == ["b", "c"]

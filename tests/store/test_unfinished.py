@@ -14,7 +14,9 @@ from keepstone import EntryExistsError, EntryNotFoundError, Home
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
     with keepstone.open(tmp_path, durability="os", embedder="none") as home:
-        home.agent("a").session("s").add_many([{"id": str(n), "text": f"walnut {n}"} for n in range(3)])
+        home.agent("a").session("s").add_many(
+            [{"type": "event", "id": str(n), "text": f"walnut {n}"} for n in range(3)]
+        )
         log = tmp_path / "agents/a/memory/sessions/s.ndjson"
         log.write_bytes(log.read_bytes().rstrip(b"\n"))
         yield home
@@ -48,8 +50,8 @@ def test_it_is_changed_and_deleted_like_any_other(home: Home) -> None:
 def test_a_batch_of_others_meets_it_too(home: Home) -> None:
     session = home.agent("a").session("s")
     with pytest.raises(EntryExistsError):
-        session.add_many([{"id": str(n), "text": f"pecan {n}"} for n in (3, 2)])
-    session.add_many([{"id": str(n), "text": f"walnut {n}"} for n in (3, 2)])
+        session.add_many([{"type": "event", "id": str(n), "text": f"pecan {n}"} for n in (3, 2)])
+    session.add_many([{"type": "event", "id": str(n), "text": f"walnut {n}"} for n in (3, 2)])
     assert texts(home) == ["walnut 0", "walnut 1", "walnut 2", "walnut 3"]
 
 

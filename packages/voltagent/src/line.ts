@@ -14,6 +14,8 @@ const RESERVED = new Set(
   ).split(" "),
 );
 const DEFAULT_TYPE = "event";
+/** Keys of a line that only counts accesses, which is no modification. */
+const OF_COUNTS = new Set(["id", "ts", "access", "batch"]);
 const READ_DEPTH = 208;
 /** Bytes of a line that writers leave free, so that a batch mark and later patches fit into it. */
 const ROOM = 1024;
@@ -109,6 +111,9 @@ export function apply(entry: Item, later: Item): Item {
   const changed = Object.entries(later).filter(([key]) =>
     RESERVED.has(key) ? key !== "batch" : put && !ENVELOPE.has(key),
   );
+  if (!("modified" in later) && !Object.keys(later).every((key) => OF_COUNTS.has(key)) && instant(later.ts) !== null) {
+    changed.push(["modified", later.ts]);
+  }
   const type: Item = put ? { type: typeOf(later) ?? entry.type ?? DEFAULT_TYPE } : {};
   const merged: Item = { ...Object.fromEntries(kept), ...type, ...Object.fromEntries(changed) };
   return Object.fromEntries(
@@ -178,7 +183,11 @@ export function wrapped(event: Item): Item {
 
 /** Return a line's event as it was saved: what had to be wrapped without its envelope. */
 export function unwrapped(line: Item): Item {
-  return isItem(line.data) && needsWrapping(line.data) ? line.data : line;
+  if (isItem(line.data) && needsWrapping(line.data)) {
+    return line.data;
+  }
+  const { modified: _, ...event } = line;
+  return event;
 }
 
 function needsWrapping(event: Item): boolean {

@@ -55,6 +55,10 @@ DataOption = Annotated[
     str | None,
     typer.Option("--data", metavar="JSON", help="The payload, a JSON object; - reads standard input."),
 ]
+MergeOption = Annotated[
+    str | None,
+    typer.Option("--merge", metavar="JSON", help="Single keys of the payload to set; null removes one."),
+]
 
 
 @agent_command(app, "keepstone add 'Maya prefers short answers' --type preference --tag style")
@@ -87,14 +91,13 @@ def update(
     tags: TagsOption = None,
     priority: PriorityOption = None,
     data: DataOption = None,
+    merge: MergeOption = None,
 ) -> Answer:
-    """Change an entry. Its previous versions stay in its history.
-
-    A new text or payload replaces the old text and payload; tags and priority change independently.
-    """
-    keys = _keys(text=text, type=entry_type, tags=tags, priority=priority, data=_payload(data))
+    """Change an entry. Keys that are not named stay; previous versions stay in its history."""
+    payload = {"data": _payload(data), "data_merge": _payload(merge, "--merge")}
+    keys = _keys(text=text, type=entry_type, tags=tags, priority=priority, **payload)
     if not keys:
-        raise ValueError("nothing to change: give --text, --data, --type, --tag or --priority")
+        raise ValueError("nothing to change: give --text, --data, --merge, --type, --tag or --priority")
     return _changed(agent.update(entry_id, session=session, **keys), "updated")
 
 
@@ -208,13 +211,13 @@ def _keys(text: str | None = None, **keys: Any) -> Record:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _payload(data: str | None) -> Record | None:
+def _payload(data: str | None, option: str = "--data") -> Record | None:
     if data is None:
         return None
     try:
         payload = json.loads(argument_or_input(data))
     except json.JSONDecodeError as error:
-        raise ValueError(f"--data is not valid JSON ({error}): write {_SHAPE}") from None
+        raise ValueError(f"{option} is not valid JSON ({error}): write {_SHAPE}") from None
     if not isinstance(payload, dict):
-        raise TypeError(f"--data must be a JSON object, not {clipped(data, 80)}: write {_SHAPE}")
+        raise TypeError(f"{option} must be a JSON object, not {clipped(data, 80)}: write {_SHAPE}")
     return payload

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from keepstone.model import Entry
-from keepstone.recall.validity import newest_valid
 from keepstone.store.protocol import Store
+from keepstone.store.validity import newest_valid
 
 MOST = 50
 """Maximum number of preferences and decisions."""

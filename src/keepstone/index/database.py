@@ -20,7 +20,7 @@ from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
 from keepstone.text.tokenizer import TOKENIZER
 
-SCHEMA = 5
+SCHEMA = 6
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -36,6 +36,9 @@ IS_STANDING = f"type IN {STANDING}"
 
 # Naming all spaces lets SQLite use the one index that vectors have.
 _WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space) AND"
+
+TAGS = "tags, one by one"
+"""The path of an entry's tags, one by one."""
 
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -58,6 +61,13 @@ CREATE UNIQUE INDEX entry_number ON entry(sid, number);
 CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
 CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
 CREATE INDEX entry_standing ON entry(ts) WHERE {IS_STANDING};
+CREATE INDEX entry_time ON entry(ts);
+CREATE INDEX entry_type ON entry(type);
+CREATE TABLE path(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, upto INTEGER NOT NULL);
+CREATE TABLE field(
+    path INTEGER NOT NULL, value NOT NULL, eid INTEGER NOT NULL, PRIMARY KEY(path, value, eid)
+) WITHOUT ROWID;
+CREATE INDEX field_eid ON field(eid);
 CREATE TABLE space(number INTEGER PRIMARY KEY, id TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(id, dim));
 CREATE TABLE vector(
     vid INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -77,6 +87,7 @@ CREATE TABLE kept(
     PRIMARY KEY(sid, space, digest)
 ) WITHOUT ROWID;
 CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; END;
+CREATE TRIGGER entry_fields AFTER DELETE ON entry BEGIN DELETE FROM field WHERE eid=OLD.eid; END;
 CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
     BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; UPDATE meta SET value=value+1 WHERE key='texts'; END;
 CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
@@ -90,6 +101,7 @@ CREATE TRIGGER vector_gone AFTER DELETE ON vector
     BEGIN INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); END;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+INSERT INTO path(name, upto) VALUES('{TAGS}', -1);
 INSERT INTO meta VALUES
     ('tokenizer', '{_TOKENIZER}'), ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
     ('identity', lower(hex(randomblob(16))));

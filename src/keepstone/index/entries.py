@@ -83,7 +83,7 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-_ROW = f"e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
+ROW = f"e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -190,7 +190,7 @@ def drop(database: Database, eids: Sequence[int]) -> None:
 
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
     """Return the rows with an id, in one session or in all."""
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
+    sql = f"SELECT {ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
     return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
 
 
@@ -200,7 +200,7 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     related = "" if rel is None else "AND json_extract(value, '$.rel')=?"
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
+    sql = f"SELECT {ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
     return list(starmap(Row, database.rows(sql, bindings)))
 
 
@@ -216,14 +216,14 @@ def links(database: Database, sid: int, rel: str) -> list[tuple[str, str]]:
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
+    sql = f"SELECT {ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
     return list(starmap(Row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
     order = "e.ts DESC, s.name DESC, e.eid DESC"
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    sql = f"SELECT {ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
@@ -249,13 +249,13 @@ def newest(
         there = database.row("SELECT eid FROM entry WHERE id=? AND sid=?", (before.id, sid))
         where = f"{where} AND (e.ts, e.eid) < (?, ?)"
         bindings = (*bindings, before.ts, there[0] if there else before.eid)
-    sql = f"SELECT {_ROW} {_FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+    sql = f"SELECT {ROW} {_FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    sql = f"SELECT {_ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT {ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
     return {row.eid: row for row in starmap(Row, database.rows(sql, (json.dumps(list(eids)),)))}
 
 

@@ -8,15 +8,16 @@ inode, and ``catch_up`` reads on from where the index stands, or from the start.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from keepstone.index import entries, reading, session_table
+from keepstone.index import entries, fields, reading, selecting, session_table
 from keepstone.index.database import LONGEST_POLL, Database
 from keepstone.index.entries import Place, Row
+from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.search import Nearest, VectorSearch
@@ -26,7 +27,7 @@ from keepstone.index.words.ranking import Ranking
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
-from keepstone.model import Entry, Scope
+from keepstone.model import Entry, Record, Scope
 from keepstone.vector import Space, Vector
 
 _WAITING_AT_MOST = 4096
@@ -104,6 +105,7 @@ class Index:
             last = lines[-1].record["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
             entries.insert(database, sid, lines, room)
+            fields.save(database, ((room.eid + at, folded.record) for at, folded in enumerate(lines)))
             vector_table.insert(database, lines, room.eid)
             if room.waiting > _WAITING_AT_MOST:
                 word_table.flush(database)
@@ -250,6 +252,28 @@ class Index:
         with self._database.mending() as database:
             sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.newest(database, sid, limit, types, before)
+
+    def select(
+        self, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
+    ) -> list[Selected]:
+        """Return rows of all sessions that a scope may select, after a position by time."""
+        with self._database.mending() as database:
+            return selecting.select(database, scope, limit, after, newest_first=newest_first)
+
+    def selected(self, scope: Scope) -> int:
+        """Return how many rows a scope without ``where`` selects."""
+        with self._database.mending() as database:
+            return selecting.count(database, scope)
+
+    def unindexed(self, path: str, limit: int) -> list[Row]:
+        """Return the next rows whose values at a path are to be indexed; none if the path is indexed."""
+        with self._database.mending() as database:
+            return fields.unindexed(database, path, limit)
+
+    def fill(self, path: str, rows: Sequence[Row], records: Mapping[int, Record]) -> None:
+        """Index the values of rows at a path."""
+        with self._database.mending() as database:
+            fields.fill(database, path, rows, records)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 
-from keepstone.index import entries, session_table
+from keepstone.index import entries, fields, session_table
 from keepstone.index.database import Database
 from keepstone.index.entries import Row
 from keepstone.index.session_table import LogState
@@ -169,12 +169,15 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
             return None
         room = session_table.room_in(database, sid)
         entries.insert(database, sid, [folded], room)
+        fields.save(database, [(room.eid, folded.record)])
         vector_table.insert(database, [folded], room.eid)
         return room.eid
     if folded is not None and folded.at == known.at:
         entries.patch(database, row.eid, folded)
     else:
         entries.change(database, row.eid, folded)
+    if folded is not None:
+        fields.save(database, [(row.eid, folded.record)])
     if folded is not None and "embedding" in (line.record or {}):
         vector_table.renew(database, row.eid, folded)
     return row.eid

@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
 from uuid_utils import uuid7
 
 from keepstone.log.line import DEFAULT_TYPE, format_time, instant, plain
+from keepstone.log.merging import check_content
 from keepstone.model import Record
 from keepstone.vector import embedding_of
 
@@ -31,6 +33,9 @@ MOST_NAMES = 10_000
 MOST_LINKS = 1_000
 """Maximum number of links of an entry."""
 
+ADD_KEYS = ("id", "ts", "type", "text", "data")
+"""Keys that ``add`` takes beside the reserved ones."""
+_OF_BODY = ("text", "data", "data_merge")
 _FOR_THE_LOG = {
     "deleted": "delete the entry instead",
     "batch": "add_many makes batches",
@@ -68,17 +73,41 @@ def record_of(item: Mapping[str, Any], clock: Clock) -> Record:
     return head | _body(given, keep_none=False)
 
 
+def new_record_of(item: Mapping[str, Any], clock: Clock) -> Record:
+    """Return the record of an entry to add, which needs a type, and a text or a payload."""
+    record = record_of(item, clock)
+    if item.get("type") is None:
+        raise ValueError(f"an item has no type: {dict(item)!r:.80}; add one, such as 'note'")
+    check_content(record)
+    return record
+
+
+def check_keys(keys: Iterable[str], known: Iterable[str]) -> None:
+    """Raise TypeError for an unknown key, and name the nearest known one."""
+    names = sorted({*known, *_CHECKS})
+    for key in keys:
+        if key not in names and key not in _FOR_THE_LOG:
+            nearest = get_close_matches(key, names, 1)
+            remedy = f"did you mean {nearest[0]!r}? " if nearest else ""
+            raise TypeError(f"unknown key {key!r:.80}: {remedy}A payload goes into data={{…}}")
+
+
 def change_of(keys: Mapping[str, Any]) -> Record:
-    """Return the keys of a put or a patch; None removes a reserved key, but not ``data`` or ``text``."""
+    """Return the checked keys of an update; of ``type``, ``text`` and ``data``, None means unchanged.
+
+    Raises:
+        TypeError: A key is not known, or of a wrong type.
+        ValueError: There is no key, or a value cannot be stored.
+    """
     if not keys:
         raise ValueError("nothing to update: give keys such as text='…' or pinned=True")
     for key in ("id", "ts"):
         if key in keys:
             raise ValueError(f"{key} of an entry cannot be updated")
-    for key in ("data", "text"):
-        if key in keys and keys[key] is None:
-            raise TypeError(f"{key} must not be None: it would replace the whole payload")
-    given = dict(keys)
+    check_keys(keys, (*_OF_BODY, "type"))
+    given = {key: value for key, value in keys.items() if value is not None or key not in (*_OF_BODY, "type")}
+    if "data" in given and "data_merge" in given:
+        raise ValueError("data replaces the payload and data_merge changes single keys: give one of them")
     kind = {"type": name_of(given.pop("type"), "type")} if "type" in given else {}
     return kind | _body(given, keep_none=True)
 
@@ -93,7 +122,7 @@ def _body(given: Mapping[str, Any], *, keep_none: bool) -> Record:
         if not isinstance(key, str):
             raise TypeError(f"a key must be str, not {type(key).__name__}: {key!r:.80}")
         if value is not None:
-            body[key] = _CHECKS.get(key, plain)(value)
+            body[key] = _CHECKS.get(key, plain)(value) if key != "data_merge" else _data(value, key)
         elif keep_none or key not in _CHECKS:
             body[key] = None
     return body
@@ -105,8 +134,8 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _data(value: Any) -> Any:
-    return plain(_mapping(value, "data"))
+def _data(value: Any, name: str = "data") -> Any:
+    return plain(_mapping(value, name))
 
 
 def _text(value: Any) -> str:
@@ -130,24 +159,31 @@ def _links(value: Any) -> list[Any]:
     return links
 
 
-def _time(value: Any) -> str:
-    return format_time(instant(value, "a time"))
+def _time(value: Any, name: str) -> str:
+    return format_time(instant(value, name))
+
+
+def _priority(value: Any) -> float:
+    priority = number_of(value, "priority")
+    if not 0 <= priority <= 1:
+        raise ValueError(f"priority must be from 0 to 1, not {value}")
+    return priority
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "data": _data,
     "text": _text,
-    "priority": lambda value: number_of(value, "priority"),
+    "priority": _priority,
     "access": lambda value: count_of(value, "access"),
     "pinned": lambda value: _instance_of(value, bool, "pinned"),
     "tags": lambda value: _names(value, "tags"),
     "aliases": lambda value: _names(value, "aliases"),
     "links": _links,
     "summary": lambda value: _instance_of(value, str, "summary"),
-    "valid_from": _time,
-    "valid_to": _time,
-    "expires": _time,
-    "modified": _time,
+    "valid_from": lambda value: _time(value, "valid_from"),
+    "valid_to": lambda value: _time(value, "valid_to"),
+    "expires": lambda value: _time(value, "expires"),
+    "modified": lambda value: _time(value, "modified"),
     "embedding": embedding_of,
 }
 
@@ -212,8 +248,3 @@ def number_of(value: float, name: str, least: float = -_LARGEST) -> float:
 def query_of(value: str | None) -> str:
     """Return the text of a query; empty for None."""
     return "" if value is None else str(_instance_of(value, str, "query"))
-
-
-def where_of(value: Mapping[str, Any] | None) -> Record | None:
-    """Return the payload values that entries must have."""
-    return None if value is None else dict(plain(_mapping(value, "where")))

@@ -31,6 +31,8 @@ _OF_MESSAGES = frozenset(
 """Keys of which a message with content blocks, or an item of a conversation, has one at least."""
 
 _HEAD = ENVELOPE | RESERVED
+_OF_COUNTS = frozenset({"id", "ts", "access", "batch"})
+"""Keys of a line that only counts accesses, which is no modification."""
 _MAX_DEPTH = 200
 _LONGEST_READ_DEPTH = _MAX_DEPTH + 8
 _ROOM = 1024
@@ -177,6 +179,12 @@ def payload_of(record: Record) -> Record:
     data = record.get("data")
     if isinstance(data, dict):
         return data
+    body = body_of(record)
+    return {} if body.keys() == {"text"} and isinstance(body["text"], str) else body
+
+
+def body_of(record: Record) -> Record:
+    """Return what an entry's line says beside envelope and reserved keys: its text and payload."""
     return {key: value for key, value in record.items() if key not in _HEAD}
 
 
@@ -229,11 +237,13 @@ def create(record: Record) -> Record:
 def apply(entry: Record, later: Record) -> Record:
     """Return an entry after a put or a patch: a put replaces type and payload, a patch sets reserved keys."""
     changed = {key: value for key, value in later.items() if key in RESERVED and key != "batch"}
+    if "modified" not in changed and not later.keys() <= _OF_COUNTS and read_time(later.get("ts")):
+        changed["modified"] = later["ts"]
     kept = entry
     if is_put(later):
         kept = {key: value for key, value in entry.items() if key in _HEAD}
         kept["type"] = type_of(later) or entry["type"]
-        changed |= {key: value for key, value in later.items() if key not in _HEAD}
+        changed |= body_of(later)
     merged = kept | changed
     return {key: value for key, value in merged.items() if value is not None or key not in RESERVED}
 

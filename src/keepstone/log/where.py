@@ -12,7 +12,7 @@ from keepstone.log.line import ENVELOPE, RESERVED, format_time, payload_of, plai
 from keepstone.model import Record
 
 _MISSING = object()
-_TIMES = frozenset({"ts", "valid_from", "valid_to", "expires", "modified"})
+TIMES = frozenset({"ts", "valid_from", "valid_to", "expires", "modified"})
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "exists")
 
@@ -41,7 +41,7 @@ class Condition:
 
     def _is_ordered(self, found: Any) -> bool:
         compare, value = _ORDERS[self.operator], self.value
-        if self.key in _TIMES and isinstance(found, str) and isinstance(value, str):
+        if self.key in TIMES and isinstance(found, str) and isinstance(value, str):
             moment, bound = read_time(found), read_time(value)
             return moment is not None and bound is not None and compare(moment, bound)
         if isinstance(found, bool) or isinstance(value, bool):
@@ -81,15 +81,15 @@ def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     )
 
 
-def value_at(record: Record, key: str) -> Any:
-    """Return the value of an entry's key, or a marker if it has none."""
+def value_at(record: Record, key: str, missing: object = _MISSING) -> Any:
+    """Return the value of an entry's key, or ``missing`` if it has none."""
     payload = payload_of(record)
     if key in payload:
         return payload[key]
     value: Any = payload
     for part in key.split("."):
         if not isinstance(value, dict) or part not in value:
-            return record.get(key, _MISSING) if key in ENVELOPE or key in RESERVED else _MISSING
+            return record.get(key, missing) if key in ENVELOPE or key in RESERVED else missing
         value = value[part]
     return value
 

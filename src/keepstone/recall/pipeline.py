@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from keepstone.errors import (
     EmbedderUnavailableError,
@@ -24,16 +23,15 @@ from keepstone.errors import (
     KeepstoneError,
     StoreError,
 )
-from keepstone.log.line import payload_of
 from keepstone.model import Entry, Hit, Hits, Scope, Why
 from keepstone.recall.fusion import BOOSTED, Parts, boosts, fuse, in_order
 from keepstone.recall.query import named, periods_of, speaker_of, terms_of, without
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
-from keepstone.recall.validity import BOUNDS, is_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Candidate, ExpiredError, Reader, Similar, ask
+from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
 
@@ -334,7 +332,7 @@ class _Search:
             and (scope.since is None or entry.ts >= scope.since)
             and (scope.until is None or entry.ts < scope.until)
             and (scope.tags is None or set(scope.tags) <= set(entry.tags))
-            and (scope.where is None or _equals(entry, scope.where))
+            and all(condition.matches(line) for condition in scope.where)
         )
 
     def _with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
@@ -354,12 +352,3 @@ class _Search:
 def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry, ...]:
     chosen = sorted((entries[key].ts, key) for key in keys if key in entries)
     return tuple(entries[key] for _, key in chosen)
-
-
-def _equals(entry: Entry, where: Mapping[str, Any]) -> bool:
-    """Tell whether an entry's payload has these values; one and true are not the same."""
-    payload = payload_of(entry.line)
-    return all(
-        key in payload and payload[key] == value and isinstance(payload[key], bool) == isinstance(value, bool)
-        for key, value in where.items()
-    )

@@ -84,10 +84,14 @@ class NewEntries(Body):
 
 
 class Change(Keys):
-    """Changes to an entry. Null removes a reserved key; a new payload replaces text and payload."""
+    """Changes to an entry. What is not named stays; null removes a reserved key."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"tags": ["payment", "reviewed"], "pinned": True}]}
+    )
+
+    data_merge: Values[Any] | None = Field(
+        None, description="Single keys of the payload; null removes one. Not together with `data`."
     )
 
     def keys(self) -> Record:

@@ -149,4 +149,6 @@ def _wrapped(event: Mapping[str, Any]) -> Record:
 def _event(line: Record) -> dict[str, Any]:
     """Return a line's event as it was saved: a wrapped event without its envelope."""
     data = line.get("data")
-    return dict(data) if isinstance(data, dict) and _needs_wrapping(data) else line
+    if isinstance(data, dict) and _needs_wrapping(data):
+        return dict(data)
+    return {key: value for key, value in line.items() if key != "modified"}

@@ -23,8 +23,8 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
-from keepstone.model import Entry, Record, SessionInfo, Version
-from keepstone.store import lists, lookup, renaming, writing
+from keepstone.model import Entry, Record, Scope, SessionInfo, Version
+from keepstone.store import filtering, lists, lookup, renaming, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -192,6 +192,11 @@ class FileStore:
             return writing.revise(logs, session, revision)
 
     @again_if_moved
+    def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+        with self._using(agent) as logs:
+            return writing.delete(logs, session, ids, ts) if logs else 0
+
+    @again_if_moved
     def count(self, agent: str, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
         with self._using(agent) as logs:
             return logs is None or writing.count(logs, session, increments, wait=wait)
@@ -292,6 +297,18 @@ class FileStore:
             if as_of is not None or archived:
                 return lists.of_state(logs, session, state(logs, session, as_of), limit, types, cursor)
             return lists.entries(logs, session, limit, types, cursor)
+
+    def select(
+        self, scope: Scope, limit: int | None = None, cursor: str | None = None, *, newest_first: bool = False
+    ) -> Page[Entry]:
+        with self._using(scope.agent) as logs:
+            if logs is None:
+                return Page()
+            return filtering.select(logs, scope, limit, cursor, newest_first=newest_first)
+
+    def select_count(self, scope: Scope) -> int:
+        with self._using(scope.agent) as logs:
+            return filtering.count(logs, scope) if logs else 0
 
     def matching(
         self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None

@@ -51,7 +51,7 @@ def find(logs: AgentLogs, entry_id: str, session: str) -> Record | None:
 
 def holders(logs: AgentLogs, entry_id: str) -> list[str]:
     """Return the sessions that may hold an entry with an id."""
-    sessions = _ask(logs, Index.holders, entry_id)
+    sessions = asked(logs, Index.holders, entry_id)
     return [name for name, _, _ in logs.files()] if sessions is None else sessions
 
 
@@ -96,7 +96,7 @@ def _entries(
     **kwargs: P.kwargs,
 ) -> list[Entry]:
     """Return the entries that a query of the index finds; if that fails, those that match in the logs."""
-    rows = _ask(logs, query, *args, **kwargs)
+    rows = asked(logs, query, *args, **kwargs)
     if rows is None:
         names = [name for name, _, _ in logs.files()]
         found = ((name, record) for name in names for record in logs.records(name) if matches(record))
@@ -105,7 +105,7 @@ def _entries(
     return [entry_of(logs.agent, row.session, loaded[row.eid]) for row in rows if row.eid in loaded]
 
 
-def _ask(
+def asked(
     logs: AgentLogs, query: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> T | None:
     """Query the index about all logs; None if it is behind them or cannot answer."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from keepstone.files import Check
-from keepstone.model import BackupInfo, Entry, Finding, Record, SessionInfo, Version
+from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
 from keepstone.store.reader_protocol import Reader
@@ -255,6 +255,20 @@ class EntryStore(Protocol):
         self, agent: str, session: str, *, as_of: datetime | None = None, archived: bool = False
     ) -> Sequence[Record]:
         """Return all that ``entries`` does as records, shared with other callers: not to be changed."""
+
+    def select(
+        self, scope: Scope, limit: int | None = None, cursor: str | None = None, *, newest_first: bool = False
+    ) -> Page[Entry]:
+        """Return the live entries that a scope selects, by time, ties by session and place, oldest first.
+
+        What is added or removed between two pages makes no other entry come twice or be left out.
+        """
+
+    def select_count(self, scope: Scope) -> int:
+        """Return how many entries ``select`` gives on all pages."""
+
+    def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+        """Hide live entries at this time (RFC 3339) with one write; return how many there were."""
 
     def matching(
         self, agent: str, text: str, session: str | None, limit: int | None = None, cursor: str | None = None

@@ -127,6 +127,22 @@ def revise(logs: AgentLogs, session: str, revision: Revision) -> list[Entry]:
     return [entry for entry in entries.values() if entry is not None]
 
 
+def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
+    """Hide live entries with one write; return how many there were."""
+    log = logs.log(session)
+    if log.stat() is None:
+        return 0
+    catch_up_unlocked(logs, session, log)
+    with log.locked():
+        there = LiveEntries(logs, log, session)
+        there.look_up(log.create(), ids)
+        live = [entry_id for entry_id in dict.fromkeys(ids) if there.get(entry_id) is not None]
+        tombstones = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
+        if tombstones:
+            _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
+    return len(live)
+
+
 def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait: bool) -> bool:
     """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
     log = logs.log(session)

@@ -73,10 +73,10 @@ def check_puts_and_patches(factory: Factory) -> None:
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "one", tags=["x"]), record("b", "two")])
         put = amend(store, "s1", {"id": "a", "ts": time_at(5), "data": {"content": "changed"}})
-        expected = record("a", "changed", tags=["x"])
+        expected = record("a", "changed", tags=["x"], modified=time_at(5))
         same(put.as_dict(), expected, "a put keeps time, type and reserved keys")
         amend(store, "s1", {"id": "a", "ts": time_at(6), "pinned": True, "tags": None})
-        expected = record("a", "changed", pinned=True)
+        expected = record("a", "changed", pinned=True, modified=time_at(6))
         found = store.entries(AGENT, "s1", None, None)
         same([entry.as_dict() for entry in found], [expected, record("b", "two")], "a patch sets and removes")
         same(store.find(AGENT, "a", None), found[:1], "find sees puts and patches")

@@ -97,7 +97,7 @@ def test_the_nearest_are_those_of_the_largest_cosines(matrix: Any, limit: int, s
 
 
 def test_among_equally_near_entries_the_older_come_first(agent: Agent, session: Session) -> None:
-    session.add_many({"text": str(number), "embedding": [1, 0]} for number in range(6))
+    session.add_many({"type": "event", "text": str(number), "embedding": [1, 0]} for number in range(6))
     assert found(agent, limit=3) == ["0", "1", "2"]
 
 
@@ -105,7 +105,9 @@ def test_a_scope_larger_than_a_block_is_compared_whole(
     agent: Agent, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_vectors, "BLOCK", 4)
-    session.add_many({"text": str(number), "embedding": [10, number]} for number in reversed(range(11)))
+    session.add_many(
+        {"type": "event", "text": str(number), "embedding": [10, number]} for number in reversed(range(11))
+    )
     assert found(agent, limit=5) == found(agent, limit=5) == ["0", "1", "2", "3", "4"]
 
 
@@ -398,7 +400,7 @@ def test_spaces_are_those_that_vectors_are_of(store: FileStore, session: Session
 def test_no_byte_of_a_vector_stays_when_its_entry_goes(store: FileStore, session: Session, end: str) -> None:
     chance = np.random.default_rng(5)
     secret, other = (unit(chance.normal(size=40)) for _ in range(2))
-    session.add_many({"text": f"other {number}", "embedding": other} for number in range(30))
+    session.add_many({"type": "event", "text": f"other {number}", "embedding": other} for number in range(30))
     entry = session.add("note", text="the secret", embedding=secret)
     store.keep_vectors("a", "letters", [(entry, secret)])
 
@@ -421,7 +423,7 @@ def holds(path: Path, forms: list[bytes]) -> bool:
 
 def test_entries_are_counted_also_without_a_final_newline(home: Home, agent: Agent) -> None:
     for name, count in (("s1", 3), ("s2", 1)):
-        agent.session(name).add_many({"text": str(number)} for number in range(count))
+        agent.session(name).add_many({"type": "event", "text": str(number)} for number in range(count))
     agent.session("s1").delete(agent.session("s1").entries()[0].id)
     agent.new_session()
     log_of(home, "by hand").write_bytes(line("x", "one")[:-1])

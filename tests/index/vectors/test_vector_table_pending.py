@@ -57,7 +57,7 @@ def test_only_entries_added_since_are_pending(store: FileStore, session: Session
 
 
 def test_an_entry_left_without_stays_pending_behind_later_ones(store: FileStore, session: Session) -> None:
-    session.add_many({"text": text} for text in ("one", "two", "three"))
+    session.add_many({"type": "event", "text": text} for text in ("one", "two", "three"))
     assert pending(store) == ["one", "two", "three"]
     make(store, "one", "three")
     assert pending(store) == pending(store) == ["two"]
@@ -108,7 +108,7 @@ def misplace(index: Path, text: bytes) -> None:
 
 def test_a_row_that_is_not_where_its_number_says_does_not_wait_for_ever(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder="none") as home:
-        home.agent("a").session("s1").add_many({"text": text} for text in TEXTS)
+        home.agent("a").session("s1").add_many({"type": "event", "text": text} for text in TEXTS)
     [index] = tmp_path.glob(".index/a/*/index.db")
     misplace(index, TEXTS[10].encode())
     with closing(FileStore(tmp_path, LAYOUTS["default"])) as store:

@@ -52,7 +52,10 @@ def found(agent: Agent, query: str) -> set[str]:
 )
 def test_a_word_of_any_language_is_found(agent: Agent, text: str, query: str) -> None:
     agent.session("s").add_many(
-        [{"id": "other", "content": "無関係な文 nothing"}, {"id": "it", "content": text}]
+        [
+            {"type": "event", "id": "other", "content": "無関係な文 nothing"},
+            {"type": "event", "id": "it", "content": text},
+        ]
     )
     assert found(agent, query) == {"it"}
 
@@ -96,12 +99,16 @@ def test_an_entry_is_found_by_its_own_text_and_only_itself(
 @pytest.mark.parametrize("act", ["delete", "purge", "replace", "clear and add"])
 def test_words_that_went_are_not_found_and_all_others_are(agent: Agent, act: str, flushed: bool) -> None:  # noqa: FBT001
     session = agent.session("s")
-    session.add_many([{"id": str(n), "content": f"walnut{n} shared{n // 3}"} for n in range(9)])
+    session.add_many(
+        [{"type": "event", "id": str(n), "content": f"walnut{n} shared{n // 3}"} for n in range(9)]
+    )
     if flushed:
         agent.recall("walnut1")
     if act == "clear and add":
         session.clear()
-        session.add_many([{"id": str(n), "content": f"walnut{n}"} for n in range(9) if n != 4])
+        session.add_many(
+            [{"type": "event", "id": str(n), "content": f"walnut{n}"} for n in range(9) if n != 4]
+        )
     elif act == "replace":
         session.update("4", data={"content": "pecan"})
     else:
@@ -114,7 +121,10 @@ def test_words_that_went_are_not_found_and_all_others_are(agent: Agent, act: str
 def test_a_neighbour_no_longer_lends_words_that_it_lost(agent: Agent) -> None:
     session = agent.session("s")
     session.add_many(
-        [{"id": name, "content": text} for name, text in zip("abc", ["one", "walnut", "two"], strict=True)]
+        [
+            {"type": "event", "id": name, "content": text}
+            for name, text in zip("abc", ["one", "walnut", "two"], strict=True)
+        ]
     )
     assert {hit.entry.id for hit in agent.recall("walnut")} == {"a", "b", "c"}
     session.update("b", data={"content": "pecan"})

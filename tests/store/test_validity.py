@@ -11,7 +11,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home, MemoryService, SessionMemory
-from keepstone.recall.validity import is_valid
+from keepstone.store.validity import is_valid
 from keepstone.testing import START, ManualClock
 
 SPANS: dict[str, dict[str, Any]] = {

@@ -1,0 +1,99 @@
+"""Rows of all sessions that a scope selects, in the order of their times, page by page."""
+
+from __future__ import annotations
+
+import json
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from keepstone.index import entries, fields
+from keepstone.index.database import Database
+from keepstone.index.entries import Row
+from keepstone.index.fields import Clause
+from keepstone.model import Scope
+
+_FEW = 5_000
+"""Rows that are looked up by number and sorted; where more match, rows are read in the order of time."""
+
+
+class Position(NamedTuple):
+    """Where a page ended. It also holds once its entries are gone, or rows are made again."""
+
+    ts: int
+    """The time of the last entry, in microseconds from 1970."""
+    session: str
+    id: str
+    number: int
+    """Its number in its session."""
+    following: str
+    """The id of the entry after it, if that is of the same session and time."""
+
+
+class Selected(NamedTuple):
+    """A row that a scope selects, with what its order is made of."""
+
+    ts: int
+    number: int
+    row: Row
+
+
+def select(
+    database: Database, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
+) -> list[Selected]:
+    """Return rows after a position by (time, session, place); more than match, as far as SQL cannot tell."""
+    source, bindings = _source(database, scope)
+    order, sign = ("DESC", "<") if newest_first else ("ASC", ">")
+    if after is not None:
+        number = _number(database, after, 1 if newest_first else -1)
+        source += f" AND e.ts {sign}= ? AND (e.ts, s.name, e.number) {sign} (?, ?, ?)"
+        bindings = (*bindings, after.ts, after.ts, after.session, number)
+    columns = f"e.ts, e.number, {entries.ROW}"
+    by = ", ".join(f"{column} {order}" for column in ("e.ts", "s.name", "e.number"))
+    rows = database.rows(f"SELECT {columns} {source} ORDER BY {by} LIMIT ?", (*bindings, limit))
+    return list(starmap(lambda ts, number, *row: Selected(ts, number, Row(*row)), rows))
+
+
+def count(database: Database, scope: Scope) -> int:
+    """Return how many rows a scope selects, as far as SQL can tell."""
+    source, bindings = _source(database, scope)
+    found = database.row(f"SELECT count(*) {source}", bindings)
+    return found[0] if found else 0
+
+
+def _source(database: Database, scope: Scope) -> Clause:
+    """Return FROM and WHERE of a selection, by the filter that leaves the fewest rows."""
+    condition, bindings = entries.conditions(scope)
+    known = fields.clauses(scope.tags, scope.where)
+    ways = [fields.as_rows(clause) for clause in known]
+    ways += [fields.of_column("type", scope.types)] if scope.types is not None else []
+    ways += [fields.of_column("id", scope.ids)] if scope.ids is not None else []
+    counted = [(_few(database, way), way) for way in ways]
+    best = min(counted, key=lambda one: one[0], default=None)
+    if scope.ids is not None:
+        condition += " AND e.id IN (SELECT value FROM json_each(?))"
+        bindings = (*bindings, json.dumps(scope.ids))
+    for check, values in map(fields.as_check, known):
+        condition, bindings = f"{condition} AND {check}", (*bindings, *values)
+    sessions = "CROSS JOIN session s ON s.sid=e.sid"
+    if best is None or best[0] > _FEW:
+        return f"FROM entry e INDEXED BY entry_time {sessions} WHERE {condition}", bindings
+    way, values = best[1]
+    return f"FROM ({way}) d CROSS JOIN entry e ON e.eid=d.eid {sessions} WHERE {condition}", (
+        *values,
+        *bindings,
+    )
+
+
+def _few(database: Database, way: Clause) -> int:
+    found = database.row(f"SELECT count(*) FROM ({way[0]} LIMIT ?)", (*way[1], _FEW + 1))
+    return found[0] if found else 0
+
+
+def _number(database: Database, after: Position, step: int) -> int:
+    """Return the number that a page ended with, by the entry before or after it that is still there."""
+    sql = "SELECT e.number FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? AND s.name=? AND e.ts=?"
+    for entry_id, moved in ((after.id, 0), (after.following, step)):
+        found: tuple[Any, ...] | None = database.row(sql, (entry_id, after.session, after.ts))
+        if found is not None:
+            return int(found[0]) + moved
+    return after.number

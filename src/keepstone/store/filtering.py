@@ -1,0 +1,149 @@
+"""Entries of all sessions that a scope selects: by the index, or from the logs where it cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+from keepstone.index import Index, UnavailableError
+from keepstone.index.fields import is_indexed
+from keepstone.index.selecting import Position
+from keepstone.log.line import microseconds, read_time
+from keepstone.model import Entry, Record, Scope
+from keepstone.store.agent_logs import FRESH, AgentLogs, entry_of
+from keepstone.store.lookup import asked
+from keepstone.store.paging import Page, decode, encode
+from keepstone.store.validity import is_valid
+
+_STEP = 1_000
+"""Rows that are looked at in one go at most."""
+
+Placed = tuple[Position, Entry]
+
+
+def select(
+    logs: AgentLogs, scope: Scope, limit: int | None, cursor: str | None, *, newest_first: bool
+) -> Page[Entry]:
+    """Return a page of the entries that a scope selects, by time, session and place."""
+    after = None if cursor is None else Position(*decode(cursor, int, str, str, int, str))
+    for attempt in (_by_index, _by_index, _by_logs):
+        found = attempt(logs, scope, None if limit is None else limit + 1, after, newest_first)
+        if found is not None:
+            return _page(found, limit)
+    return Page()
+
+
+def count(logs: AgentLogs, scope: Scope) -> int:
+    """Return how many entries a scope selects."""
+    if not scope.where and scope.valid_at is None:
+        found = asked(logs, Index.selected, scope)
+        if found is not None:
+            return found
+    return len(select(logs, scope, None, None, newest_first=False))
+
+
+def matches(scope: Scope, session: str, record: Record) -> bool:
+    """Tell whether a scope selects an entry, in the shape of its log line."""
+    moment, tags = read_time(record["ts"]), record.get("tags")
+    return (
+        moment is not None
+        and (scope.sessions is None or session in scope.sessions)
+        and (scope.ids is None or record["id"] in scope.ids)
+        and (scope.types is None or record["type"] in scope.types)
+        and (scope.since is None or moment >= scope.since)
+        and (scope.until is None or moment < scope.until)
+        and all(isinstance(tags, list) and tag in tags for tag in scope.tags or ())
+        and all(condition.matches(record) for condition in scope.where)
+        and (scope.valid_at is None or is_valid(record, scope.valid_at))
+    )
+
+
+def _page(found: list[Placed], limit: int | None) -> Page[Entry]:
+    entries = [entry for _, entry in found]
+    if limit is None or len(found) <= limit or not limit:
+        return Page(entries[:limit])
+    last, following = found[limit - 1][0], found[limit][0]
+    is_tied = (last.ts, last.session) == (following.ts, following.session)
+    return Page(entries[:limit], encode(*last[:4], following.id if is_tied else ""))
+
+
+def _by_index(
+    logs: AgentLogs,
+    scope: Scope,
+    wanted: int | None,
+    after: Position | None,
+    newest_first: bool,  # noqa: FBT001
+) -> list[Placed] | None:
+    """Return the first entries after a position; None where only the logs can tell."""
+    logs.look(FRESH)
+    if logs.stale:
+        return None
+    try:
+        for name in {condition.key for condition in scope.where if is_indexed(condition)}:
+            while rows := logs.asking(Index.unindexed, name, _STEP):
+                logs.asking(Index.fill, name, rows, logs.load(rows))
+        return _collect(logs, scope, wanted, after, newest_first=newest_first)
+    except UnavailableError as error:
+        logs.lag(error)
+        return None
+
+
+def _collect(
+    logs: AgentLogs, scope: Scope, wanted: int | None, after: Position | None, *, newest_first: bool
+) -> list[Placed] | None:
+    found: list[Placed] = []
+    step = _STEP if wanted is None else min(wanted, _STEP)
+    while wanted is None or len(found) < wanted:
+        rows = logs.asking(Index.select, scope, step, after, newest_first=newest_first)
+        loaded = logs.load([one.row for one in rows])
+        if len(loaded) < len(rows):
+            logs.look(0)  # An entry is not where its row says: the log was changed since.
+            return None
+        for one in rows:
+            after = Position(one.ts, one.row.session, one.row.id, one.number, "")
+            if matches(scope, one.row.session, loaded[one.row.eid]):
+                found.append((after, entry_of(logs.agent, one.row.session, loaded[one.row.eid])))
+        if len(rows) < step:
+            break
+        step = _STEP  # What was refused, or is wanted beyond one step, is made up for at once.
+    return found[:wanted]
+
+
+def _by_logs(
+    logs: AgentLogs,
+    scope: Scope,
+    wanted: int | None,
+    after: Position | None,
+    newest_first: bool,  # noqa: FBT001
+) -> list[Placed]:
+    """Return the first entries after a position, from the logs themselves."""
+    placed = sorted(_placed(logs), key=lambda one: (*one[0][:2], one[0].number), reverse=newest_first)
+    begin = 0 if after is None else _begin(placed, after, newest_first=newest_first)
+    chosen = [
+        (position, entry_of(logs.agent, position.session, deepcopy(record)))
+        for position, record in placed[begin:]
+        if matches(scope, position.session, record)
+    ]
+    return chosen[:wanted]
+
+
+def _placed(logs: AgentLogs) -> Iterator[tuple[Position, Record]]:
+    for session, _, _ in logs.files():
+        for number, record in enumerate(logs.records(session), 1):
+            moment = read_time(record["ts"])
+            if moment is not None:
+                yield Position(microseconds(moment), session, record["id"], number, ""), record
+
+
+def _begin(placed: list[tuple[Position, Record]], after: Position, *, newest_first: bool) -> int:
+    """Return where in all entries a position is, or was."""
+    for entry_id, moved in ((after.id, 1), (after.following, 0)):
+        for at, (position, _) in enumerate(placed):
+            if (position.ts, position.session, position.id) == (after.ts, after.session, entry_id):
+                return at + moved
+    key = (after.ts, after.session, after.number)
+    for at, (position, _) in enumerate(placed):
+        here = (position.ts, position.session, position.number)
+        if here < key if newest_first else here > key:
+            return at
+    return len(placed)
