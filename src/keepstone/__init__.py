@@ -53,6 +53,7 @@ from keepstone.model import (
     Why,
 )
 from keepstone.session import Session
+from keepstone.store.paging import Page
 
 __version__: str
 
@@ -107,6 +108,7 @@ __all__ = [
     "MemoryService",
     "NotTextError",
     "Notes",
+    "Page",
     "Part",
     "PathEscapeError",
     "PurgePendingError",
