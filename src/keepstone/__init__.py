@@ -50,6 +50,7 @@ from keepstone.model import (
     Why,
 )
 from keepstone.session import Session
+from keepstone.store.paging import Page
 
 __version__: str
 
@@ -106,6 +107,7 @@ __all__ = [
     "MemoryService",
     "NotTextError",
     "Notes",
+    "Page",
     "Part",
     "PathEscapeError",
     "PurgePendingError",

@@ -92,6 +92,10 @@ same((await data("add_messages", POST(`${SESSION}/messages`, { ...session, body:
 same((await data("messages", GET(`${SESSION}/messages`, session))).messages, said.messages);
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
+await data("list_agent_entries", POST(`${AGENT}/entries/list`, { ...agent, body: { types: ["note"] } }));
+await data("count_agent_entries", POST(`${AGENT}/entries/count`, { ...agent, body: { where: { by: "Ada" } } }));
+await data("delete_where", POST(`${AGENT}/entries/delete`, { ...agent, body: { tags: ["x"], dry_run: true } }));
+await data("purge_where", POST(`${AGENT}/entries/purge`, { ...agent, body: { tags: ["x"], dry_run: true } }));
 await data("purge_entry", POST(`${ENTRY}/purge`, entry));
 same((await data("purge_entries", POST(`${SESSION}/purge`, { ...session, body: { ids: ["effect", "x"] } }))).purged, 1);
 await data("purge_matching", POST(`${AGENT}/purge`, { ...agent, body: { text: "one", dry_run: true } }));

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
 from keepstone.log.arguments import MOST_NAMES
+from keepstone.log.filters import Filters
 from keepstone.model import Record
 
 T = TypeVar("T")
@@ -143,6 +144,42 @@ class RecallQuery(Body):
     include: list[Literal["entries", "files", "notes"]] = Field(
         ["entries"], min_length=1, max_length=3, description="What to search. The notes are the server's."
     )
+
+
+class EntryFilters(Body):
+    """Filters of entries, all of which an entry must pass."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"types": ["decision"], "where": {"user.city": "Bern"}}]}
+    )
+
+    types: Many[str] | None = Field(None, description="Only entries of these types.")
+    tags: Many[str] | None = Field(None, description="Only entries with all of these tags.")
+    where: Values[Any] | None = Field(
+        None, description='Only entries with these values: `{"score": {"gte": 3}}`, dotted paths for objects.'
+    )
+    since: Moment | None = Field(None, description="Only entries made at this time or later.")
+    until: Moment | None = Field(None, description="Only entries made before this time.")
+    ids: Many[str] | None = Field(None, description="Only entries with these ids.")
+    valid_only: bool = Field(default=False, description="Only entries that hold now.")
+
+    def filters(self) -> Filters:
+        """Return the filters for the library."""
+        return cast("Filters", self.model_dump(include=set(EntryFilters.model_fields)))
+
+
+class EntryListing(EntryFilters):
+    """Filters, and which page of the entries to return."""
+
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of entries.")
+    cursor: str | None = Field(None, description="`next` of the previous page.")
+    newest_first: bool = Field(default=False, description="Begin with the newest.")
+
+
+class EntryRemoval(EntryFilters):
+    """Filters of the entries to remove; at least one."""
+
+    dry_run: bool = Field(default=False, description="Count them without removing anything.")
 
 
 class ContextQuery(Body):

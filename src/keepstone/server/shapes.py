@@ -33,6 +33,18 @@ class EntryPage(Entries):
     next: str | None
 
 
+class EntryCount(TypedDict):
+    """How many entries pass filters."""
+
+    count: int
+
+
+class RemovedEntries(EntryCount):
+    """How many entries were removed, or would be."""
+
+    dry_run: bool
+
+
 class Messages(TypedDict):
     """The messages of a session, the oldest first."""
 

@@ -32,7 +32,19 @@ from keepstone.server.parts import (
     path_of,
     responds,
 )
-from keepstone.server.requests import Change, Keys, Link, Moment, NewEntries, NewEntry, NewMessages, Purging
+from keepstone.server.requests import (
+    Change,
+    EntryFilters,
+    EntryListing,
+    EntryRemoval,
+    Keys,
+    Link,
+    Moment,
+    NewEntries,
+    NewEntry,
+    NewMessages,
+    Purging,
+)
 from keepstone.store.protocol import SessionNotFoundError
 
 router = APIRouter(prefix="/agents/{agent}", tags=["entries"])
@@ -209,6 +221,41 @@ def _item(body: Keys) -> dict[str, Any]:
     return {
         key: value for key, value in given.items() if value is not None or key not in Keys.model_fields
     } | vector
+
+
+@router.post("/entries/list", **responds(shapes.RelatedEntries))
+def list_agent_entries(memory: Reading, body: EntryListing) -> Response:
+    """List the entries of all sessions that pass filters, by time.
+
+    A page also ends at 4 MiB: follow `next` until it is null.
+    """
+    order, filters = {"newest_first": body.newest_first}, body.filters()
+    found = memory.entries(limit=body.limit, cursor=body.cursor, **order, **filters)
+    page = fitting(entry_document(entry) for entry in found)
+    following = found.next
+    if len(page) < len(found):
+        following = memory.entries(limit=len(page), cursor=body.cursor, **order, **filters).next
+    return listed("entries", page, next=following)
+
+
+@router.post("/entries/count", **responds(shapes.EntryCount))
+def count_agent_entries(memory: Reading, body: EntryFilters) -> Response:
+    """Count the entries of all sessions that pass filters."""
+    return answer(shapes.EntryCount(count=memory.count(**body.filters())))
+
+
+@router.post("/entries/delete", **responds(shapes.RemovedEntries))
+def delete_where(memory: Writing, body: EntryRemoval) -> Response:
+    """Delete all entries that pass filters; at least one filter is needed."""
+    count = memory.delete_where(dry_run=body.dry_run, **body.filters())
+    return answer(shapes.RemovedEntries(count=count, dry_run=body.dry_run))
+
+
+@router.post("/entries/purge", **responds(shapes.RemovedEntries))
+def purge_where(memory: Writing, body: EntryRemoval) -> Response:
+    """Remove every byte of all entries that pass filters; at least one filter is needed."""
+    count = memory.purge_where(dry_run=body.dry_run, **body.filters())
+    return answer(shapes.RemovedEntries(count=count, dry_run=body.dry_run))
 
 
 @router.get("/entries/{entry}", **responds(answers.Entry))
