@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 64
-"""Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
+"""Texts that an embedder gets at a time when the call waits for all, and in all for a recall."""
 FEW = 8
-"""Texts that it is given at a time where somebody waits, for an answer or for a turn."""
+"""Texts that it gets at a time when a recall waits, or another call waits for its turn."""
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall asks for it once."""
 _PATIENCE = 0.25
@@ -47,7 +47,7 @@ class Vectors:
     index only. Without an embedder there are only those given, in the space of the first.
 
     Raises:
-        TypeError, ValueError: What was passed is no dimension.
+        TypeError, ValueError: ``dim`` is not a dimension.
         EmbeddingDimMismatchError: ``dim`` is not the named embedder's dimension.
     """
 
@@ -116,7 +116,7 @@ class Vectors:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the embedder asks a server, so that nobody should wait for it."""
+        """Whether the embedder asks a server, so that no call should wait for it."""
         return self._meaning.choice().remote
 
     def reason(self) -> str:
@@ -153,7 +153,7 @@ class Vectors:
         """Return a caller's vector as float32 of unit length.
 
         Raises:
-            TypeError: It is no sequence or array of numbers.
+            TypeError: It is not a sequence or array of numbers.
             InvalidEmbeddingError: It is empty, holds NaN or infinity, or only zeros.
             EmbeddingDimMismatchError: It has another dimension than the space in use, or than ``dim``.
         """
@@ -188,14 +188,14 @@ class Vectors:
         """Return the vector that the embedder makes of a text.
 
         Raises:
-            EmbedderUnavailableError: There is no embedder, or it raised.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
+            EmbedderUnavailableError: No embedder is available, or it raised.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: It returned an invalid vector.
             SpaceMismatchError: The agent's vectors are of another embedder.
         """
         embedder, reason = self._selection()
         if embedder is None:
             raise EmbedderUnavailableError(
-                f"there is no embedder to make a vector of the text ({reason}): pass embedding=, or "
+                f"no embedder is available to embed the text ({reason}): pass embedding=, or "
                 "embedder=, an object with id, dim, embed_documents(texts) and embed_query(text)"
             )
         return unit(self._meaning.maker(embedder).make_one(text))
@@ -277,7 +277,7 @@ class Vectors:
                         break  # Nothing could be stored, or these texts are refused.
 
     def wake(self) -> None:
-        """Let the background make what is missing: vectors, or files that make comparing them quicker."""
+        """Schedule background work: missing vectors, or files that speed up the search."""
         self._meaning.owe(self._agent)
         self._meaning.wake(self._agent)
 
@@ -343,7 +343,7 @@ class Vectors:
         return left, refused
 
     def fill_some(self, scope: Scope) -> bool:
-        """Make a few vectors, the oldest first, unless somebody waits for others; False if there is no more.
+        """Make a few vectors, the oldest first, unless a call waits for its turn; False if none are left.
 
         Errors are those of ``fill``.
         """
