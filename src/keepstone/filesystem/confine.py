@@ -119,7 +119,7 @@ class MovedError(StoreError):
 class Folder:
     """A folder held by a directory handle; names below it never leave it.
 
-    Names have ``/`` between their parts. Any thread may use a folder; close it after the last use.
+    Names have ``/`` between their parts. Any thread may use a folder; close it when none does any more.
     It is a context manager that closes itself.
 
     ``path`` may be reached through links: a user may have linked a home elsewhere. With ``root``, which
@@ -127,8 +127,8 @@ class Folder:
     mode 0700, and syncs it, unless ``durable`` is False.
 
     Raises:
-        FileNotFoundError: the folder does not exist and ``create`` is False.
-        NotADirectoryError: the path is not a folder.
+        FileNotFoundError: there is no such folder and ``create`` is False.
+        NotADirectoryError: something that is no folder lies there.
         PathEscapeError: a part below ``root`` is a link.
 
     Example:
@@ -314,7 +314,7 @@ def _split(name: str) -> list[str]:
     """The parts of a name that our own code made; a last line of defence, for names are checked before."""
     parts = name.split("/")
     if not _NOT_PLAIN.isdisjoint(parts):
-        raise PathEscapeError(f"{name!r:.80} is not a name below a folder; join plain names with '/'")
+        raise PathEscapeError(f"{name!r:.80} is no name below a folder; join plain names with '/'")
     return parts
 
 

@@ -9,10 +9,10 @@ from typing import Protocol
 
 
 class Resettable(Protocol):
-    """Something to reset in a child process, because threads and open files stay with the parent."""
+    """What begins anew in a child, because threads and open files stay with the parent."""
 
     def reset(self) -> None:
-        """Return to the state of a new object."""
+        """Begin anew."""
 
 
 class Guarding(Protocol):
@@ -38,7 +38,7 @@ def reset_in_child(thing: Resettable) -> None:
 
 
 def hold_over_forks(lock: Guarding) -> None:
-    """Take a lock for the moment of each fork: in the child nothing would release it.
+    """Take a lock for the moment of each fork: whoever else held it could not give it back in the child.
 
     Locks are taken in the order in which threads take several of them: those named last come first.
     """

@@ -89,7 +89,7 @@ class Layout:
         if _overlap(self.sessions, self.files):
             raise ValueError(f"{self.sessions!r} and {self.files!r} may lie in one another; keep them apart")
         if not _EXTENSION.fullmatch(self.extension):
-            raise ValueError(f"{self.extension!r} is not an extension for logs; use one like '.ndjson'")
+            raise ValueError(f"{self.extension!r} is no extension of a log; take one like '.ndjson'")
 
     def check_agent(self, agent: object) -> str:
         """Return ``agent`` if it is a slug that this layout can hold.
@@ -99,10 +99,10 @@ class Layout:
 
         Raises:
             TypeError: ``agent`` is not a string.
-            InvalidAgentIdError: it is not a slug, or not the one agent of a layout for a single agent.
+            InvalidAgentIdError: it is no slug, or not the one agent of a layout for a single agent.
         """
         if not isinstance(agent, str):
-            raise TypeError(f"an agent's slug must be a string, not {type(agent).__name__}")
+            raise TypeError(f"an agent's slug is a string, not {type(agent).__name__}")
         if not _SLUG.fullmatch(agent):
             raise InvalidAgentIdError(
                 f"{agent!r:.80} is not an agent slug: use 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit "
@@ -126,7 +126,7 @@ class Layout:
 
     @staticmethod
     def derived_folder(root: Path) -> Path:
-        """Return the folder that holds everything derived; its names with a leading dot are not agents."""
+        """Return the folder that holds everything derived; its names with a leading dot are no agents."""
         return root / INDEX
 
     def agent_folders(self, root: Path, agent: str) -> list[Path]:
@@ -165,9 +165,9 @@ class Layout:
             '%2E.%2Fx.ndjson'
         """
         if not isinstance(session, str):
-            raise TypeError(f"a session id must be a string, not {type(session).__name__}")
+            raise TypeError(f"a session id is a string, not {type(session).__name__}")
         if not session:
-            raise InvalidSessionIdError("session id must not be empty")
+            raise InvalidSessionIdError("'' is no session id; give it at least one character")
         if _PLAIN.fullmatch(session):
             return session + self.extension
         # No character takes less than a byte, so what is far too long is not even encoded.
@@ -180,7 +180,7 @@ class Layout:
         return stem + self.extension
 
     def session_of(self, file_name: str) -> str | None:
-        """Return the session id that a file name stands for, or None if it is not the name of a log.
+        """Return the session id that a file name stands for, or None if it is no log's name.
 
         Names that people made are read too: valid ``%XX``, in upper or lower case, are decoded if that
         gives UTF-8, otherwise the name without its extension is the id.
@@ -207,9 +207,9 @@ class Layout:
         parts have different names. The parts themselves belong in the log, for nothing leads back to them.
 
         Raises:
-            ValueError: no parts were given.
+            ValueError: there are no parts.
             TypeError: a part is not a string.
-            InvalidSessionIdError: a part is not valid Unicode.
+            InvalidSessionIdError: a part is no valid Unicode.
 
         Example:
             >>> Layout.session_name("app", "user 7")[:15]
@@ -238,14 +238,14 @@ def layout_of(value: str | Layout) -> Layout:
     """Return the layout of this name, or the layout itself.
 
     Raises:
-        ValueError: no layout has this name.
+        ValueError: there is no layout of this name.
     """
     if isinstance(value, Layout):
         return value
     for name, layout in LAYOUTS.items():
         if value == name:
             return layout
-    raise ValueError(f"{value!r:.80} is not a layout; use one of {', '.join(LAYOUTS)}, or a Layout(...)")
+    raise ValueError(f"{value!r:.80} is no layout; take one of {', '.join(LAYOUTS)}, or a Layout(...)")
 
 
 def lock_file(name: str, extension: str) -> str:
@@ -271,7 +271,7 @@ def refuse_case_twin(path: Path, error: type[KeepstoneError]) -> None:
 
 def _check_template(template: object) -> None:
     if not isinstance(template, str):
-        raise TypeError(f"a folder template must be a string, not {type(template).__name__}")
+        raise TypeError(f"a template of a folder is a string, not {type(template).__name__}")
     parts = template.split("/")
     names = [part for part in parts if part != _AGENT]
     if (
@@ -280,7 +280,7 @@ def _check_template(template: object) -> None:
         or parts[0].casefold() == INDEX
     ):
         raise ValueError(
-            f"{template!r} is not a folder template; join plain names with '/', {_AGENT} at most once, "
+            f"{template!r} is no template of a folder; join plain names with '/', {_AGENT} at most once, "
             f"and do not start with {INDEX}"
         )
 
@@ -314,7 +314,7 @@ def _is_folder(root: Path, parts: list[str]) -> bool:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a session id must be a string, not {type(value).__name__}")
+        raise TypeError(f"a session id is a string, not {type(value).__name__}")
     return value
 
 

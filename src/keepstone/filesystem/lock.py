@@ -35,7 +35,7 @@ _PATIENCE = 0.1
 """Seconds of waiting from which on polls come quicker again."""
 
 _YIELD = 0.003
-"""Maximum seconds that the last holder waits before it takes the lock again while others wait."""
+"""Seconds at most for which the last holder keeps back if it saw that somebody waits."""
 
 
 _opening = threading.RLock()
@@ -95,7 +95,7 @@ class Lock:
         self._unwanted = True
 
     def close(self) -> None:
-        """Close the descriptor, which no thread may be using; the next use opens it again."""
+        """Close the descriptor, which no thread may use any more; the next use opens it again."""
         with _opening:
             fd, self._fd = self._fd, -1
             if fd >= 0:
@@ -168,9 +168,9 @@ class Lock:
         self._touched = status.st_mtime_ns
 
     def _confirmed(self) -> os.stat_result | None:
-        """Return the state of the file just locked; None, unlocked, if the name now belongs to another file.
+        """Return the state of the file just locked; None, unlocked, if its name is another file's by now.
 
-        A lock on a file that others do not find by its name excludes no other process.
+        A lock on a file that others do not find by its name keeps nobody out.
         """
         found = None
         try:
