@@ -153,8 +153,8 @@ class Vectors:
         """Return a caller's vector as float32 of unit length.
 
         Raises:
-            TypeError: It is not a sequence or array of numbers.
-            InvalidEmbeddingError: It is empty, holds NaN or infinity, or only zeros.
+            TypeError: It is no sequence or array of numbers.
+            InvalidEmbeddingError: The vector is empty, has NaN or infinity, or only zeros.
             EmbeddingDimMismatchError: It has another dimension than the space in use, or than ``dim``.
         """
         return self._checked(value)[0]
@@ -188,9 +188,9 @@ class Vectors:
         """Return the vector that the embedder makes of a text.
 
         Raises:
-            EmbedderUnavailableError: No embedder is available, or it raised.
-            EmbeddingDimMismatchError, InvalidEmbeddingError: It returned an invalid vector.
-            SpaceMismatchError: The agent's vectors are of another embedder.
+            EmbedderUnavailableError: There is no embedder, or it raised.
+            EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
+            SpaceMismatchError: The agent's vectors are from another embedder.
         """
         embedder, reason = self._selection()
         if embedder is None:
