@@ -101,7 +101,7 @@ def test_an_access_count_that_is_none_counts_as_zero(stored: object) -> None:
 
 
 def test_an_entry_without_a_time_is_refused_with_its_value() -> None:
-    with pytest.raises(ValueError, match="'yesterday' is no time"):
+    with pytest.raises(ValueError, match="'yesterday' is not a time"):
         worth_of({"type": "decision", "ts": "yesterday"})
 
 

@@ -49,7 +49,7 @@ export function sessionFile(session: unknown): string {
     throw new TypeError(`a session id is a string, not ${typeof session}`);
   }
   if (!session) {
-    throw new InvalidSessionIdError("'' is no session id; give it at least one character");
+    throw new InvalidSessionIdError("session id must not be empty");
   }
   if (!session.isWellFormed()) {
     throw new InvalidSessionIdError(`${shown(session)} has a lone surrogate; use valid Unicode`);

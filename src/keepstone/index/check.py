@@ -1,7 +1,6 @@
 """Comparing an index with itself and with the logs that it is derived from.
 
-Unlike every other use of an index, a check throws a damaged file neither away nor
-begins it anew: who asked only wanted to know.
+Unlike every other use of an index, a check never recreates a damaged file: it only reports.
 """
 
 from __future__ import annotations
@@ -183,7 +182,7 @@ def _is_given(held: _SessionRows, folded: Folded) -> bool:
 
 
 def damaged_files(index: Index) -> list[str]:
-    """Return the names of files beside the index that it knows nothing of, or as something else.
+    """Return the names of files beside the index that it does not name, or names with another checksum.
 
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.
@@ -230,7 +229,7 @@ def _left(database: Database, folder: Folder) -> list[str]:
 
 
 def forget_damaged_files(index: Index) -> None:
-    """Remove what ``damaged_files`` names. Answers come from the rows until such files are made anew.
+    """Remove what ``damaged_files`` names. Answers come from the rows until such files are made again.
 
     Raises:
         UnavailableError: Another process keeps the index busy, or the disk refuses.

@@ -135,7 +135,7 @@ UNUSABLE = (
     apsw.ConnectionClosedError,
     OSError,
 )
-"""What it raises where the disk does not let it work, or the index was closed meanwhile."""
+"""What it raises where the disk refuses, or the index was closed during the call."""
 
 
 BUSY = (apsw.BusyError,)
@@ -163,7 +163,7 @@ class Database:
     """One connection, shared between threads under ``guard``; every use holds the guard.
 
     A fork waits until nothing goes on here, and the child closes what it got of the connection. SQLite
-    keeps the locks of a process in its memory: a child that has those of its parent would wait for ever.
+    keeps the locks of a process in its memory: a child that has those of its parent would wait forever.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -212,8 +212,8 @@ class Database:
                 raise
 
     @contextmanager
-    def mending(self) -> Iterator[Database]:
-        """Hold the guard; a file that turns out to be damaged is begun anew, then ``DamagedError``."""
+    def guarded(self) -> Iterator[Database]:
+        """Hold the guard; recreate a damaged file and raise ``DamagedError``."""
         with self.guard:
             try:
                 yield self
@@ -230,7 +230,7 @@ class Database:
         return self.path is not None and self._inode() != self.inode
 
     def discard(self) -> None:
-        """Throw the file away and begin with an empty one."""
+        """Replace the file with an empty one."""
         with self.guard:
             self.connection.close(force=True)
             self.epoch = next(_epochs)

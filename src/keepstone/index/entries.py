@@ -113,7 +113,7 @@ def patch(database: Database, eid: int, folded: Folded) -> None:
 
 
 def count(database: Database, sid: int, entry_id: str, access: int) -> None:
-    """Bring the count of accesses of an entry to a later state; nothing happens if there is no such entry."""
+    """Set the access count of an entry, if it is in the index."""
     sql = f"UPDATE entry SET access=?, sum={_summed('id, place, at, length, head, ?')} WHERE id=? AND sid=?"
     database.execute(sql, (access, access, entry_id, sid))
 
@@ -268,7 +268,7 @@ def instant_of(count: int) -> datetime:
     try:
         return from_microseconds(count)
     except (OverflowError, TypeError) as error:
-        raise apsw.CorruptError(f"{count!r:.80} is no time") from error
+        raise apsw.CorruptError(f"{count!r:.80} is not a time") from error
 
 
 def heads(database: Database, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
@@ -327,7 +327,7 @@ def in_scope(database: Database, eids: Iterable[int], scope: Scope) -> set[int]:
 def conditions(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Return a scope as an SQL condition with its bindings: the only place where one becomes the other.
 
-    ``where`` is not part of it: payloads are in the log, and whoever reads them compares.
+    ``where`` is not part of it: payloads are in the log, and the caller that loads them compares.
     """
     parts: list[str] = []
     bindings: list[object] = []

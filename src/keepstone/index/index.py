@@ -54,25 +54,25 @@ class Index:
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return session_table.all_known(database)
 
     def is_current(self, session: str, stat: Stat) -> bool:
         """Tell whether a session is indexed up to this state of its log."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             known = session_table.known_of(database, session)
             return known is not None and known.stat == stat
 
     def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
-        """Take in what a session's log holds and the index does not; False if there is no such log.
+        """Take in what a session's log holds and the index does not; False if the log does not exist.
 
-        A long log is read in several transactions, between which nothing is held. ``progress`` is told
+        A long log is read in several transactions, between which no lock is held. ``progress`` receives
         how many more bytes were read.
         """
         while True:
             with log.reading() as fd:
                 if fd is not None:
-                    with self._database.mending() as database:
+                    with self._database.guarded() as database:
                         read = reading.read_on(database, session, log, fd)
             if fd is None:
                 self.drop(session, log)
@@ -84,8 +84,8 @@ class Index:
             give_way()
 
     def reread(self, session: str, log: Log) -> bool:
-        """Take in a session's log from its start; False if there is no such log."""
-        with self._database.mending() as database, database.writing():
+        """Read a session's log again from its start; False if the log does not exist."""
+        with self._database.guarded() as database, database.writing():
             session_table.distrust(database, session)
         return self.catch_up(session, log)
 
@@ -96,7 +96,7 @@ class Index:
 
         ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
         """
-        with self._database.mending() as database, database.writing():
+        with self._database.guarded() as database, database.writing():
             known, room = session_table.room_for(database, session)
             if known is None and before.size == 0:
                 known = LogState(0, file, before, 0, None, 0, 0, 0)
@@ -119,7 +119,7 @@ class Index:
                 self._keep_compacted(session, rewritten.stat.size)
 
     def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
-        with self._database.mending() as database, database.writing(), log.reading() as fd:
+        with self._database.guarded() as database, database.writing(), log.reading() as fd:
             known = session_table.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or fd is None or not known.holds(rewritten.before):
@@ -154,13 +154,13 @@ class Index:
 
         A negative number is how long it was when it was found to have nothing to fold away.
         """
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             known = session_table.known_of(database, session)
             return known.compacted if known else 0
 
     def live_bytes(self, session: str) -> int:
         """Return how many bytes of a session's log say what its entries are now."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return session_table.live_bytes(database, session)
 
     def looked_through(self, session: str, size: int) -> None:
@@ -168,7 +168,7 @@ class Index:
         self._keep_compacted(session, -size)
 
     def _keep_compacted(self, session: str, size: int) -> None:
-        with self._database.mending() as database, database.writing():
+        with self._database.guarded() as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
                 session_table.save_known(database, session, replace(known, compacted=size))
@@ -179,7 +179,7 @@ class Index:
             give_way()
 
     def _dropped(self, session: str, log: Log | None) -> bool:
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
@@ -187,7 +187,7 @@ class Index:
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
-        with self._database.mending() as database, database.writing():
+        with self._database.guarded() as database, database.writing():
             for entry_id in ids:
                 for row in entries.find(database, entry_id, session):
                     entries.change(database, row.eid, None)
@@ -199,7 +199,7 @@ class Index:
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index does not hold all of this log."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             known, there = session_table.present(database, session, ids)
             if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None
@@ -207,18 +207,18 @@ class Index:
 
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
         """Return where an entry of a session stands, None if the index does not hold all of this log."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             is_whole = session_table.sid_at(database, session, stat) is not None
             return entries.find(database, entry_id, session) if is_whole else None
 
     def holders(self, entry_id: str) -> list[str]:
         """Return the sessions that may have an entry with an id, those too that are not all in the index."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return session_table.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
         """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return entries.linked(database, ids, rel, limit)
 
     def links(self, session: str, stat: Stat, rel: str) -> list[tuple[str, str]] | None:
@@ -229,12 +229,12 @@ class Index:
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return entries.pinned(database)
 
     def standing(self, limit: int) -> list[Row]:
         """Return where the newest preferences and decisions stand, the oldest first."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return entries.standing(database, limit)
 
     def newest(
@@ -249,7 +249,7 @@ class Index:
 
         None if the index does not hold all of the log: its last line may be unfinished.
         """
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.newest(database, sid, limit, types, before)
 
@@ -277,7 +277,7 @@ class Index:
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return entries.rows_of(database, eids)
 
     def ranked(
@@ -287,14 +287,14 @@ class Index:
 
         Without ``flush``, which has to write, rows whose words still wait are not found.
         """
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             if flush:
                 _flush(database)
             return self._ranking.ranked(database, terms, scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             found = entries.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
                 allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
@@ -303,17 +303,17 @@ class Index:
 
     def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of rows begin, and when the entries were made."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return entries.heads(database, eids)
 
     def counts(self, session: str | None = None) -> dict[str, int | None]:
         """Return how many live entries sessions have; None where the index does not hold all of the log."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return session_table.counts(database, session)
 
     def spaces(self) -> list[Space]:
         """Return the spaces that any vector is of, by their ids."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return vector_table.spaces(database)
 
     def nearest(
@@ -335,17 +335,17 @@ class Index:
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return self._pending.rows(database, space, scope)
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, without those that have none."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return vector_table.of(database, session, space, ids)
 
     def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
         """Keep vectors of entries that are still there with the same text; return how many were kept."""
-        with self._database.mending() as database, database.writing():
+        with self._database.guarded() as database, database.writing():
             return sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
 
     def check_texts(self, found: Iterable[Entry]) -> None:
@@ -354,20 +354,20 @@ class Index:
         Raises:
             DamagedError: One has another, for which no vector would ever be kept.
         """
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             for entry in found:
                 vector_table.check_text(database, entry)
 
     def forget_space(self, space: str) -> int:
         """Throw all vectors of a space away; return how many there were."""
-        with self._database.mending() as database, database.writing():
+        with self._database.guarded() as database, database.writing():
             count = vector_table.forget_space(database, space)
             building.erase(database)
             return count
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             _flush(database)
 
     def checkpoint(self, timeout: float) -> bool:
@@ -376,7 +376,7 @@ class Index:
 
     @property
     def in_memory(self) -> bool:
-        """Whether there is no file."""
+        """Whether the index is kept in memory only."""
         return self._database.path is None
 
     def replaced(self) -> bool:

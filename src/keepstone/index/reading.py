@@ -29,7 +29,7 @@ STEP_BYTES = 1 << 20
 that is longer is taken in whole."""
 
 _LARGEST_COUNT = 1 << 63
-"""What SQLite can hold no longer as a whole number."""
+"""The smallest number that SQLite cannot hold as an integer."""
 
 _UNREAD = Stat(-1, 0, 0)
 

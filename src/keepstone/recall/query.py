@@ -1,4 +1,4 @@
-"""What a question says by itself: the words it looks for, whom it names and which dates."""
+"""Query parsing: search terms, named speakers and dates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import date, datetime
 from keepstone.text.tokenizer import STOP_WORDS, words_of
 
 MOST_TERMS = 64
-"""A query is cut to this many different words; longer texts are no questions."""
+"""Maximum number of different words in a query; the rest is ignored."""
 _LONGEST = 2000
 """Characters of a query that are looked through for dates."""
 _LONGEST_NAME = 60
@@ -56,7 +56,7 @@ def named(query: str, speakers: Collection[str]) -> frozenset[str]:
 def without(query: str, speakers: Collection[str]) -> str:
     """Return a query without the names of speakers; the query itself if little else would be left.
 
-    Vectors of what somebody says are near to each question that has the name, whatever it is about.
+    The vectors of a speaker's messages are near to any query with the name, whatever it is about.
 
     Example:
         >>> without("What does Ann's sister do?", ["Ann"])
@@ -71,7 +71,7 @@ def without(query: str, speakers: Collection[str]) -> str:
 
 
 def _parts(speaker: str) -> list[str]:
-    """Return the words of a name by which somebody can be called: initials are too short for that."""
+    """Return the words of a name that identify a person; initials are too short."""
     return [word for word in words_of(speaker) if len(word) > 1 and word not in STOP_WORDS]
 
 

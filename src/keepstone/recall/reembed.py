@@ -1,4 +1,4 @@
-"""Making the vectors of a whole home: those that are missing, or all of them with another embedder."""
+"""Embedding a whole home: the missing vectors, or all of them with another embedder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keepstone.text.display import counted
 logger = logging.getLogger("keepstone.recall")
 
 Progress = Callable[[int, int], None]
-"""Told how many vectors were made, and how many there are to make."""
+"""Called with how many vectors were made, and how many there are to make."""
 
 
 def embed_all(store: Store, choice: Choice, progress: Progress | None = None) -> int:
@@ -29,7 +29,7 @@ def embed_all(store: Store, choice: Choice, progress: Progress | None = None) ->
     Agents whose vectors are their callers' own are left alone.
 
     Raises:
-        EmbedderUnavailableError: There is no embedder, or it failed. What was made is kept.
+        EmbedderUnavailableError: No embedder is available, or it failed. What was made is kept.
     """
     embedder = _wanted(choice)
     agents = [agent for agent in store.agents() if not any(space.is_given for space in store.spaces(agent))]
@@ -40,7 +40,7 @@ def embed_all(store: Store, choice: Choice, progress: Progress | None = None) ->
 
 
 def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
-    """Make all vectors anew with another embedder and record it; see ``Home.reembed``."""
+    """Replace all vectors with those of another embedder and record it; see ``Home.reembed``."""
     embedder = _wanted(best() if isinstance(wanted, str) and wanted == AUTO else chosen(wanted, "named"))
     space, agents = check_embedder(embedder), store.agents()
     made = _embed(store, embedder, agents, progress)
@@ -54,7 +54,7 @@ def reembed(store: Store, wanted: Any, progress: Progress | None = None) -> int:
 
 def _wanted(choice: Choice) -> Embedder:
     if choice.embedder is None:
-        raise EmbedderUnavailableError(f"there is no embedder: {choice.reason}")
+        raise EmbedderUnavailableError(f"no embedder is available: {choice.reason}")
     return choice.embedder
 
 

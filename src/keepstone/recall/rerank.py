@@ -20,18 +20,18 @@ RERANKED = 50
 def reranked(reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return hits in the order that a reranker gives them, with its scores.
 
-    What it raises is passed on: an answer in another order than was asked for would be no answer.
+    Its errors are passed on rather than answered with another order.
 
     Raises:
-        ValueError: It gave another number of scores than there are texts, or what are no finite numbers.
+        ValueError: It returned another number of scores than there are texts, or NaN or infinity.
     """
     if not hits:
         return []
     scores = [float(score) for score in reranker(query, [hit.text for hit in hits])]
     if len(scores) != len(hits):
-        raise ValueError(f"the reranker gave {len(scores)} scores for {len(hits)} texts")
+        raise ValueError(f"the reranker returned {len(scores)} scores for {len(hits)} texts")
     if not all(math.isfinite(score) for score in scores):
-        raise ValueError("the reranker gave a score that is no finite number")
+        raise ValueError("the reranker returned a score that is NaN or infinite")
     changed = [
         replace(hit, score=score, why=replace(hit.why, parts={"reranker": score}))
         for hit, score in zip(hits, scores, strict=True)

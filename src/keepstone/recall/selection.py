@@ -1,4 +1,4 @@
-"""What a home compares texts by: its embedder, and why it is that one."""
+"""Embedder selection: which embedder a home uses, and why."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 AUTO, NONE = "auto", "none"
 UNWANTED = "no embedder was wanted"
-"""The reason of who asked for none."""
+"""The reason when the caller asked for none."""
 
 _MOMENT = 0.005
-"""Seconds after which work that nobody waits for looks again whether it may go on."""
+"""Seconds that background work waits before it checks again whether it may continue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Choice:
     embedder: Embedder | None
     reason: str
     remote: bool = False
-    """Whether it asks a server, so that nobody should wait for it."""
+    """Whether it asks a server, so that no call should wait for it."""
 
 
 class Turns:
-    """One embeds at a time: two at once, with all cores each, are slower than one after the other.
+    """Serialize embedding: two runs at once, with all cores each, are slower than one after the other.
 
-    After a fork nobody in the child has the turn: the thread that had it stayed behind.
+    After a fork the turn is free in the child: the thread that had it stayed in the parent.
     """
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class Turns:
         reset_in_child(self)
 
     def reset(self) -> None:
-        """Take the turn from whoever has it."""
+        """Free the turn."""
         self._lock = threading.Lock()
         self._urgent = 0
 
     @contextmanager
     def soon(self, seconds: float = -1) -> Iterator[bool]:
-        """Give a turn to somebody who waits for it; False if it is not there within some seconds."""
+        """Take the turn for a call that waits; False if it is not free within some seconds."""
         self._urgent += 1
         lock = self._lock
         try:
@@ -70,7 +70,7 @@ class Turns:
 
     @contextmanager
     def later(self) -> Iterator[bool]:
-        """Give a turn to work that nobody waits for; False, after a moment, if somebody else wants it."""
+        """Take the turn for background work; False, after a moment, if a call waits for it."""
         if self._urgent:
             time.sleep(_MOMENT)
         lock = self._lock
@@ -83,7 +83,7 @@ class Turns:
 
 
 class Meaning:
-    """Which embedder a home uses. Nothing is loaded, and no server asked, before the first question.
+    """The embedder of a home. Nothing is loaded, and no server asked, before the first use.
 
     Args:
         store: Where the home's space is recorded.
@@ -192,7 +192,7 @@ class Meaning:
             self._store.set_home_space(space)
 
     def finding(self) -> Finding:
-        """Return what there is to say of the embedder to somebody who looks after the home."""
+        """Return the doctor's finding about the embedder."""
         choice = self.choice()
         if choice.embedder is not None:
             return Finding("ok", "embedder", f"{choice.embedder.id}: {choice.reason}")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 64
-"""Texts that an embedder is given at a time where all are waited for, and for a recall in all."""
+"""Texts that an embedder gets at a time when the call waits for all, and in all for a recall."""
 FEW = 8
-"""Texts that it is given at a time where somebody waits, for an answer or for a turn."""
+"""Texts that it gets at a time when a recall waits, or another call waits for its turn."""
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall asks for it once."""
 _PATIENCE = 0.25
@@ -47,7 +47,7 @@ class Vectors:
     index only. Without an embedder there are only those given, in the space of the first.
 
     Raises:
-        TypeError, ValueError: What was passed is no dimension.
+        TypeError, ValueError: ``dim`` is not a dimension.
         EmbeddingDimMismatchError: ``dim`` is not the named embedder's dimension.
     """
 
@@ -116,7 +116,7 @@ class Vectors:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the embedder asks a server, so that nobody should wait for it."""
+        """Whether the embedder asks a server, so that no call should wait for it."""
         return self._meaning.choice().remote
 
     def reason(self) -> str:
@@ -195,7 +195,7 @@ class Vectors:
         embedder, reason = self._selection()
         if embedder is None:
             raise EmbedderUnavailableError(
-                f"there is no embedder to make a vector of the text ({reason}): pass embedding=, or "
+                f"no embedder is available to embed the text ({reason}): pass embedding=, or "
                 "embedder=, an object with id, dim, embed_documents(texts) and embed_query(text)"
             )
         maker = self._meaning.maker(embedder)
@@ -279,7 +279,7 @@ class Vectors:
                         break  # Nothing could be stored, or these texts are refused.
 
     def wake(self) -> None:
-        """Let the background make what is missing: vectors, or files that make comparing them quicker."""
+        """Schedule background work: missing vectors, or files that speed up the search."""
         self._meaning.owe(self._agent)
         self._meaning.wake(self._agent)
 
@@ -363,7 +363,7 @@ class Vectors:
         return made
 
     def fill_some(self, scope: Scope) -> bool:
-        """Make a few vectors, the oldest first, unless somebody waits for others; False if there is no more.
+        """Make a few vectors, the oldest first, unless a call waits for its turn; False if none are left.
 
         Errors are those of ``fill``.
         """

@@ -90,7 +90,7 @@ class AgentLogs:
                 self._finish(self)
                 self._is_finished = True
             if create and not self._is_made:
-                # It was there, but whoever made it may have been killed before its name was synced.
+                # It exists, but the process that made it may have been killed before it synced the name.
                 Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
                 self._is_made = True
 
@@ -122,7 +122,7 @@ class AgentLogs:
         return other_spellings(self.folder, self.layout, session, self.log(session).name)
 
     def forget_log(self, session: str) -> None:
-        """Close a session's log that is no more."""
+        """Close a session's log that was removed."""
         with self._guard:
             log = self._logs.pop(session, None)
             self._snapshots.pop(session, None)
@@ -162,7 +162,7 @@ class AgentLogs:
                 self._check_place()
                 index = self._open_index()
                 try:
-                    self._check_place()  # Its folder may have been removed and made again by now.
+                    self._check_place()  # Its folder may have been removed and made again since.
                 except UnavailableError:
                     index.close()
                     raise
@@ -183,7 +183,7 @@ class AgentLogs:
             return Index(None)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the index, once more if it had to be begun anew; UnavailableError if it cannot answer."""
+        """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
         try:
             return question(self._index or self.index, *args, **kwargs)
         except DamagedError:
@@ -290,14 +290,14 @@ class AgentLogs:
             self.stale, self._looked = True, float("-inf")
 
     def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
-        """Let the index follow a rewrite of a log that it followed before."""
+        """Bring the index to the state of a log after a rewrite."""
         try:
             self.asking(Index.relocate, session, rewritten, log, folded=folded)
         except UnavailableError as error:
             self.lag(error)
 
     def rebuild(self, progress: Callable[[int], None]) -> int:
-        """Make the index anew from the logs; return how many there are. ``progress`` is told bytes read."""
+        """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
         self._looked = float("-inf")
         self.index.discard()
         count = 0
@@ -311,7 +311,7 @@ class AgentLogs:
     # Entries
 
     def load(self, rows: Sequence[Row]) -> dict[int, Record]:
-        """Return what rows stand for, read from the logs, without those that stand for nothing any more."""
+        """Return the records of rows, read from the logs; rows that do not match their log are left out."""
         loaded: dict[int, Record] = {}
         by_session: dict[str, list[Row]] = {}
         for row in rows:
@@ -322,7 +322,7 @@ class AgentLogs:
 
     @staticmethod
     def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
-        """Return what rows of one session stand for, without those that stand for nothing any more."""
+        """Return the records of rows of one session; rows that no longer match its log are left out."""
         loaded: dict[int, Record] = {}
         fd = log.open_to_read() if rows else None
         if fd is None:
@@ -386,7 +386,7 @@ def entry_of(agent: str, session: str, record: Record) -> Entry:
     """Return a record as an entry."""
     moment = read_time(record["ts"])
     if moment is None:
-        raise ValueError(f"{record['ts']!r} is no time")
+        raise ValueError(f"{record['ts']!r} is not a time")
     return Entry(
         agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
     )

@@ -1,4 +1,4 @@
-"""Which agents are held open, and for whom."""
+"""The pool of open agents, leased to their users."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILES_EACH = _FIXED + 2 * 2
 
 
 class OpenAgents:
-    """Agents by slug, the one used last at the end. What is in use is closed by its last user.
+    """Open agents by slug, the one used last at the end. An agent in use is closed by its last user.
 
     After a fork the child begins with none.
     """
@@ -124,7 +124,7 @@ class OpenAgents:
             return None
 
     def _too_many(self) -> list[AgentLogs]:
-        """Take out the agents used longest ago that are more than may be open and that nobody uses."""
+        """Remove and return the unused agents, used longest ago, that exceed the limit of open agents."""
         unused = [agent for agent, logs in self._open.items() if logs not in self._users]
         return [self._open.pop(agent) for agent in unused[: max(len(self._open) - most_open(), 0)]]
 
@@ -162,14 +162,14 @@ class OpenAgents:
             return list(self._open)
 
     def drop(self, agent: str) -> None:
-        """Close an agent if it is open, as soon as nobody uses it."""
+        """Close an agent if it is open, as soon as it is unused."""
         with self._guard:
             logs = self._open.get(agent)
         if logs is not None:
             self._retire(logs)
 
     def close(self) -> None:
-        """Close all agents, each as soon as nobody uses it."""
+        """Close all agents, each as soon as it is unused."""
         for agent in self.open_now():
             self.drop(agent)
 

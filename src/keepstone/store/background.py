@@ -1,4 +1,4 @@
-"""Work that nobody waits for: one thread a home, which lives only as long as there is something to do."""
+"""Background work: one thread for each home, which lives only while work is left."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _IN_TURN = 4
 
 
 class Background:
-    """Calls ``work`` with each agent that it is told of, again and again as long as that returns True.
+    """Calls ``work`` with each agent that ``wake`` names, again while it returns True.
 
     Four agents at a time take turns, one piece of work each, so that none waits until another has nothing
     left; with all at once, each would be closed between its turns to make room for the others.
-    What ``work`` raises ends the work on that agent until it is told of it again.
+    What ``work`` raises ends the work on that agent until it is named again.
     After a fork the child begins with nothing to do.
     """
 

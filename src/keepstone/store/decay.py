@@ -8,7 +8,7 @@ The formula is that of "Session Memory Persistence", version 1.0, section 5::
 gives them, and never negative. Rate and base belong to the entry's type; types
 other than the four of the document fade as ``conversation`` does. A priority
 stored in the entry is its base: ``SessionMemory`` stores that of the type, and
-whoever stores another one replaces it. What the formula gives is shown and
+an entry with a priority of its own replaces it. What the formula gives is shown and
 compared, and never stored, so that it cannot fade twice.
 """
 
@@ -82,7 +82,7 @@ class Worth(NamedTuple):
     """How often it was accessed, as far as its record says."""
 
     def at(self, now: datetime, more: int = 0) -> float:
-        """Return the priority at a time, an aware datetime, with so many accesses more."""
+        """Return the priority at a time, an aware datetime, with this many more accesses."""
         boost = BOOST * min(self.accesses + more, MOST_BOOSTS)
         return self.base * _left(self.rate, (now - self.made).days) + boost
 
@@ -121,7 +121,7 @@ def worth_of(record: Record, fadings: Mapping[str, Fading] = FADING) -> Worth:
     fading = fadings.get(record["type"], CONVERSATION)
     base, access, made = record.get("priority"), record.get("access"), read_time(record["ts"])
     if made is None:
-        raise ValueError(f"{record['ts']!r:.80} is no time")
+        raise ValueError(f"{record['ts']!r:.80} is not a time")
     if type(base) is not float:
         base = _base(base, fading.base)
     return Worth(base, fading.rate, made, access if type(access) is int and access > 0 else 0)

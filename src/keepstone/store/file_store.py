@@ -388,7 +388,7 @@ class FileStore:
             return kept
 
     def _unchanged(self, agent: str, entries: Sequence[Entry]) -> list[Entry]:
-        """Return the entries whose text is the same in the log by now."""
+        """Return the entries whose text in the log is still the same."""
 
         def text_now(entry: Entry) -> list[str]:
             return [found.text for found in self.find(agent, entry.id, entry.session)]
@@ -406,7 +406,7 @@ class FileStore:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T | None:
-        """Ask the index once it holds what some sessions' logs do, or all; None if there is no such agent."""
+        """Query the index once it is up to the logs of some sessions, or all; None for an unknown agent."""
         with self._using(agent) as logs:
             if logs is None:
                 return None

@@ -103,7 +103,7 @@ def _place_of(cursor: str | None) -> Place | None:
 
 
 def _end(records: Sequence[Record], before: Place) -> int:
-    """Return where in a session's records a place is, or was."""
+    """Return the position in a session's records of a place that may be gone."""
     for at, record in enumerate(records):
         moment = read_time(record["ts"])
         if record["id"] == before.id or (moment is not None and microseconds(moment) > before.ts):

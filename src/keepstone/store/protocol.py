@@ -177,7 +177,7 @@ class EntryStore(Protocol):
     def compact(
         self, agent: str, session: str, decay: Decay | None = None, *, wait: bool = True
     ) -> Compacted:
-        """Fold the session's history away into its archive; nothing is done if there is no session.
+        """Fold the session's history away into its archive; nothing is done if the session is missing.
 
         Live entries that have faded by a rule, if one is given, are archived too.
         Without ``wait``, nothing is done if a writer is at work.
@@ -220,7 +220,7 @@ class EntryStore(Protocol):
         """Purge the whole session and keep a mark that it was dropped at this time (RFC 3339).
 
         Returns how many live entries it had; 0, and no mark, if it is missing. A drop that is
-        killed half-way is finished by whoever opens the home next.
+        killed half-way is finished when the home is opened next.
         """
 
     def dropped(self, agent: str) -> list[str]:
@@ -324,26 +324,26 @@ class VectorStore(Protocol):
     def keep_vectors(self, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
         """Keep vectors made of entries' texts; return how many were kept. They can be made again.
 
-        One whose entry has gone meanwhile, or has another text, is thrown away: a vector that
-        comes late brings nothing back. Where the store cannot keep them now, none is kept.
+        A vector whose entry was removed, or has another text now, is discarded: a late vector
+        brings nothing back. Where the store cannot keep them now, none is kept.
         """
 
     def forget_vectors(self, agent: str, space: str) -> int:
-        """Throw an agent's vectors of a space away; return how many there were. Those in logs may return."""
+        """Remove an agent's vectors of a space; return how many there were. Those in logs may return."""
 
 
 class Maintenance(Protocol):
-    """What people run on a store now and then, and what runs in the background.
+    """Maintenance that people run, and what runs in the background.
 
     Optional: a store raises StoreError for an operation that it leaves to other tools
     (``keepstone.store.maintenance.unsupported``).
     """
 
     def upkeep(self, agent: str) -> bool:
-        """Do one piece, of a second or so, of the work that nobody waits for; False if there is none."""
+        """Do one step of background work, of about a second; False if none is left."""
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
-        """Make all that is derived anew; return how many sessions there are. ``progress`` is told bytes."""
+        """Rebuild all that is derived; return how many sessions there are. ``progress`` receives bytes."""
 
     def doctor(
         self,
@@ -354,7 +354,7 @@ class Maintenance(Protocol):
     ) -> list[Finding]:
         """Look at everything; change no truth unless to ``fix`` it, and keep what it was beside.
 
-        ``deep`` also compares all that is derived with what it is derived from. ``progress`` is told bytes.
+        ``deep`` also compares all that is derived with what it is derived from. ``progress`` receives bytes.
         """
 
     def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
@@ -362,7 +362,7 @@ class Maintenance(Protocol):
 
         Raises:
             ValueError: The folder is not empty, or lies in what is to be copied.
-            StoreError: The disk is full or failed, or the copy is not what was read. There is no copy then.
+            StoreError: The disk is full or failed, or the copy differs from what was read. No copy is left.
         """
 
 
@@ -386,4 +386,4 @@ class Store(EntryStore, VectorStore, Protocol):
         """Take in what others wrote, for every agent."""
 
     def close(self) -> None:
-        """Give back all handles. The store can be used again, which opens them anew."""
+        """Close all handles. A later use opens them again."""

@@ -1,7 +1,7 @@
 """Removing bytes: purge, clear, and removal of sessions and agents.
 
 A purge is recorded, synced, before it begins and struck off after it ended, so
-that whoever opens the home next finishes what a killed process left.
+that the next process to open the home finishes what a killed one left.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def _warn(name: str, error: OSError) -> None:
 
 
 def _remove_tree(folder: Path) -> None:
-    """Remove a folder, also while somebody who still has it open makes files in it."""
+    """Remove a folder, even while a process that still has it open makes files in it."""
     deadline = time.monotonic() + TIMEOUT
     while folder.exists():
         try:

@@ -2,7 +2,7 @@
 
 Whoever next takes the lock of a session first finishes what a killed purge left undone
 in its log and archive, so that no write comes between. What is left of the index is
-done by whoever opens the home next.
+done when the home is opened next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PurgeMarks:
         """Record what is about to be purged, synced; return the marks for ``remove``.
 
         Without ids that is the whole session, as far as its ``log`` reaches now; ``dropped`` is when
-        it was dropped, which whoever finishes the purge marks.
+        it was dropped; finishing the purge marks the drop.
         """
         whole: Record = {"session": session} | ({"dropped": dropped} if dropped else {})
         if log is not None:

@@ -111,7 +111,7 @@ def without_old_vector(there: Record, later: Written) -> Written:
 
     A put leaves the reserved keys that it does not name. So one that changes the text and
     brings no vector names ``embedding``, as null: then the log itself says that the old one
-    is over, whoever folds or compacts it. Puts of other programs may leave the key in the
+    is over, however it is folded or compacted. Puts of other programs may leave the key in the
     line; the index does not use it then.
     """
     if "embedding" not in there or "embedding" in later.record:

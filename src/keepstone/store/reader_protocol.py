@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HNSW_FROM = 50_000
-"""From so many vectors on a whole session, or a whole agent, is searched by a graph."""
+"""Number of vectors from which a whole session or agent is searched by a graph."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Other files of a session: its archive, originals, and logs under other names for the same id.
 
-Of several names that stand for one session the canonical one is used, and nobody reads the others.
+Of several names that stand for one session the canonical one is used, and the others are never read.
 What is erased from the session is erased from them, too.
 """
 

@@ -1,7 +1,7 @@
 """The conformance suite of a store, and a clock that tests set.
 
 Every ``Store`` keeps one contract (``keepstone.store.protocol``), and these checks
-say what it means. Ours pass them, and so does a store of somebody else's:
+say what it means. Ours pass them, and so can a store of your own:
 
 Example:
     >>> import pytest

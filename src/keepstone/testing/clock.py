@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 1, 11, 14, 31, tzinfo=UTC)
-"""When a ``ManualClock`` begins unless it is told otherwise."""
+"""The default start of a ``ManualClock``."""
 
 
 class ManualClock:

@@ -34,7 +34,7 @@ def check_search(factory: Factory) -> None:
         same(sorted(search(store, ["apple"])), ["0", "2"], "both entries with the word")
         same(search(store, ["apple"], limit=1), ["2"], "the best one first")
         same(sorted(search(store, ["banana", "cherries"])), ["1", "3"], "any of the words")
-        same(search(store, ["durian"]), [], "a word that nobody used")
+        same(search(store, ["durian"]), [], "a word that no entry has")
 
 
 def check_search_in_scope(factory: Factory) -> None:

@@ -38,7 +38,7 @@ def check_backup(factory: Factory) -> None:
 
 
 def check_rebuild_and_doctor(factory: Factory) -> None:
-    """What is derived can be made anew from what is kept, and a sound store has nothing to complain of."""
+    """An index can be rebuilt from what is stored, and a sound store has no findings."""
     with factory() as store:
         store.append(AGENT, "s1", [record("a", "walnut")])
         told: list[tuple[int, int]] = []

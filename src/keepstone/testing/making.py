@@ -24,7 +24,7 @@ OTHER = "other"
 
 
 def time_at(minute: int) -> str:
-    """Return the time so many minutes after ``START``, as a log has it."""
+    """Return the time N minutes after ``START``, as a log has it."""
     return format_time(START + timedelta(minutes=minute))
 
 

@@ -52,8 +52,8 @@ def check_clear_and_remove(factory: Factory) -> None:
         )
         same(store.history(AGENT, "a", None), [], "nothing is left in any history")
         same(search(store, ["walnut", "two"]), [], "nothing is found")
-        store.append(AGENT, "s2", [record("a", "anew")])
-        same(ids_of(store.entries(AGENT, "s2", None, None)), ["a"], "a removed session can begin anew")
+        store.append(AGENT, "s2", [record("a", "again")])
+        same(ids_of(store.entries(AGENT, "s2", None, None)), ["a"], "a removed session can be used again")
 
 
 def check_isolation(factory: Factory) -> None:
@@ -73,7 +73,7 @@ def check_isolation(factory: Factory) -> None:
 
 
 def check_purge_of_an_agent(factory: Factory) -> None:
-    """A purged agent is gone with all it had, the others stay, and its name can begin anew."""
+    """A purged agent is gone with all it had, the others stay, and its name can be used again."""
     with factory() as store:
         for agent in (AGENT, OTHER):
             store.append(agent, "s1", [record("a", "walnut")])
@@ -82,5 +82,5 @@ def check_purge_of_an_agent(factory: Factory) -> None:
         same(store.agents(), [OTHER], "one agent is left")
         same((store.sessions(AGENT), store.files(AGENT).list()), ([], []), "nothing of the purged one")
         same(search(store, ["walnut"], agent=OTHER), ["a"], "all of the other")
-        store.append(AGENT, "s1", [record("b", "anew")])
-        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the name begins anew")
+        store.append(AGENT, "s1", [record("b", "again")])
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "the name can be used again")

@@ -103,7 +103,7 @@ def check_spaces(factory: Factory) -> None:
 
 
 def check_drop_and_counts(factory: Factory) -> None:
-    """A dropped session is gone with all it had, and begins anew; counts are of live entries."""
+    """A dropped session is gone with all it had and can be used again; counts are of live entries."""
     with factory() as store:
         store.append(AGENT, "s1", [_record(name, [1, 0]) for name in "abc"])
         store.append(AGENT, "s2", [record("d", "other")])

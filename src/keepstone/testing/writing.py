@@ -64,7 +64,7 @@ def check_append_of_a_known_id(factory: Factory) -> None:
         again = store.append(AGENT, "s1", [record("a", "one", minute=9)])
         same(again[0].as_dict(), record("a", "one"), "the entry as it is comes back")
         amend(store, "s1", tombstone("a"))
-        store.append(AGENT, "s1", [record("a", "anew", minute=9)])
+        store.append(AGENT, "s1", [record("a", "again", minute=9)])
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b", "a"], "a deleted id makes a new entry")
 
 
@@ -262,7 +262,7 @@ def check_sessions(factory: Factory) -> None:
 
 
 def check_names(factory: Factory) -> None:
-    """What is no slug or session id is refused, and one session is told of as the list tells of it."""
+    """Invalid slugs and session ids are refused, and one session is described as in the list."""
     with factory() as store:
         same((store.check_agent(AGENT), store.check_session("S 2/ä")), (AGENT, "S 2/ä"), "good names")
         for bad in ("", "../x", "a b", "x."):
@@ -277,7 +277,7 @@ def check_names(factory: Factory) -> None:
 
 
 def check_files(factory: Factory) -> None:
-    """An agent's files are written, grown, listed and deleted, and are no sessions."""
+    """An agent's files are written, appended to, listed and deleted, and are not sessions."""
     with factory() as store:
         files = store.files(AGENT)
         same((files.list(), files.write("plans/today.md", "one\n")), ([], 4), "write tells the bytes")

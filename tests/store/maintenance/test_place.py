@@ -42,7 +42,7 @@ TEMPLATES = ("agents/{agent}/memory/sessions", "agents/{agent}/files")
 
 
 def test_a_home_of_our_own_making_is_in_a_good_place(home: Home) -> None:
-    assert found(home) == [("ok", "a local folder that nobody else can read, with nothing left over")]
+    assert found(home) == [("ok", "a local folder that only you can read, with nothing left over")]
 
 
 @pytest.mark.parametrize(

@@ -114,9 +114,9 @@ def _begun(database: Database, space: int) -> _Begun:
 def build(database: Database, folder: Folder, number: int, space: Space) -> bool:
     """Make and publish a new generation of a space; False if a purge came in between.
 
-    The index is held for moments only: adding goes on meanwhile.
+    The index is locked only briefly, so that adding goes on.
     """
-    with database.mending():
+    with database.guarded():
         begun = _begun(database, number)
     columns = _read_columns(database, number, begun.upto)
     name = name_of(number, begun.generation + 1)
@@ -127,7 +127,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     _fill(database, generation, columns)
     with temporary_file(folder, name + TEMPORARY) as fd:
         checksum = seal(generation, fd)
-        with database.mending(), database.writing():
+        with database.guarded(), database.writing():
             now = _begun(database, number)
             if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
                 return False
@@ -136,7 +136,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
             database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
             database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
             database.execute("DELETE FROM graph WHERE space=?", (number,))
-    with database.mending():
+    with database.guarded():
         tidy(database, folder)
     return True
 
@@ -183,7 +183,7 @@ def _read_columns(database: Database, space: int, upto: int) -> _Columns:
 
 
 def _fill(database: Database, generation: Generation, columns: _Columns) -> None:
-    """Write the rows; one whose vector has gone meanwhile stays erased."""
+    """Write the rows; a row whose vector was removed since stays erased."""
     import numpy as np
 
     header = generation.header
@@ -201,10 +201,10 @@ def _fill(database: Database, generation: Generation, columns: _Columns) -> None
 
 
 def _chunks(database: Database, sql: str, space: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield rows by the number of their entry, some at a time, so that nobody waits long."""
+    """Yield rows by the number of their entry, in blocks, so that the index is never locked for long."""
     last = 0
     while True:
-        with database.mending():
+        with database.guarded():
             rows = database.rows(sql, (space, last))
         if not rows:
             return

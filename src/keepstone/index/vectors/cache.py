@@ -28,10 +28,10 @@ ALL = 0
 """Stands for the number of a session where all of them are meant."""
 
 NEWER = 8192
-"""Vectors that may be newer than their generation, or a tenth of it if that is more."""
+"""Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
 
 _SPARSE = 4
-"""Where fewer than one row in so many is in scope, the rows in scope are gathered first."""
+"""If fewer than one row in N is in scope, the rows in scope are gathered first."""
 
 
 class VectorBuffer:
@@ -41,7 +41,7 @@ class VectorBuffer:
         import numpy as np
 
         self.last = upto
-        """The highest number of a vector that was looked at."""
+        """The highest vector number that was read."""
         self.count = 0
         self._space = space
         self._columns: NDArray[np.int64] = np.empty((5, 0), np.int64)
@@ -60,7 +60,7 @@ class VectorBuffer:
 
     @property
     def sids(self) -> NDArray[np.int64]:
-        """The numbers of their sessions; -1 for a vector that has gone."""
+        """The numbers of their sessions; -1 for a removed vector."""
         return self._columns[3, : self.count]
 
     @property
@@ -69,7 +69,7 @@ class VectorBuffer:
         return self._columns[4, : self.count]
 
     def read(self, database: Database, highest: int) -> None:
-        """Take in what is newer; ``highest`` is the highest number that any vector has."""
+        """Read the vectors that are newer; ``highest`` is the highest number of any vector."""
         # The plus keeps SQLite from going through all vectors of the space.
         sql = (
             "SELECT v.vid, v.eid, e.ts, e.sid, e.type, v.f32 FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
@@ -98,7 +98,7 @@ class VectorBuffer:
             self._matrix = _longer(self._matrix, (room, self._matrix.shape[1]))
 
     def remove(self, vids: NDArray[np.int64]) -> None:
-        """Take vectors out that have gone."""
+        """Remove vectors that no longer exist."""
         import numpy as np
 
         self.sids[np.isin(self.vids, vids)] = -1
@@ -152,7 +152,7 @@ class VectorCache:
         self.scan: ExactScan | None = None
         self.buffer = VectorBuffer(number, space.dim, 0)
         self.is_due = False
-        """Whether so many vectors are newer that a generation is to be made; they are not read then."""
+        """Whether a new generation is due because too many vectors are newer; those are not read then."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
         self._connection: apsw.Connection = database.connection
@@ -162,11 +162,11 @@ class VectorCache:
         self._gone = 0
 
     def is_of(self, database: Database) -> bool:
-        """Tell whether it is of the file that is open."""
+        """Tell whether this cache belongs to the open file."""
         return self._connection is database.connection
 
     def follow(self, database: Database) -> None:
-        """Take in what changed, if anything did."""
+        """Read what changed since the last call."""
         # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
         # at the file; what apsw calls so is the version of the last transaction.
         stamp = database.row("PRAGMA data_version"), self._connection.total_changes()
@@ -181,11 +181,11 @@ class VectorCache:
         self._stamp = stamp
 
     def distrust(self) -> None:
-        """Open the generation again, and look at all of it, before anything is asked: its file changed."""
+        """Open the generation again and check all of it before the next query: its file changed."""
         self._stamp, self._distrusted = None, True
 
     def _begin(self, database: Database, published: tuple[int, ...] | None) -> None:
-        """Open the generation and forget all else."""
+        """Open the generation and drop everything else."""
         self._published, self._gone, self.scan = published, 0, None
         if published is not None and database.path is not None:
             # Where the system does not let us look, all vectors are newer, as far as we know.
@@ -218,7 +218,7 @@ class VectorCache:
         self._graphs = {sid: _Published(*row) for sid, *row in database.rows(sql, (self.number,))}
 
     def _is_due(self, database: Database, highest: int, gone: int) -> bool:
-        """Tell whether a new generation is due; it also shortens the list of vectors that have gone."""
+        """Tell whether a new generation is due; making one also shortens the list of removed vectors."""
         rows = self.scan.generation.header.rows if self.scan else 0
         most = max(NEWER, rows // 10)
         room = most - self.buffer.count - (len(self.scan.dead) if self.scan else 0)

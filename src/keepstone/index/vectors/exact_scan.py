@@ -1,4 +1,4 @@
-"""The rows of a generation, asked: what is about nearest, to be compared in float32 after that."""
+"""Exact int8 scan of one generation: candidates that float32 then rescores."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEWEST, _TIMES = 100, 4
-"""At most so many rows, or so many times the limit, are compared in float32."""
+"""Maximum number of rows that float32 rescores: this many, or this many times the limit."""
 _FEWEST_OF_GRAPH = 40
-"""So many are asked of a graph, or so many times the limit."""
+"""Number of rows asked of a graph, or ``_TIMES`` times the limit if that is more."""
 _STEPS = 4.0
-"""By how many steps of its rows a cosine in int8 may be wrong: far more than it ever is by chance."""
+"""Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
 _SPARSE = 4
-"""Where fewer than one row in so many is in scope, the rows in scope are gathered first."""
+"""If fewer than one row in N is in scope, the rows in scope are gathered first."""
 
 
 class ExactScan:
-    """A generation of which some rows may have gone."""
+    """The rows of a generation, without those that were removed since."""
 
     def __init__(self, generation: Generation) -> None:
         import numpy as np
@@ -34,10 +34,10 @@ class ExactScan:
         self._names = generation.names()
         self._sessions = _sessions(generation.sids)
         self.dead: NDArray[np.intp] = np.flatnonzero(generation.scales == 0)
-        """The rows that have gone, in order."""
+        """The removed rows, in order."""
 
     def remove(self, vids: NDArray[np.int64]) -> None:
-        """Take vectors out that have gone."""
+        """Remove vectors that no longer exist."""
         import numpy as np
 
         rows = np.flatnonzero(np.isin(self.generation.vids, vids))
@@ -48,7 +48,7 @@ class ExactScan:
         return (0, self.generation.header.rows) if sid is None else self._sessions.get(sid, (0, 0))
 
     def live(self, at: Range) -> int:
-        """Return how many rows of a range have not gone."""
+        """Return how many rows of a range still exist."""
         begin, end = self.dead.searchsorted(at)
         return at[1] - at[0] - int(end - begin)
 

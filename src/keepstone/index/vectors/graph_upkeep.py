@@ -1,4 +1,4 @@
-"""The graphs that queries would have used, made afterwards, a piece at a time."""
+"""HNSW graphs that queries asked for, built in the background one step at a time."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class GraphUpkeep:
         self._alone = ExitStack()
 
     def add(self, due: Due, fewest: int) -> bool:
-        """Let a graph be made, or read, where so many vectors are there; False for an index in memory."""
+        """Schedule a graph that needs at least ``fewest`` vectors; False for an index in memory."""
         if self._database.path is None:
             return False
         self._due[due] = fewest
         return True
 
     def step(self) -> bool:
-        """Do one piece of work; False if there is none, or another process is at it."""
+        """Do one step of work; False if none is due or another process does it."""
         with self._guard:
             try:
                 if self._work is None:
@@ -79,7 +79,7 @@ class GraphUpkeep:
             return True
 
     def stop(self) -> None:
-        """Leave unfinished what is in the making."""
+        """Stop the graph that is being built."""
         with self._guard:
             self._end()
 
@@ -96,7 +96,7 @@ class GraphUpkeep:
             self._alone.close()
             return False
         fewest = self._due[due]
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             held = self._held(due.space)
             purges = building.value(database, "purges")
             made = held is not None and held.graph(database, due.sid, wait=True) is not None
@@ -112,8 +112,8 @@ class GraphUpkeep:
         return True
 
     def _go_on(self, work: _Work) -> bool:
-        """Add some rows; True once the graph is published, or of no use any more."""
-        with self._database.mending() as database:
+        """Add some rows; True once the graph is published or obsolete."""
+        with self._database.guarded() as database:
             if not self._is_wanted(database, work):
                 return True
         if not work.growing.step():
@@ -121,19 +121,19 @@ class GraphUpkeep:
         mark = random.getrandbits(48)
         name = building.name_of_graph(work.held.number, work.generation, work.due.sid, mark)
         self._publish(work, name, mark)
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             building.tidy(database, work.folder)
         return True
 
     def _publish(self, work: _Work, name: str, mark: int) -> None:
-        """Write a graph that is ready and let the index name it, unless anything was purged meanwhile."""
+        """Write a finished graph and record it in the index, unless a purge came in between."""
         with temporary_file(work.folder, name + TEMPORARY) as fd:
             # The file is there before this look: a purge after it removes the name, whatever becomes of us.
-            with self._database.mending() as database:
+            with self._database.guarded() as database:
                 if not self._is_wanted(database, work):
                     return
             checksum = work.growing.save(fd)
-            with self._database.mending() as database, database.writing():
+            with self._database.guarded() as database, database.writing():
                 if self._is_wanted(database, work):
                     work.folder.replace(name + TEMPORARY, name)
                     row = (work.held.number, work.due.sid, work.generation, mark, checksum)

@@ -1,4 +1,4 @@
-"""Which vectors are nearest to one: exact first, by a graph where many are asked and one is there.
+"""Vector search: exact, or by an HNSW graph where a large scope has one.
 
 A scope is applied before anything is compared. Older vectors are found by the int8 rows of a generation
 or by a graph over them, newer ones by their float32; then SQLite says which of all these are still there
@@ -51,7 +51,7 @@ class VectorSearch:
     ) -> Nearest:
         """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
         for _ in range(_TRIES):
-            with self._database.mending():
+            with self._database.guarded():
                 held = self.held(space)
                 if held is None:
                     return Nearest()
@@ -64,20 +64,20 @@ class VectorSearch:
                         continue
             if not self._made(held):
                 break
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             blocks = vector_table.stream(
                 database, vector_table.number_of(database, space) or 0, len(vector), scope
             )
             return Nearest(vector_table.nearest(blocks, vector, limit))
 
     def close(self) -> None:
-        """Leave unfinished what is being made, and let go of all files."""
+        """Stop what is being built, and close all files."""
         self.upkeep.stop()
         self._spaces.clear()
 
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of some rows are to one, without rows that have none."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             held = self.held(space)
             if held is None:
                 return {}
@@ -90,7 +90,7 @@ class VectorSearch:
         """Return what is held of a space, as SQLite has it now; None without vectors. The guard is held."""
         held = self._spaces.get(space)
         if held is None or not held.is_of(self._database):
-            # A file that was begun anew has other numbers.
+            # A recreated file has other numbers.
             number = vector_table.number_of(self._database, space)
             if number is None:
                 return None

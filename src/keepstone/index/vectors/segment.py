@@ -2,7 +2,7 @@
 
 It is derived from SQLite, which keeps the vectors in float32 and has the last word on whatever is found
 here. It is written whole and never grows; only a purge writes to it again, zeros. It is read and never
-mapped: a file that is mapped, and that somebody cuts short, ends the process that looks at it. All numbers
+mapped: a process that maps a file dies when the file is truncated. All numbers
 are little-endian; each part begins at a multiple of 64 bytes:
 
     header   4096 bytes, JSON with spaces after it: what ``Header`` has
@@ -73,7 +73,7 @@ class Header:
 
 
 class ChangedError(OSError):
-    """The file of a generation is no longer what it was when it was opened."""
+    """The file of a generation changed after it was opened."""
 
 
 class Generation:

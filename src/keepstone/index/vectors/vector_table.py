@@ -3,7 +3,7 @@
 A row says that an entry has this vector in this space. It is there only while
 the entry has the text that the vector is of: triggers of the schema take it out
 when the text changes or the entry goes, however that comes about. A vector that
-is given or made anew, or whose entry gets another time or type, has a new number.
+is replaced, or whose entry gets another time or type, has a new number.
 """
 
 from __future__ import annotations
@@ -215,11 +215,11 @@ def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
 
 
 class _Watermark(NamedTuple):
-    """Up to where no entry is without a vector."""
+    """The row up to which every entry has a vector."""
 
     connection: object
     changes: object
-    """How often a vector had gone, or a text had changed."""
+    """How often a vector was removed or a text changed."""
     upto: int
 
 
@@ -233,7 +233,7 @@ class Pending:
         """Return the rows in scope that have text and no vector of the space, the oldest first.
 
         Raises:
-            apsw.CorruptError: One of them is not found by its number, so it would wait for ever.
+            apsw.CorruptError: One of them is not found by its number, so it would stay pending forever.
         """
         # A session has few rows; only where all are meant it pays to know where to begin.
         upto = self._upto(database, space) if scope.sessions is None else 0
@@ -321,7 +321,7 @@ def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.i
     if len(scores) <= count:
         return np.arange(len(scores))
     whole = len(scores) // _STRIP * _STRIP
-    # Where strips have maxima so high, the count-th score is no lower: most scores need no second look.
+    # The count-th score is at least as high as that many maxima of strips, so most scores are skipped.
     highest = scores[:whole].reshape(-1, _STRIP).max(axis=1)
     if len(highest) > 2 * count:
         floor = np.partition(highest, -count)[-count]

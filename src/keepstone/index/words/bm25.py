@@ -25,15 +25,15 @@ Found = list[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """What one word gives to scores."""
+    """A posting list with its BM25 weight."""
 
     weight: float
     posting: Posting
-    """The entries to whose scores it gives."""
+    """The entries that hold the word."""
 
 
 def together(postings: Sequence[Posting], rows: int) -> list[Weighted]:
-    """Return what words give, among so many rows, that count only for an entry that holds all of them."""
+    """Return the weighted postings of words that count only for entries that hold all of them."""
     import numpy as np
 
     if len(postings) == 1:
@@ -73,7 +73,7 @@ def highest(
 
 
 def _floor(parts: Sequence[Weighted], scores: NDArray[np.float64], count: int) -> float:
-    """Return a score above 0 that at least so many rows reach, if so many have any.
+    """Return a score above 0 that at least ``count`` rows reach, if that many have any.
 
     The holders of the rarest word that has enough of them say it: few are among the best without one.
     """
@@ -82,7 +82,7 @@ def _floor(parts: Sequence[Weighted], scores: NDArray[np.float64], count: int) -
 
 
 def _least(scores: NDArray[np.float64], count: int) -> float:
-    """Return the least of the so many highest scores."""
+    """Return the ``count``-th highest score."""
     import numpy as np
 
     return float(np.partition(scores, -count)[-count])

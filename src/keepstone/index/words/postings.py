@@ -140,7 +140,7 @@ class Postings:
         unknown = eids[self.lengths[eids] == 0]
         if not len(unknown):
             return False
-        self.lengths[unknown] = 1  # What holds a word is no shorter.
+        self.lengths[unknown] = 1  # A row that holds a word has at least this length.
         sql = "SELECT d.id, d.sz FROM json_each(?) c CROSS JOIN words_docsize d ON d.id=c.value"
         for eid, size in database.rows(sql, (json.dumps(unknown.tolist()),)):
             self.lengths[eid] = min(max(*word_table.numbers_in(size), 1, 1), _LONGEST)

@@ -31,7 +31,7 @@ LARGE = 5_000
 _FEW = 1_000
 """Entries below which every word is looked for."""
 _LISTED = 20_000
-"""Up to so many entries of sessions and times are listed, then ranked; of more, ranked ones are checked."""
+"""A scope of at most N entries is listed, then ranked; of a larger one, ranked entries are checked."""
 _AHEAD = 4
 """How many times as many entries as are wanted are looked at first, where a scope may refuse some."""
 
@@ -116,7 +116,7 @@ class Ranking:
 
 @contextmanager
 def _one_state(database: Database) -> Iterator[None]:
-    """Let all that is read be of one state of the index, whatever other processes do."""
+    """Read from one snapshot of the index, whatever other processes write."""
     with database.connection:
         yield
 
@@ -133,7 +133,7 @@ def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Seque
 
 
 def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope, limit: int) -> Found:
-    """Ask the full-text table of so many rows for its own ranking."""
+    """Rank by the full-text table itself, which has this many rows."""
     if len(terms) > 1 and rows >= _FEW:
         terms = telling(terms, {term: word_table.count(database, term) for term in terms}, rows)
     condition, bindings = entries.conditions(scope)

@@ -1,4 +1,4 @@
-"""A copy of a home that is right although others write meanwhile.
+"""A consistent copy of a home while others write to it.
 
 A session is copied under its lock, so no write is half in the copy. Whatever was rewritten
 or removed after it was copied, as a purge does, is copied again or taken out before the copy
@@ -37,7 +37,7 @@ Opened = Callable[[Path], Store]
 
 
 class BackupRun:
-    """One copy in the making."""
+    """One backup while it is being made."""
 
     def __init__(self, source: Store, root: Path, layout: Layout, using: Using, opened: Opened) -> None:
         self._source = source
@@ -99,7 +99,7 @@ class BackupRun:
         return any([*changed, self._leave_only(agents, made)])
 
     def _leave_only(self, agents: Collection[str], made: Path) -> bool:
-        """Take agents out of the copy that were purged meanwhile."""
+        """Remove agents from the copy that were purged during it."""
         gone = set(self._layout.agents(made)) - set(agents)
         for path in [path for agent in gone for path in self._layout.agent_folders(made, agent)]:
             shutil.rmtree(path, ignore_errors=True)
@@ -168,7 +168,7 @@ def _locked_session(log: Log) -> Iterator[None]:
     with log.locked():
         yield
         if log.stat() is None:
-            log.lock.remove()  # The session was removed meanwhile, and its lock file with it.
+            log.lock.remove()  # The session was removed during the copy, and its lock file with it.
 
 
 def _others(logs: AgentLogs, taken: Collection[str]) -> list[str]:

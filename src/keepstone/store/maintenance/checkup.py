@@ -48,7 +48,7 @@ class Checkup:
         def examining(logs: AgentLogs) -> list[Finding]:
             return examine(logs, self._layout, deep=deep, progress=tell)
 
-        # Modes come last, for what is mended may be written anew.
+        # Modes come last, because a repair may write a file again.
         mended = [*self._each(mending), *mend_home(self._root, self._layout)] if fix else []
         return [*mended, *examine_home(self._root, self._layout), *self._each(examining)]
 

@@ -54,7 +54,7 @@ class Copy:
         self._units: dict[str, dict[str, Copied]] = {}
 
     def follow(self, source: Folder, units: Mapping[str, Unit]) -> bool:
-        """Copy the units that are new or whose copy no longer fits, take out those that are no more.
+        """Copy the units that are new or whose copy no longer fits, remove those that no longer exist.
 
         Returns whether there was anything to do. Lines added to a log since it was copied are nothing.
         """
@@ -156,7 +156,7 @@ def _is_same(source: Folder, name: str, one: Copied, *, is_log: bool) -> bool:
         status = os.fstat(fd)
         if not is_log:
             return (status.st_ino, status.st_mtime_ns, status.st_size) == (one.inode, one.mtime, one.size)
-        # Neither rewritten nor emptied: what was purged meanwhile must not stay in the copy.
+        # Neither rewritten nor emptied: what was purged during the copy must not stay in it.
         grew = status.st_ino == one.inode and status.st_size >= one.size
         return grew and checksum(fd, one.size) == one.tail
     finally:

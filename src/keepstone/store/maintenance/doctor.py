@@ -28,7 +28,7 @@ NEWEST = 1 << 20
 """Bytes at the end of each log in which secrets are looked for, where not all are to be looked at."""
 
 _MOST_SECRETS = 20
-"""Entries with secrets that are named one by one; of the others only how many there are is told."""
+"""Maximum number of entries with secrets that are named one by one; of others only the count is given."""
 _MOST_PLACES = 5
 """Unreadable lines of a log that are named one by one."""
 _CHUNK = 1 << 20
@@ -46,7 +46,7 @@ def examine(
     deep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Finding]:
-    """Return what was looked at of an agent, and what is wrong. ``progress`` is told bytes of logs."""
+    """Return what was looked at of an agent, and what is wrong. ``progress`` receives bytes of logs."""
     findings = [*_folder(logs, layout), *_archives(logs), *_marks(logs), *_index(logs, deep=deep)]
     entries = 0
     search = SecretSearch(logs.agent, deep=deep)
@@ -222,7 +222,7 @@ def _archives(logs: AgentLogs) -> Iterator[Finding]:
                 "warning", subject, "an archive without its log", remedy, "its entries are not seen"
             )
     for name in sorted(original_names(logs.folder)):
-        message = "a log as it was before it was mended; remove it once nobody needs it"
+        message = "a log as it was before a repair; remove it when you no longer need it"
         cost = "space; a purge finds there only lines that can be read"
         yield Finding("ok", f"{logs.agent}/{ARCHIVE}/{name}", message, "", cost)
 
@@ -276,7 +276,7 @@ def _rows(logs: AgentLogs, session: str) -> list[Finding]:
 
 
 class SecretSearch:
-    """Looks for secrets in lines that somebody else reads, and tells where they are, never what."""
+    """Looks for secrets in lines read elsewhere, and tells where they are, never what."""
 
     def __init__(self, agent: str, *, deep: bool) -> None:
         self._agent = agent
@@ -307,7 +307,7 @@ class SecretSearch:
 
     def findings(self) -> Iterator[Finding]:
         """Yield a warning for each entry that holds a secret, and at most one for all beyond twenty."""
-        cost = "whoever reads the home, a copy of it or a prompt made from it has the secret"
+        cost = "anyone who can read the home, a copy of it or a prompt made from it has the secret"
         for (session, entry_id), kinds in list(self._found.items())[:_MOST_SECRETS]:
             subject = f"{self._agent}/{masked(session)}"
             what = f"what looks like a secret: {', '.join(kinds)}"

@@ -47,7 +47,7 @@ def keep_original(folder: Folder, log: Log) -> str:
     """Copy a log, or an archive, as it is now, synced; return the copy's name. The lock is held.
 
     Raises:
-        StoreError: The disk is full or failed; there is no copy.
+        StoreError: The disk is full or failed; no copy was made.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     name = f"{log.name.rpartition('/')[2]}.{stamp}.original"

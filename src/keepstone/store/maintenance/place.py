@@ -55,7 +55,7 @@ def examine_home(root: Path, layout: Layout) -> list[Finding]:
             findings += look()
         except PermissionError as error:
             findings.append(_refused(error))
-    good = "a local folder that nobody else can read, with nothing left over"
+    good = "a local folder that only you can read, with nothing left over"
     looked = "looked at its file system, sync services, links, modes and what was left over"
     if not findings:
         looked = good if root.exists() else "nothing is kept here yet"
@@ -79,9 +79,7 @@ def mend_home(root: Path, layout: Layout) -> list[Finding]:
     for path, mode in paths:
         _close(root, path, mode & ~_OTHERS)
     if paths:
-        mended.append(
-            Finding("ok", str(root), f"mended: {_some(root, paths)} can be read by nobody else now")
-        )
+        mended.append(Finding("ok", str(root), f"mended: {_some(root, paths)} can only be read by you now"))
     for path in list(left_over(root, layout)):
         _remove(root, path)
         mended.append(Finding("ok", str(path), "mended: removed"))
@@ -199,7 +197,7 @@ def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield a folder and all that lies in it, no links, with what the system knows of it."""
     pending = [folder]
     while pending:
-        # What another process removes meanwhile, or keeps from us, is not ours to judge.
+        # Skip what another process removes during the check, or what we may not read.
         with suppress(FileNotFoundError, NotADirectoryError, KeepstoneError):
             current = pending.pop()
             yield current, current.lstat()
@@ -257,8 +255,8 @@ def left_over(root: Path, layout: Layout) -> Iterator[Path]:
             yield temporary
     derived = root / INDEX
     for path in sorted(derived.iterdir()) if _is_real(derived) else ():
-        is_of_nobody = _is_real(path) and not path.name.startswith(".") and path.name not in agents
-        if is_of_nobody or path.name.endswith(TEMPORARY):
+        is_unowned = _is_real(path) and not path.name.startswith(".") and path.name not in agents
+        if is_unowned or path.name.endswith(TEMPORARY):
             yield path
         elif _is_real(path):
             yield from sorted(path.glob("v*/*.aside"))

@@ -103,9 +103,7 @@ def _index(logs: AgentLogs, *, deep: bool) -> list[Finding]:
     try:
         if _needs_rebuilding(logs, deep=deep):
             logs.rebuild(lambda _: None)
-            return [
-                _done(logs.agent, "made the index anew from the logs; vectors are made again when needed")
-            ]
+            return [_done(logs.agent, "rebuilt the index from the logs; vectors are made again when needed")]
         mended = []
         if deep and (files := check.damaged_files(logs.index)):
             check.forget_damaged_files(logs.index)
