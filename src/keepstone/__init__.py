@@ -53,6 +53,7 @@ from keepstone.model import (
     Why,
 )
 from keepstone.session import Session
+from keepstone.store.changes import Change
 
 __version__: str
 
@@ -77,6 +78,7 @@ __all__ = [
     "AsyncHome",
     "AsyncSession",
     "BackupInfo",
+    "Change",
     "Context",
     "ContextSource",
     "CorruptLogError",

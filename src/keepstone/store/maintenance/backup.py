@@ -47,7 +47,7 @@ class Backup:
         self._opened = opened
         self._copies: dict[Path, Copy] = {}
 
-    def make(self, folder: Path, progress: Progress | None) -> BackupInfo:
+    def make(self, folder: Path, progress: Progress | None, *, vectors: bool = False) -> BackupInfo:
         """Copy the home into a folder that is missing or empty; see ``Home.backup``."""
         target = self._checked(folder)
         with border(target.parent):
@@ -57,6 +57,8 @@ class Backup:
         try:
             self._copy_all(made, progress)
             info = self._check(made)
+            if vectors:
+                self._copy_vectors(made)
             _sync(made)
             _rename(made, target)
         except BaseException:
@@ -140,6 +142,27 @@ class Backup:
             HomeSpace(made, self._layout).set(space)
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
+
+
+    def _copy_vectors(self, made: Path) -> None:
+        """Give the indexes of the copy the vectors that were made of its texts."""
+        with closing(self._opened(made)) as store:
+            for agent in store.agents():
+                for space in (space for space in self._source.spaces(agent) if not space.is_given):
+                    for session in store.sessions(agent):
+                        self._copy_vectors_of(store, agent, session.id, space.id)
+                store.sync()
+
+    def _copy_vectors_of(self, store: Store, agent: str, session: str, space: str) -> None:
+        entries = store.entries(agent, session, None, None)
+        for begin in range(0, len(entries), _AT_ONCE):
+            some = entries[begin : begin + _AT_ONCE]
+            ids = [entry.id for entry in some]
+            found = self._source.vectors(agent, session, space, ids)
+            there = store.vectors(agent, session, space, ids)
+            today = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
+            made = [(entry, found[entry.id]) for entry in some if entry.id in found and entry.id not in there]
+            store.keep_vectors(agent, space, [pair for pair in made if today.get(pair[0].id) == pair[0].text])
 
 
 def session_units(logs: AgentLogs) -> dict[str, Unit]:
