@@ -97,15 +97,20 @@ FolderArgument = Annotated[
 ]
 
 
-@home_command(app, "keepstone backup ~/backups/2026-01-11")
-def backup(home: "Home", folder: FolderArgument) -> Answer:
+VectorsOption = Annotated[
+    bool, typer.Option("--vectors", help="Also copy vectors, so that they need not be made again.")
+]
+
+
+@home_command(app, "keepstone backup ~/backups/2026-01-11 --vectors")
+def backup(home: "Home", folder: FolderArgument, vectors: VectorsOption = False) -> Answer:
     """Copy the home while others may go on writing, and check the copy.
 
-    The copy is a home itself: to go back to it, use it with --home. Indexes are left out, they are made
-    anew. The status is 1 if the copy has damage, which the home has then, too.
+    The copy is a home itself: to go back to it, use it with --home. Indexes are left out unless --vectors is
+    given; they are made from the logs. The status is 1 if the copy has damage, which the home has then, too.
     """
     with progress("copying") as bar:
-        info = home.backup(folder, _telling(bar))
+        info = home.backup(folder, _telling(bar), vectors=vectors)
     counts = (counted(info.agents, "agent"), counted(info.sessions, "session"))
     words = f"copied {', '.join(counts)}, {counted(info.entries, 'entry')} and {counted(info.files, 'file')}"
     view = Text(f"{words} ({size(info.size)}) to {harmless(str(info.folder))}")

@@ -31,6 +31,9 @@ from keepstone.store.protocol import Store
 _ROUNDS = 10
 """How often is looked for what was rewritten since it was copied, before the backup gives up."""
 
+_AT_ONCE = 1_000
+"""Entries whose vectors are copied at a time."""
+
 Progress = Callable[[int, int], None]
 Opened = Callable[[Path], Store]
 """Opens a home at another place, with the same layout."""
@@ -55,16 +58,28 @@ class Backup:
             # Nobody may take half a copy for a whole one, so it has another name until it is done.
             made = Path(tempfile.mkdtemp(".partial", f".{target.name}.", target.parent))
         try:
-            self._copy_all(made, progress)
-            info = self._check(made)
-            if vectors:
-                self._copy_vectors(made)
+            info = self._copied(made, progress, vectors=vectors)
             _sync(made)
             _rename(made, target)
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise
         return replace(info, folder=target)
+
+    def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
+        for _ in range(_ROUNDS):
+            self._copy_all(made, progress)
+            info = self._check(made)
+            if not vectors:
+                return info
+            self._copy_vectors(made)
+            # What was purged since must not stay in the indexes either: they are made again then.
+            if not self._copy_round(made, lambda _: None):
+                return info
+        raise self._rewritten()
+
+    def _rewritten(self) -> StoreError:
+        return StoreError(f"{self._root} is rewritten faster than it is copied: try again when less goes on")
 
     def _checked(self, folder: Path) -> Path:
         target, root = folder.resolve(), self._root.resolve()
@@ -88,7 +103,7 @@ class Backup:
         for _ in range(_ROUNDS):
             if not self._copy_round(made, tell):
                 return
-        raise StoreError(f"{self._root} is rewritten faster than it is copied: try again when less goes on")
+        raise self._rewritten()
 
     def _size(self) -> int:
         agents = self._layout.agents(self._root)
@@ -143,7 +158,6 @@ class Backup:
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
 
-
     def _copy_vectors(self, made: Path) -> None:
         """Give the indexes of the copy the vectors that were made of its texts."""
         with closing(self._opened(made)) as store:
@@ -154,15 +168,16 @@ class Backup:
                 store.sync()
 
     def _copy_vectors_of(self, store: Store, agent: str, session: str, space: str) -> None:
-        entries = store.entries(agent, session, None, None)
-        for begin in range(0, len(entries), _AT_ONCE):
-            some = entries[begin : begin + _AT_ONCE]
+        now = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
+        copied = store.entries(agent, session, None, None)
+        same = [entry for entry in copied if now.get(entry.id) == entry.text]
+        for begin in range(0, len(same), _AT_ONCE):
+            some = same[begin : begin + _AT_ONCE]
             ids = [entry.id for entry in some]
             found = self._source.vectors(agent, session, space, ids)
-            there = store.vectors(agent, session, space, ids)
-            today = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
-            made = [(entry, found[entry.id]) for entry in some if entry.id in found and entry.id not in there]
-            store.keep_vectors(agent, space, [pair for pair in made if today.get(pair[0].id) == pair[0].text])
+            given = store.vectors(agent, session, space, ids)
+            made = [entry for entry in some if entry.id in found and entry.id not in given]
+            store.keep_vectors(agent, space, [(entry, found[entry.id]) for entry in made])
 
 
 def session_units(logs: AgentLogs) -> dict[str, Unit]:
