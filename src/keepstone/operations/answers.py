@@ -7,7 +7,7 @@ return them, so that the type checker compares both, and the description of the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -157,6 +157,16 @@ class Session(TypedDict):
     id: Annotated[str, Schema(examples=["main"])]
     modified: Time
     size: int
+
+
+class SessionChange(TypedDict):
+    """A change of a session, as a watch tells it."""
+
+    agent: str
+    session: str
+    id: str | None
+    kind: Literal["add", "update", "delete", "purge", "clear", "remove"]
+    cursor: str
 
 
 class Finding(TypedDict):
