@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.memories import Letters
 
 import keepstone
 from keepstone import Home, StoreError
@@ -289,3 +291,48 @@ def test_backups_beside_a_writer_hold_what_it_had_done_and_no_part_of_a_batch(
         assert len(single) > before
         assert sorted(batched) == [number for number in range(len(batched) // 3) for _ in range(3)]
         assert len(lines) == len(entries)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_backup_with_vectors_is_searched_without_embedding(
+    home: Home,
+    target: Path,
+    moved: bool,  # noqa: FBT001
+) -> None:
+    home.close()
+    with keepstone.open(home.root, embedder=Letters()) as source:
+        assert source.embed() == 4
+        source.backup(target, vectors=True)
+    if moved:  # Its files have other times and numbers.
+        shutil.copytree(target, target.with_name("moved"), copy_function=shutil.copyfile)
+        target = target.with_name("moved")
+    embedder = Letters()
+    with keepstone.open(target, embedder=embedder) as copy:
+        assert copy.embed() == 0
+        assert [finding for finding in copy.doctor(deep=True) if finding.level == "error"] == []
+    assert embedder.asked == []
+
+
+def test_vectors_of_changed_texts_are_made_again(home: Home, target: Path) -> None:
+    home.close()
+    with keepstone.open(home.root, embedder=Letters()) as source:
+        source.embed()
+        source.agent("a").session("s").update("it", text="other")
+        source.backup(target, vectors=True)
+    with keepstone.open(target, embedder=Letters()) as copy:
+        assert copy.embed() == 1
+
+
+def test_what_is_purged_while_vectors_are_copied_is_in_no_index_of_the_copy(
+    home: Home, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = making.BackupRun._copy_vectors  # noqa: SLF001  Between this and the end is the moment to test.
+
+    def purging(backup: making.BackupRun, made: Path) -> None:
+        copied(backup, made)
+        if home.agent("a").session("s").purge_many(["it"]):
+            assert b"pecan" in b"".join(path.read_bytes() for path in made.rglob("index.db*"))
+
+    monkeypatch.setattr(making.BackupRun, "_copy_vectors", purging)
+    home.backup(target, vectors=True)
+    assert b"pecan" not in b"".join(path.read_bytes() for path in target.rglob("*") if path.is_file())

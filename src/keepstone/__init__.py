@@ -50,6 +50,7 @@ from keepstone.model import (
     Why,
 )
 from keepstone.session import Session
+from keepstone.store.changes import Change
 from keepstone.store.paging import Page
 
 __version__: str
@@ -76,6 +77,7 @@ __all__ = [
     "AsyncHome",
     "AsyncSession",
     "BackupInfo",
+    "Change",
     "Context",
     "ContextSource",
     "CorruptLogError",

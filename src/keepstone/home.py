@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from keepstone.agent import Agent
 from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
-from keepstone.log.arguments import Clock, system_clock
+from keepstone.log.arguments import Clock, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
 from keepstone.shared import Guard, Shared
 from keepstone.store.background import Background
+from keepstone.store.changes import Change
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
 
@@ -31,6 +33,8 @@ logger = logging.getLogger("keepstone.recall")
 
 _CATCHING_UP_SECONDS = 1.0
 """Seconds that ``close`` waits for a remote embedder."""
+_LOOKING_SECONDS = 0.1
+"""Seconds between two looks of a watch for changes."""
 
 
 def open(  # noqa: A001  Called as keepstone.open.
@@ -222,7 +226,11 @@ class Home:
         return [*findings, self._shared.meaning.finding()]
 
     def backup(
-        self, folder: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None
+        self,
+        folder: str | os.PathLike[str],
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        vectors: bool = False,
     ) -> BackupInfo:
         """Copy the home into a new folder and verify the copy. Writers need not stop.
 
@@ -233,6 +241,8 @@ class Home:
         Args:
             folder: The folder for the copy. It must be missing or empty, and outside the home.
             progress: Called with the bytes copied and the total bytes.
+            vectors: Also copy the embedder's vectors, in indexes of the copy, so that they need not be made
+                again, which can take hours.
 
         Raises:
             ValueError: The folder is a file, is not empty, or is inside the home.
@@ -243,7 +253,39 @@ class Home:
             >>> home.backup("backups/2026-01-11").entries
             2
         """
-        return self._store.maintenance.backup(Path(folder).expanduser(), progress)
+        return self._store.maintenance.backup(Path(folder).expanduser(), progress, vectors=vectors)
+
+    def watch(
+        self, agents: Iterable[str] | None = None, since: str | None = None, timeout: float | None = None
+    ) -> Iterator[Change]:
+        """Yield changes of entries and sessions as they come, those of other processes too.
+
+        They come in the order of each session. This call reads the sessions once; from then on it looks at
+        the state of their files about ten times a second.
+
+        A cursor holds in other processes and after restarts. Its text grows with the sessions. Where a
+        session was compacted since, what came after is found all the same, and perhaps told twice. Where a
+        purge, an edit or a clear makes that impossible, the session is told as a whole: ``clear``, then an
+        ``add`` for each entry that it has. So no change is left out; what came and went unseen is not told.
+
+        Args:
+            agents: Only changes of these agents; also of those that do not exist yet.
+            since: The cursor of a change, to go on after it; without one, changes from this call on.
+            timeout: End after this many seconds without a change.
+
+        Raises:
+            TypeError, ValueError: An argument is none of these, or ``since`` is not a cursor.
+
+        Example:
+            >>> changes = home.watch(timeout=0.1)
+            >>> entry = home.agent("coder").session("s1").add("note", {"content": "Use pnpm"}, id="pnpm")
+            >>> [(change.kind, change.session, change.id) for change in changes]
+            [('add', 's1', 'pnpm')]
+        """
+        names = names_of(agents, "agents")
+        slugs = None if names is None else [*map(self._store.check_agent, names)]
+        seconds = None if timeout is None else number_of(timeout, "timeout", least=0)
+        return _watched(self._store.changes(slugs, since), seconds)
 
     def close(self) -> None:
         """Close all files. They are reopened when needed.
@@ -275,6 +317,24 @@ class Home:
     def __exit__(self, *exception: object) -> None:
         """Close the home."""
         self.close()
+
+
+def _watched(look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
+    """Yield changes until there was none for ``timeout`` seconds."""
+    idle_since = time.monotonic()
+    while True:
+        began = time.monotonic()
+        changes = look()
+        yield from changes
+        now = time.monotonic()
+        if changes:
+            idle_since = now
+            continue
+        left = math.inf if timeout is None else idle_since + timeout - now
+        if left <= 0:
+            return
+        # Looking at many sessions takes at most a tenth of one processor.
+        time.sleep(min(max(_LOOKING_SECONDS, 10 * (now - began)), left))
 
 
 _open_homes: weakref.WeakSet[Home] = weakref.WeakSet()

@@ -157,3 +157,25 @@ def test_purge_of_a_text_that_nothing_holds_says_so(cli: Command) -> None:
 def test_purge_takes_an_id_or_a_text(cli: Command, words: list[str]) -> None:
     cli.json("add", "something")
     assert cli.error("purge", *words, "--yes") == (2, "invalid_argument")
+
+
+def test_a_deleted_entry_is_restored(cli: Command) -> None:
+    entry = cli.json("add", "Maya prefers short answers", "--tag", "style")
+    cli.json("delete", entry["id"])
+    restored = cli.json("restore", entry["id"])
+    assert restored == entry | {"ts": restored["ts"]}
+
+
+def test_sessions_are_renamed_forked_and_exported(cli: Command) -> None:
+    entry = cli.json("add", "one", "--session", "old")
+    cli.json("add", "two", "--session", "old")
+    assert cli.json("sessions", "rename", "old", "new") == {"id": "new"}
+    assert cli.json("sessions", "copy", "new", "copy") == {"id": "copy"}
+    cli.json("sessions", "fork", "new", "fork", "--until", entry["id"])
+    lines = cli.json("sessions", "export", "fork")["lines"]
+    assert [line["text"] for line in lines] == ["one"]
+
+
+def test_watch_ends_after_idle_seconds(cli: Command) -> None:
+    cli.json("add", "one")
+    assert cli("watch", "--timeout", "0", "--json").stdout == ""

@@ -408,13 +408,13 @@ def test_an_agent_is_purged_with_everything(http: httpx.Client) -> None:
 PUBLIC = {
     "Home": {
         "agents": "list_agents", "purge_agent": "purge_agent", "sync": "index", "rebuild": "index",
-        "embed": "index", "reembed": "index", "doctor": "mend", "backup": "backup",
+        "embed": "index", "reembed": "index", "doctor": "mend", "backup": "backup", "watch": "watch",
     },
     "Agent": {
         "new_session": "new_session", "sessions": "list_sessions", "get": "get_entry",
         "update": "update_entry",
         "delete": "delete_entry", "purge": "purge_entry", "purge_matching": "purge_matching",
-        "history": "entry_history", "link": "link_entry",
+        "history": "entry_history", "link": "link_entry", "restore": "restore_entry",
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
         "related": "related_entries", "recall": "recall", "context": "context",
         "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
@@ -425,14 +425,17 @@ PUBLIC = {
         "add_messages": "add_messages", "messages": "messages",
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
         "put_many": "put_entries", "info": "show_session",
-        "entries": "list_entries", "records": "list_entries", "update": "update_entry", "replace": "put_entry",
+        "entries": "list_entries", "records": "list_entries",
+        "update": "update_entry", "replace": "put_entry",
         "delete": "delete_entry", "link": "link_entry",
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
         "purge": "purge_entry", "purge_many": "purge_entries", "compact": "compact_session",
         "archive_faded": "compact_session",
         "clear": "clear_session",
         "remove": "remove_session", "count": "count_accesses",
-        "drop": "drop_session", "entry_count": "show_session",
+        "drop": "drop_session", "entry_count": "show_session", "restore": "restore_entry",
+        "rename": "rename_session", "copy": "copy_session", "fork": "fork_session",
+        "export": "export_session",
     },
     "Notes": {
         "add": "add_note", "entries": "list_notes", "remove": "remove_note",
@@ -544,3 +547,32 @@ def test_what_is_made_says_where_it_is(http: httpx.Client) -> None:
     assert http.get(entry.headers["location"]).json() == entry.json()
     batch = http.post(f"{path}/entries/batch", json={"items": [{"type": "note", "text": "y"}]})
     assert batch.headers["location"] == f"{path}/entries"
+
+
+def test_changes_come_as_server_sent_events_after_a_cursor(http: httpx.Client) -> None:
+    path = "/v1/agents/watched"
+    http.post(f"{path}/sessions/s/entries", json={"type": "note", "text": "x", "id": "one"})
+    with http.stream("GET", f"{path}/changes", params={"timeout": 30}) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        assert next(lines) == ": watching"
+        http.delete(f"{path}/entries/one")
+        document = next(json.loads(line[6:]) for line in lines if line.startswith("data: "))
+    assert (document["kind"], document["session"], document["id"]) == ("delete", "s", "one")
+    http.post(f"{path}/entries/one/restore")
+    asked = {"agent": "watched", "since": document["cursor"], "timeout": 0}
+    assert "event: add\n" in http.get("/v1/changes", params=asked).text
+    assert code(http.get("/v1/changes", params={"since": "made up"})) == (400, "invalid_argument")
+
+
+def test_sessions_are_renamed_copied_forked_and_exported(http: httpx.Client) -> None:
+    path = "/v1/agents/mover/sessions"
+    items = [{"type": "note", "text": name, "id": name} for name in "ab"]
+    http.post(f"{path}/old/entries/batch", json={"items": items})
+    assert http.post(f"{path}/old/rename", json={"new_id": "new"}).json() == {"id": "new"}
+    assert http.post(f"{path}/new/copy", json={"new_id": "copy"}).headers["location"] == f"{path}/copy"
+    http.post(f"{path}/new/fork", json={"new_id": "fork", "until": "a"})
+    exported = http.get(f"{path}/fork/export")
+    assert [json.loads(line)["id"] for line in exported.text.splitlines()] == ["a"]
+    assert code(http.post(f"{path}/new/copy", json={"new_id": "fork"})) == (400, "invalid_argument")
+    assert code(http.post(f"{path}/old/rename", json={"new_id": "x"})) == (404, "session_not_found")

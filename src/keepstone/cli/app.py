@@ -24,6 +24,7 @@ from keepstone.cli import (
     serve,
     sessions,
     tokens,
+    watch,
 )
 from keepstone.cli.exit_status import reported
 
@@ -76,6 +77,7 @@ for group in (
     maintenance,
     serve,
     tokens,
+    watch,
 ):
     app.add_typer(group.app)
 

@@ -141,6 +141,12 @@ def delete(agent: "Agent", entry_id: EntryArgument, session: SessionOption = Non
     return Answer({"id": entry_id, "deleted": True}, Text(f"deleted {one_line(entry_id)}"))
 
 
+@agent_command(app, "keepstone restore retry-policy")
+def restore(agent: "Agent", entry_id: EntryArgument, session: SessionOption = None) -> Answer:
+    """Give a deleted entry back, with its text, payload and tags, at the time of now."""
+    return _changed(agent.restore(entry_id, session), "restored")
+
+
 @agent_command(app, "keepstone purge retry-policy --yes")
 def purge(
     agent: "Agent",

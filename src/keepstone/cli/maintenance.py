@@ -97,15 +97,20 @@ FolderArgument = Annotated[
 ]
 
 
-@home_command(app, "keepstone backup ~/backups/2026-01-11")
-def backup(home: "Home", folder: FolderArgument) -> Answer:
+VectorsOption = Annotated[
+    bool, typer.Option("--vectors", help="Also copy vectors, so that they need not be made again.")
+]
+
+
+@home_command(app, "keepstone backup ~/backups/2026-01-11 --vectors")
+def backup(home: "Home", folder: FolderArgument, vectors: VectorsOption = False) -> Answer:
     """Copy the home, and check the copy. Writers need not stop.
 
-    The copy is a home: to restore it, use it with --home. Indexes are left out, as they are rebuilt. The
-    status is 1 if the copy has damage, which the home then has, too.
+    The copy is a home: to restore it, use it with --home. Indexes are left out unless --vectors is given, as
+    they are rebuilt. The status is 1 if the copy has damage, which the home then has, too.
     """
     with progress("copying") as bar:
-        info = home.backup(folder, _updater(bar))
+        info = home.backup(folder, _updater(bar), vectors=vectors)
     counts = (counted(info.agents, "agent"), counted(info.sessions, "session"))
     words = f"copied {', '.join(counts)}, {counted(info.entries, 'entry')} and {counted(info.files, 'file')}"
     view = Text(f"{words} ({size(info.size)}) to {harmless(str(info.folder))}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="sessions",
-    help="List, read, write, clear and delete an agent's sessions.",
+    help="List, read, write, rename, copy, clear and delete an agent's sessions.",
     no_args_is_help=True,
     epilog="Example: keepstone sessions list",
 )
@@ -102,6 +102,46 @@ def messages(
         raise SessionNotFoundError(agent.slug, session)
     lines = (json.dumps(message, ensure_ascii=False) for message in found)
     return Answer({"id": session, "messages": found}, Text(harmless("\n".join(lines) or "no messages")))
+
+
+NewIdArgument = Annotated[
+    str, typer.Argument(metavar="NEW_ID", help="An id that no session has yet.", show_default=False)
+]
+UntilOption = Annotated[
+    str, typer.Option("--until", metavar="ID", help="The last entry to copy.", show_default=False)
+]
+
+
+@agent_command(app, "keepstone sessions rename scratch plans/2026")
+def rename(agent: "Agent", session: SessionArgument, new_id: NewIdArgument) -> Answer:
+    """Give a session another id. Nothing is left under the old one."""
+    return _now(agent.session(session).rename(new_id).id, f"renamed {session} to")
+
+
+@agent_command(app, "keepstone sessions copy main main/backup")
+def copy(agent: "Agent", session: SessionArgument, new_id: NewIdArgument) -> Answer:
+    """Copy a session with its history into a new one. Entries keep their ids."""
+    return _now(agent.session(session).copy(new_id).id, f"copied {session} to")
+
+
+@agent_command(app, "keepstone sessions fork main main/retry --until retry-policy")
+def fork(agent: "Agent", session: SessionArgument, new_id: NewIdArgument, *, until: UntilOption) -> Answer:
+    """Copy the entries of a session up to one, and including it, into a new session."""
+    return _now(agent.session(session).fork(new_id, until).id, f"forked {session} to")
+
+
+def _now(session: str, words: str) -> Answer:
+    return Answer({"id": session}, Text(one_line(f"{words} {session}")))
+
+
+@agent_command(app, "keepstone sessions export main > main.ndjson")
+def export(agent: "Agent", session: SessionArgument) -> Answer:
+    """Print the lines of a session's log, one JSON object a line: entries, changes and deletions."""
+    if agent.session(session).info() is None:
+        raise SessionNotFoundError(agent.slug, session)
+    lines = list(agent.session(session).export())
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    return Answer({"id": session, "lines": lines}, Text(harmless(text.rstrip("\n"))), exact=text.encode())
 
 
 @agent_command(app, "keepstone sessions clear scratch --yes")

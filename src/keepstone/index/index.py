@@ -134,7 +134,7 @@ class Index:
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
         """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
-        with self._database.mending() as database, database.writing(), log.reading() as fd:
+        with self._database.guarded() as database, database.writing(), log.reading() as fd:
             known, stat = session_table.known_of(database, session), log.stat()
             if (
                 fd is None
@@ -223,7 +223,7 @@ class Index:
 
     def links(self, session: str, stat: Stat, rel: str) -> list[tuple[str, str]] | None:
         """Return source and target of a session's links, None if the index does not hold all of this log."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.links(database, sid, rel)
 
@@ -257,22 +257,22 @@ class Index:
         self, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
     ) -> list[Selected]:
         """Return rows of all sessions that a scope may select, after a position by time."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return selecting.select(database, scope, limit, after, newest_first=newest_first)
 
     def selected(self, scope: Scope) -> int:
         """Return how many rows a scope without ``where`` selects."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return selecting.count(database, scope)
 
     def unindexed(self, path: str, limit: int) -> list[Row]:
         """Return the next rows whose values at a path are to be indexed; none if the path is indexed."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             return fields.unindexed(database, path, limit)
 
     def fill(self, path: str, rows: Sequence[Row], records: Mapping[int, Record]) -> None:
         """Index the values of rows at a path."""
-        with self._database.mending() as database:
+        with self._database.guarded() as database:
             fields.fill(database, path, rows, records)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:

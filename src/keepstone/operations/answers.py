@@ -7,7 +7,7 @@ docs/json.md is their contract: fields are never removed, new ones may be added.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -163,6 +163,16 @@ class Session(TypedDict):
     id: Annotated[str, Schema(examples=["main"])]
     modified: Time
     size: int
+
+
+class SessionChange(TypedDict):
+    """A change of a session, as a watch tells it."""
+
+    agent: str
+    session: str
+    id: str | None
+    kind: Literal["add", "update", "delete", "purge", "clear", "remove"]
+    cursor: str
 
 
 class Finding(TypedDict):

@@ -14,6 +14,7 @@ from keepstone.model import BackupInfo, Entry, Finding, Hit, Hits, Purged, Recor
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
+from keepstone.store.changes import Change
 from keepstone.text.display import clipped, one_line
 
 Document = Mapping[str, Any]
@@ -129,6 +130,17 @@ def part_document(part: Part) -> answers.Part:
 def session_document(info: SessionInfo) -> answers.Session:
     """Return a session for a list."""
     return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
+
+
+def change_document(change: Change) -> answers.SessionChange:
+    """Return a change of a session."""
+    return {
+        "agent": change.agent,
+        "session": change.session,
+        "id": change.id,
+        "kind": change.kind,
+        "cursor": change.cursor,
+    }
 
 
 def finding_document(finding: Finding) -> answers.Finding:

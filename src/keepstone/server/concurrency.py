@@ -25,6 +25,8 @@ QUEUED = 256
 _AGENTS = "/v1/agents/"
 _READING_POSTS = frozenset({"recall", "context"})
 """POST requests that change nothing, by the part of their path after the agent."""
+_WATCHING = "changes"
+"""A stream, which waits most of the time and needs none of the shared threads then."""
 _Key = tuple[str, bool]
 
 
@@ -99,6 +101,8 @@ def _key(scope: Scope) -> _Key | None:
     if scope["type"] != "http" or not scope["path"].startswith(_AGENTS):
         return None
     name, _, rest = scope["path"][len(_AGENTS) :].partition("/")
+    if rest == _WATCHING:
+        return None
     agent = unquote(name)
     access = scope.get(SCOPE_KEY)
     if not isinstance(access, Access) or not access.sees(agent):

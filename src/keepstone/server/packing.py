@@ -17,8 +17,8 @@ _PREFIX = "keepstone-backup-"
 _PIECE = 1 << 18
 
 
-def pack(home: Home) -> BinaryIO:
-    """Copy a home into a ZIP file and return it open, at its start.
+def pack(home: Home, *, vectors: bool = False) -> BinaryIO:
+    """Copy a home into a ZIP file, with the vectors that were made or without, and return it open.
 
     Its folder is removed before this returns: a disconnected client, a failed request and a server killed
     while it sends leave nothing on the disk.
@@ -27,7 +27,7 @@ def pack(home: Home) -> BinaryIO:
         StoreError: As ``Home.backup``.
     """
     with _new_folder() as folder:
-        home.backup(folder / "home")
+        home.backup(folder / "home", vectors=vectors)
         return Path(make_archive(str(folder / "packed"), "zip", folder / "home")).open("rb")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from fastapi import Depends, Path, Query, Request, Response
@@ -59,6 +59,19 @@ TypesQuery = Annotated[
 ]
 
 
+AgentsQuery = Annotated[
+    list[str] | None,
+    Query(alias="agent", description="Only this agent; may be repeated. Default: all that the token is for."),
+]
+
+
+class Watched(NamedTuple):
+    """The home, and the agents that a request may watch, None for all."""
+
+    home: Home
+    agents: list[str] | None
+
+
 def access_of(request: Request) -> Access:
     """Return the access of a request.
 
@@ -103,6 +116,24 @@ def _home_of(request: Request) -> Home:
     return home
 
 
+async def _watching(request: Request, agents: AgentsQuery = None) -> Watched:
+    access = access_of(request)
+    for agent in agents or ():
+        access.check_agent(agent)
+    allowed = None if access.agents is None else sorted(access.agents)
+    return Watched(_home_of(request), allowed if agents is None else agents)
+
+
+async def _watching_one(request: Request, agent: AgentName) -> Watched:
+    access_of(request).check_agent(agent)
+    home = _home_of(request)
+    return Watched(home, [home.agent(agent).slug])
+
+
+Watching = Annotated[Watched, Depends(_watching)]
+"""The home, and which of its agents may be watched."""
+WatchingOne = Annotated[Watched, Depends(_watching_one)]
+"""The home, and the agent of the path."""
 Reading = Annotated[Agent, Depends(_reading)]
 """The agent of the path, to read from."""
 Writing = Annotated[Agent, Depends(_writing)]

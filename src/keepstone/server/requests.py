@@ -222,6 +222,22 @@ class NewSession(Body):
     id: str | None = Field(None, min_length=1, description="An id of the caller's own; default: a new one.")
 
 
+class NewSessionId(Body):
+    """The id of a session that is to be."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"new_id": "main/2026"}]})
+
+    new_id: str = Field(min_length=1, description="An id that no session of the agent has.")
+
+
+class Fork(NewSessionId):
+    """A session to copy up to one of its entries."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"new_id": "retry", "until": "retry-policy"}]})
+
+    until: str = Field(min_length=1, description="The id of the last entry to copy.")
+
+
 class Ids(Body):
     """Ids of entries of a session."""
 

@@ -228,6 +228,7 @@ class AsyncHome(_Face[Home]):
     reembed = awaited(_HOME.reembed)
     doctor = awaited(_HOME.doctor)
     backup = awaited(_HOME.backup)
+    watch = streamed(_HOME.watch, waits=True)
 
     async def close(self) -> None:
         """Wait for the calls that were made before, then give back all open files; see ``Home.close``."""

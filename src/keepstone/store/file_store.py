@@ -28,13 +28,15 @@ from keepstone.store import filtering, lists, lookup, renaming, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
+from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
 from keepstone.store.history import state
 from keepstone.store.home_space import HomeSpace
+from keepstone.store.log_changes import Changes
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
-from keepstone.store.protocol import Change, Compacted, Revision, SessionCheck, SessionNotFoundError
+from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
@@ -157,14 +159,14 @@ class FileStore:
             return writing.write(logs, session, written, on_conflict)
 
     @again_if_moved
-    def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+    def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         with self._using(agent) as logs:
             if logs is None:
                 raise writing.no_entry(entry_id, session)
             return writing.modify(logs, session, entry_id, change)
 
     @again_if_moved
-    def restore(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+    def restore(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         with self._using(agent) as logs:
             if logs is None:
                 raise writing.no_deleted_entry(entry_id, session)
@@ -420,6 +422,9 @@ class FileStore:
                 raise unusable(agent, error) from error
 
     # The whole
+
+    def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
+        return Changes(self.root, self._layout, self._using, agents, since).look
 
     def sync(self) -> None:
         for agent in self.agents():

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from keepstone.files import Check
 from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
 from keepstone.store.reader_protocol import Reader
@@ -34,7 +35,7 @@ class Compacted(NamedTuple):
     """Live entries that were archived because they had faded."""
 
 
-Change = Callable[[Entry], Record | None]
+Modification = Callable[[Entry], Record | None]
 """Takes an entry as it is and returns the line to write, a put or a patch; None to write nothing."""
 
 
@@ -129,7 +130,7 @@ class EntryStore(Protocol):
         Where that changes the text, a vector given with the old one goes too, unless the put brings another.
         """
 
-    def modify(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+    def modify(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         """Change one live entry by what it says at that moment, and return it as it is then.
 
         Reading, ``change`` and writing are one atomic step: no other writer comes between. ``change``
@@ -139,7 +140,7 @@ class EntryStore(Protocol):
             EntryNotFoundError: The session has no live entry with this id.
         """
 
-    def restore(self, agent: str, session: str, entry_id: str, change: Change) -> Entry:
+    def restore(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         """Make a deleted entry again, in one atomic step, and return it.
 
         ``change`` takes the entry as it was before it was deleted, and returns the new one's whole record.
@@ -357,8 +358,12 @@ class Maintenance(Protocol):
         ``deep`` also compares all that is derived with what it is derived from. ``progress`` receives bytes.
         """
 
-    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
+    def backup(
+        self, folder: Path, progress: Callable[[int, int], None] | None, *, vectors: bool = False
+    ) -> BackupInfo:
         """Copy all truth into a new folder, consistent while others write, and check the copy.
+
+        With ``vectors`` also the vectors that were made of texts which the copy has.
 
         Raises:
             ValueError: The folder is not empty, or lies in what is to be copied.
@@ -380,6 +385,16 @@ class Store(EntryStore, VectorStore, Protocol):
         """Pin one state of an agent's index inside a ``with``; with ``as_of`` what was stored at that time.
 
         An unknown agent has a reader too, which finds nothing. The reader is of no use after the ``with``.
+        """
+
+    def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
+        """Return a function that returns what changed since it was called last, in any process.
+
+        The first call tells what changed since ``changes`` was called, or since the cursor ``since``. Of
+        all agents, if ``agents`` is None. Changes are in the order of each session. Not for two threads.
+
+        Raises:
+            ValueError: ``since`` is not the cursor of a change.
         """
 
     def sync(self) -> None:

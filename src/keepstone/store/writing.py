@@ -19,7 +19,7 @@ from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
-from keepstone.store.protocol import Change, Compacted, Revision
+from keepstone.store.protocol import Compacted, Modification, Revision
 from keepstone.store.put import (
     LiveEntries,
     OnConflict,
@@ -51,7 +51,7 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     return [entry_of(logs.agent, session, record) for record in results]
 
 
-def modify(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Entry:
+def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
     """Change one live entry by what it says at that moment, and return it as it is then."""
     log = logs.log(session)
     if log.stat() is None:
@@ -72,7 +72,7 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Entr
     return entry_of(logs.agent, session, changed)
 
 
-def restore(logs: AgentLogs, session: str, entry_id: str, change: Change) -> Entry:
+def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
     """Make a deleted entry again, from what log and archive say of it, and return it."""
     log = logs.log(session)
     if log.stat() is None:

@@ -37,7 +37,13 @@ from keepstone.testing.finding import (
     check_search_in_the_past,
     check_time_travel_and_archive,
 )
-from keepstone.testing.lifecycle import check_copy_and_fork, check_lines, check_rename, check_restore
+from keepstone.testing.lifecycle import (
+    check_changes,
+    check_copy_and_fork,
+    check_lines,
+    check_rename,
+    check_restore,
+)
 from keepstone.testing.maintenance import check_backup, check_rebuild_and_doctor
 from keepstone.testing.making import Check, Factory
 from keepstone.testing.purge import (
@@ -84,6 +90,7 @@ __all__ = [
     "check_append_of_a_known_id",
     "check_ask",
     "check_backup",
+    "check_changes",
     "check_clear_and_remove",
     "check_copy_and_fork",
     "check_counts_and_links",
@@ -167,6 +174,7 @@ CHECKS: tuple[Check, ...] = (
     check_rename,
     check_copy_and_fork,
     check_lines,
+    check_changes,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 

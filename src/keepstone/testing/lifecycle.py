@@ -90,6 +90,34 @@ def check_lines(factory: Factory) -> None:
         same(list(store.lines(AGENT, "none")), [], "a missing session has none")
 
 
+def check_changes(factory: Factory) -> None:
+    """Changes are told once, in the order of each session; a cursor goes on after its change."""
+    with factory() as store:
+        _fill(store)
+        look = store.changes(None, None)
+        same(look(), [], "what was there before is not told")
+        store.append(AGENT, "s1", [record("d", "new")])
+        amend(store, "s1", {"id": "d", "ts": time_at(6), "pinned": True})
+        store.count(AGENT, "s1", {"d": 1}, wait=True)
+        amend(store, "s1", tombstone("d"))
+        first, *later = look()
+        same(
+            [(change.session, change.id, change.kind) for change in (first, *later)],
+            [("s1", "d", "add"), ("s1", "d", "update"), ("s1", "d", "delete")],
+            "the changes of an entry",
+        )
+        same(
+            [change.kind for change in store.changes([AGENT], first.cursor)()],
+            ["update", "delete"],
+            "what came after a cursor",
+        )
+        store.purge(AGENT, "s1", ["b"])
+        same([(change.id, change.kind) for change in look()], [("b", "purge")], "a purge")
+        store.remove(AGENT, "s1")
+        same([(change.id, change.kind) for change in look()], [(None, "remove")], "a removed session")
+        raises(ValueError, lambda: store.changes(None, "made up"))
+
+
 def _fill(store: Store) -> None:
     store.append(AGENT, "s1", [record(name, "walnut", minute=at) for at, name in enumerate("abc")])
     amend(store, "s1", {"id": "b", "ts": time_at(5), "type": "note", "data": {"content": "pecan"}})

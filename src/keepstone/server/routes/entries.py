@@ -277,6 +277,12 @@ def delete_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) 
     return answer(shapes.Deleted(id=entry, deleted=True))
 
 
+@router.post("/entries/{entry}/restore", **responds(answers.Entry))
+def restore_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
+    """Give a deleted entry back, at the time of this request."""
+    return answer(entry_document(memory.restore(entry, holder)))
+
+
 @router.post("/entries/{entry}/purge", **responds(shapes.Purged))
 def purge_entry(memory: Writing, entry: EntryName, holder: HolderQuery = None) -> Response:
     """Remove every byte of an entry, history and index included. This cannot be undone."""

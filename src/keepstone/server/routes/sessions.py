@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
 
+from keepstone.agent import Agent
 from keepstone.log.line import format_time
 from keepstone.model import SessionInfo
 from keepstone.operations.documents import session_document
@@ -22,9 +25,11 @@ from keepstone.server.parts import (
     answer,
     path_of,
     responds,
+    responds_with,
 )
 from keepstone.server.problems import ProblemError
-from keepstone.server.requests import Compaction, Ids, Increments, NewSession
+from keepstone.server.requests import Compaction, Fork, Ids, Increments, NewSession, NewSessionId
+from keepstone.session import Session
 from keepstone.store.protocol import Compacted, SessionCheck, SessionNotFoundError
 
 router = APIRouter(prefix="/agents/{agent}/sessions", tags=["sessions"])
@@ -102,6 +107,43 @@ def drop_session(memory: Writing, session: SessionName, condition: MatchConditio
     """Delete a session and keep a mark that it was dropped. For a missing one the count is 0."""
     count = memory.session(session).drop(check=_check(condition))
     return answer(shapes.Dropped(id=session, dropped=count))
+
+
+@router.post("/{session}/rename", **responds(shapes.SessionId))
+def rename_session(memory: Writing, session: SessionName, body: NewSessionId) -> Response:
+    """Give a session another id. Nothing is left under the old one."""
+    return answer(shapes.SessionId(id=memory.session(session).rename(body.new_id).id))
+
+
+@router.post("/{session}/copy", **responds(shapes.SessionId, 201, location=True))
+def copy_session(memory: Writing, session: SessionName, body: NewSessionId) -> Response:
+    """Copy a session with its history into a new one. Entries keep their ids."""
+    return _made(memory, memory.session(session).copy(body.new_id))
+
+
+@router.post("/{session}/fork", **responds(shapes.SessionId, 201, location=True))
+def fork_session(memory: Writing, session: SessionName, body: Fork) -> Response:
+    """Copy the entries of a session up to one, and including it, into a new session."""
+    return _made(memory, memory.session(session).fork(body.new_id, body.until))
+
+
+def _made(memory: Agent, session: Session) -> Response:
+    place = path_of(memory, "sessions", session.id)
+    return answer(shapes.SessionId(id=session.id), 201, {"Location": place})
+
+
+@router.get(
+    "/{session}/export",
+    response_class=StreamingResponse,
+    **responds_with("application/x-ndjson", {"type": "string"}),
+)
+def export_session(memory: Reading, session: SessionName) -> Response:
+    """Return the lines of a session's log, one JSON object a line: entries, changes and deletions."""
+    log = memory.session(session)
+    if log.info() is None:
+        raise SessionNotFoundError(memory.slug, session)
+    lines = (json.dumps(line) + "\n" for line in log.export())
+    return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
 def _check(condition: Conditions) -> SessionCheck | None:

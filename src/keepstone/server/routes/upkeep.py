@@ -52,18 +52,23 @@ def _report(findings: list[Finding]) -> Response:
     return answer(shapes.Doctor(healthy=healthy, findings=[*map(finding_document, findings)]))
 
 
+VectorsQuery = Annotated[
+    bool, Query(description="Also the vectors that were made, so that they need not be made again.")
+]
+
+
 @router.get(
     "/backup",
     response_class=StreamingResponse,
     **responds_with("application/zip", {"type": "string", "format": "binary"}),
 )
-def backup(home: HomeReading) -> Response:
+def backup(home: HomeReading, vectors: VectorsQuery = False) -> Response:  # noqa: FBT002  A switch in the query.
     """Return a consistent and verified copy of the home as a ZIP file; writers need not stop.
 
-    Unpacked, it is a home without tokens and without indexes, which are rebuilt. The response is always the
-    whole file: `Range` is ignored.
+    Unpacked, it is a home without tokens, and without indexes, unless `vectors` is set; these are rebuilt.
+    The response is always the whole file: `Range` is ignored.
     """
-    packed = pack(home)
+    packed = pack(home, vectors=vectors)
     headers = {
         "Content-Length": str(os.fstat(packed.fileno()).st_size),
         "Content-Disposition": 'attachment; filename="keepstone-home.zip"',

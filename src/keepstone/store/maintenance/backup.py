@@ -31,6 +31,9 @@ from keepstone.store.protocol import Store
 _ROUNDS = 10
 """How often is looked for what was rewritten since it was copied, before the backup gives up."""
 
+_AT_ONCE = 1_000
+"""Entries whose vectors are copied at a time."""
+
 Progress = Callable[[int, int], None]
 Opened = Callable[[Path], Store]
 """Opens a home at another place, with the same layout."""
@@ -47,7 +50,7 @@ class BackupRun:
         self._opened = opened
         self._copies: dict[Path, Copy] = {}
 
-    def make(self, folder: Path, progress: Progress | None) -> BackupInfo:
+    def make(self, folder: Path, progress: Progress | None, *, vectors: bool = False) -> BackupInfo:
         """Copy the home into a folder that is missing or empty; see ``Home.backup``."""
         target = self._checked(folder)
         with border(target.parent):
@@ -55,14 +58,28 @@ class BackupRun:
             # Nobody may take half a copy for a whole one, so it has another name until it is done.
             made = Path(tempfile.mkdtemp(".partial", f".{target.name}.", target.parent))
         try:
-            self._copy_all(made, progress)
-            info = self._check(made)
+            info = self._copied(made, progress, vectors=vectors)
             _sync(made)
             _rename(made, target)
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise
         return replace(info, folder=target)
+
+    def _copied(self, made: Path, progress: Progress | None, *, vectors: bool) -> BackupInfo:
+        for _ in range(_ROUNDS):
+            self._copy_all(made, progress)
+            info = self._check(made)
+            if not vectors:
+                return info
+            self._copy_vectors(made)
+            # What was purged since must not stay in the indexes either: they are made again then.
+            if not self._copy_round(made, lambda _: None):
+                return info
+        raise self._rewritten()
+
+    def _rewritten(self) -> StoreError:
+        return StoreError(f"{self._root} is rewritten faster than it is copied: try again when less goes on")
 
     def _checked(self, folder: Path) -> Path:
         target, root = folder.resolve(), self._root.resolve()
@@ -86,7 +103,7 @@ class BackupRun:
         for _ in range(_ROUNDS):
             if not self._copy_round(made, tell):
                 return
-        raise StoreError(f"{self._root} is rewritten faster than it is copied: try again when less goes on")
+        raise self._rewritten()
 
     def _size(self) -> int:
         agents = self._layout.agents(self._root)
@@ -140,6 +157,27 @@ class BackupRun:
             HomeSpace(made, self._layout).set(space)
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
+
+    def _copy_vectors(self, made: Path) -> None:
+        """Give the indexes of the copy the vectors that were made of its texts."""
+        with closing(self._opened(made)) as store:
+            for agent in store.agents():
+                for space in (space for space in self._source.spaces(agent) if not space.is_given):
+                    for session in store.sessions(agent):
+                        self._copy_vectors_of(store, agent, session.id, space.id)
+                store.sync()
+
+    def _copy_vectors_of(self, store: Store, agent: str, session: str, space: str) -> None:
+        now = {entry.id: entry.text for entry in self._source.entries(agent, session, None, None)}
+        copied = store.entries(agent, session, None, None)
+        same = [entry for entry in copied if now.get(entry.id) == entry.text]
+        for begin in range(0, len(same), _AT_ONCE):
+            some = same[begin : begin + _AT_ONCE]
+            ids = [entry.id for entry in some]
+            found = self._source.vectors(agent, session, space, ids)
+            given = store.vectors(agent, session, space, ids)
+            made = [entry for entry in some if entry.id in found and entry.id not in given]
+            store.keep_vectors(agent, space, [(entry, found[entry.id]) for entry in made])
 
 
 def session_units(logs: AgentLogs) -> dict[str, Unit]:

@@ -74,8 +74,10 @@ class FileMaintenance:
 
         return Checkup(self._root, self._layout, self._using).run(deep=deep, fix=fix, progress=progress)
 
-    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:
+    def backup(
+        self, folder: Path, progress: Callable[[int, int], None] | None, *, vectors: bool = False
+    ) -> BackupInfo:
         from keepstone.store.maintenance.backup import BackupRun
 
         backup = BackupRun(self._store, self._root, self._layout, self._using, self._opened)
-        return backup.make(folder, progress)
+        return backup.make(folder, progress, vectors=vectors)

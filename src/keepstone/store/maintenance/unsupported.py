@@ -45,7 +45,13 @@ class UnsupportedMaintenance:
         """Refuse."""
         self._refuse("doctor")
 
-    def backup(self, folder: Path, progress: Callable[[int, int], None] | None) -> BackupInfo:  # noqa: ARG002
+    def backup(
+        self,
+        folder: Path,  # noqa: ARG002
+        progress: Callable[[int, int], None] | None,  # noqa: ARG002
+        *,
+        vectors: bool = False,  # noqa: ARG002
+    ) -> BackupInfo:
         """Refuse."""
         self._refuse("backup")
 
