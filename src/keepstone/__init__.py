@@ -41,6 +41,7 @@ from keepstone.filesystem.slug import slug, unslug
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
 from keepstone.model import (
     BackupInfo,
+    Conflict,
     Context,
     ContextSource,
     Entry,
@@ -78,6 +79,7 @@ __all__ = [
     "AsyncHome",
     "AsyncSession",
     "BackupInfo",
+    "Conflict",
     "Context",
     "ContextSource",
     "CorruptLogError",

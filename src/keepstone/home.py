@@ -214,12 +214,17 @@ class Home:
 
         Args:
             deep: Compare every row and vector of the indexes with the logs, too, and look for secrets in
-                all lines, archives included, not only in the newest of each log.
+                all lines, archives included, not only in the newest of each log, and for entries that
+                contradict or repeat one another, among the newest 500 of each agent.
             fix: Mend what can be mended, and return first what was done. A log whose unreadable lines are
                 taken out keeps its original beside its archive, until its session is removed.
             progress: Called with the bytes of logs looked at so far and all bytes.
         """
         findings = self._store.maintenance.doctor(deep=deep, fix=fix, progress=progress)
+        if deep:
+            from keepstone.recall.conflicts import findings as conflicts
+
+            findings = [*findings, *conflicts(self._store, self._shared.clock)]
         return [*findings, self._shared.meaning.finding()]
 
     def backup(

@@ -18,6 +18,7 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import ENVELOPE, RESERVED, instant
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
+from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.validity import newest_valid
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
@@ -89,14 +90,14 @@ class Session:
         item |= keys
         if embedding is not None:
             item["embedding"] = embedding  # Last in the line, where it is least in the way of readers.
-        return self._store.append(self.agent, self.id, self._settle([record_of(item, self._clock)]))[0]
+        return self._added(self._settle([record_of(item, self._clock)]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Remember many things with one write and one sync: all of them, or none.
 
         Each item is a mapping with the keys of a log line: ``type``, ``data`` and so on. See ``add``.
         """
-        return self._store.append(self.agent, self.id, self._records(_checked(items)))
+        return self._added(self._records(_checked(items)))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the one with the item's id.
@@ -256,7 +257,9 @@ class Session:
         (record,) = self._records([_checked_item(item)])
         has_type = item.get("type") is not None
         step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
-        return self._store.revise(self.agent, self.id, step)[0]
+        return ConflictFinder(self._store, self._clock).attach(self._store.revise(self.agent, self.id, step))[
+            0
+        ]
 
     def reinstate(self, id: str) -> Entry:  # noqa: A002
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
@@ -338,6 +341,11 @@ class Session:
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""
         return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
+
+    def _added(self, records: list[Record]) -> list[Entry]:
+        return ConflictFinder(self._store, self._clock).attach(
+            self._store.append(self.agent, self.id, records)
+        )
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
         return self._settle([record_of(item, self._clock) for item in items])

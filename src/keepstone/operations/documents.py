@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from keepstone.log.line import format_time, payload_of
 from keepstone.model import (
+    CHAT,
     BackupInfo,
     Context,
     Entry,
@@ -40,6 +41,18 @@ def entry_document(entry: Entry) -> answers.Entry:
     return record_document(entry.agent, entry.session, entry.line)
 
 
+def added_document(entry: Entry) -> answers.AddedEntry:
+    """Return an entry that was just added, with its conflicts if it has any; chat is not compared."""
+    found = () if entry.type in CHAT else entry.conflicts
+    conflicts: list[answers.Conflict] = [
+        {"id": conflict.id, "session": conflict.session, "kind": conflict.kind} for conflict in found
+    ]
+    if not conflicts:
+        return cast("answers.AddedEntry", entry_document(entry))
+    line = _nested(entry.line) if "conflicts" in entry.line else entry.line
+    return {**record_document(entry.agent, entry.session, line), "conflicts": conflicts}
+
+
 def record_document(agent: str, session: str, record: Record) -> answers.Entry:
     """Return the document of an entry from what ``Session.records`` gives, many times faster."""
     if "agent" in record or "session" in record:
@@ -65,15 +78,16 @@ def version_document(version: Version) -> answers.Version:
 
 def why_document(why: Why) -> answers.Why:
     """Return why a hit was found."""
-    return {
+    supersedes: Mapping[str, Any] = {"supersedes": list(why.supersedes)} if why.supersedes else {}
+    document = {
         "ranks": dict(why.ranks),
         "words": list(why.words),
         "parts": dict(why.parts),
         "cosine": why.cosine,
         "boosts": list(why.boosts),
-        "supersedes": list(why.supersedes),
         "text": str(why),
     }
+    return cast("answers.Why", document | supersedes)
 
 
 def hit_document(hit: Hit) -> answers.Hit:
