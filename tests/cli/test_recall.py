@@ -82,7 +82,7 @@ def test_limit_bounds_the_number_of_hits(cli: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--limit", "-1"], ["--limit", "many"], ["--since", "yesterday"], ["--until", "2026-13-01"]]
+    "words", [["--limit", "-1"], ["--limit", "many"], ["--since", "soon"], ["--until", "2026-13-01"]]
 )
 def test_a_wrong_bound_is_bad_input(cli: Command, words: list[str]) -> None:
     result = cli("recall", "apple", *words)
@@ -103,3 +103,11 @@ def test_control_characters_of_a_memory_do_not_reach_the_screen(cli: Command) ->
     cli.json("add", "apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:")
     shown = cli("recall", "apple").stdout
     assert r"apple \x1b[31mred\x1b[0m \u202eback [bold]markup[/bold] :smile:" in shown
+
+
+def test_since_and_until_take_ages_and_plain_words(cli: Command) -> None:
+    cli.json("add", "walnuts were bought")
+    for words, count in (("--since 7d", 1), ("--since yesterday", 1), ("--until yesterday", 0)):
+        assert len(cli.json("recall", "walnuts", *words.split())["hits"]) == count
+    refused = cli("recall", "walnuts", "--since", "soon")
+    assert refused.exit_code == 2

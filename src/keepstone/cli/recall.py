@@ -11,12 +11,16 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import TypesOption, complete_sessions
 from keepstone.cli.screen import table
+from keepstone.log.arguments import system_clock
 from keepstone.model import Hit, Hits
 from keepstone.operations.documents import hits_document
 from keepstone.recall.embedder import UNWANTED
+from keepstone.recall.time_words import moment_of
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from keepstone.agent import Agent
 
 app = typer.Typer()
@@ -41,10 +45,16 @@ TagsOption = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; may be repeated.")
 ]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Made then or later: 2026-03-01, or RFC 3339.")
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="Made then or later: 7d, yesterday, 2026-03-01, or RFC 3339."
+    ),
 ]
 UntilOption = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
+    str | None,
+    typer.Option(
+        "--until", metavar="TIME", help="Made before then: 12h, last week, 2026-04-01, or RFC 3339."
+    ),
 ]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show as a table why each hit was found.")]
 WhereOption = Annotated[
@@ -91,9 +101,9 @@ def recall(
         types=types,
         tags=tags,
         where=None if where is None else dict(_pair(word) for word in where),
-        since=since,
-        until=until,
-        as_of=as_of,
+        since=_moment(since, "--since"),
+        until=_moment(until, "--until"),
+        as_of=_moment(as_of, "--as-of"),
         min_priority=min_priority,
         neighbours=neighbours,
     )
@@ -101,6 +111,10 @@ def recall(
     if not hits and not agent.sessions():
         nothing += f": agent {agent.slug} has no sessions here; --home and --agent say where to look"
     return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
+
+
+def _moment(text: str | None, option: str) -> "datetime | None":
+    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _pair(word: str) -> tuple[str, Any]:

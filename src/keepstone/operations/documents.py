@@ -79,7 +79,7 @@ def version_document(version: Version) -> answers.Version:
 def why_document(why: Why) -> answers.Why:
     """Return why a hit was found."""
     supersedes: Mapping[str, Any] = {"supersedes": list(why.supersedes)} if why.supersedes else {}
-    document = {
+    document: Document = {
         "ranks": dict(why.ranks),
         "words": list(why.words),
         "parts": dict(why.parts),
@@ -87,7 +87,7 @@ def why_document(why: Why) -> answers.Why:
         "boosts": list(why.boosts),
         "text": str(why),
     }
-    return cast("answers.Why", document | supersedes)
+    return cast("answers.Why", {**document, **supersedes})
 
 
 def hit_document(hit: Hit) -> answers.Hit:

@@ -202,7 +202,7 @@ def compared_texts(new: str, old: str) -> Kind | None:
         'duplicate'
     """
     a, b = _sentence(new), _sentence(old)
-    if min(a.length + len(a.values), b.length + len(b.values)) < 2 or not a.words or not b.words:
+    if not a.words or not b.words or 1 in (a.length + len(a.values), b.length + len(b.values)):
         return None  # A word alone says nothing that another entry could repeat or contradict.
     if not _is_alike(a, b):
         return None
