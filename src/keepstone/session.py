@@ -257,9 +257,8 @@ class Session:
         (record,) = self._records([_checked_item(item)])
         has_type = item.get("type") is not None
         step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
-        return ConflictFinder(self._store, self._clock).attach(self._store.revise(self.agent, self.id, step))[
-            0
-        ]
+        revised = self._store.revise(self.agent, self.id, step)
+        return ConflictFinder(self._store, self._clock).attach(revised[:1])[0]
 
     def reinstate(self, id: str) -> Entry:  # noqa: A002
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""

@@ -6,12 +6,15 @@ docs/json.md is their contract: fields stay, new ones may come.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
+from keepstone.errors import StoreError
 from keepstone.log.line import format_time, payload_of
 from keepstone.model import (
     CHAT,
     BackupInfo,
+    Conflict,
     Context,
     Entry,
     Finding,
@@ -43,7 +46,9 @@ def entry_document(entry: Entry) -> answers.Entry:
 
 def added_document(entry: Entry) -> answers.AddedEntry:
     """Return an entry that was just added, with its conflicts if it has any; chat is not compared."""
-    found = () if entry.type in CHAT else entry.conflicts
+    found: tuple[Conflict, ...] = ()
+    with suppress(StoreError):  # The entry is stored: after an error callers would add it twice.
+        found = () if entry.type in CHAT else entry.conflicts
     conflicts: list[answers.Conflict] = [
         {"id": conflict.id, "session": conflict.session, "kind": conflict.kind} for conflict in found
     ]
