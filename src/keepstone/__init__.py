@@ -40,6 +40,7 @@ from keepstone.filesystem.slug import slug, unslug
 from keepstone.home import Home, open  # noqa: A004  The design's name: keepstone.open.
 from keepstone.model import (
     BackupInfo,
+    Conflict,
     Entry,
     Finding,
     Hit,
@@ -78,6 +79,7 @@ __all__ = [
     "AsyncSession",
     "BackupInfo",
     "Change",
+    "Conflict",
     "Context",
     "ContextSource",
     "CorruptLogError",

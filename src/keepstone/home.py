@@ -216,13 +216,18 @@ class Home:
         Without ``fix`` no log, archive or file is changed.
 
         Args:
-            deep: Also compare every row and vector of the indexes with the logs, and scan all lines for
-                secrets, archives included, not only the newest of each log.
+            deep: Also compare every row and vector of the indexes with the logs, scan all lines for secrets,
+                archives included, not only the newest of each log, and look for entries that contradict or
+                repeat one another, among the newest 500 of each agent.
             fix: Repair what can be repaired, and return the repairs first. If unreadable lines are removed
                 from a log, its original is kept beside its archive until its session is removed.
             progress: Called with the bytes of logs checked and the total bytes.
         """
         findings = self._store.maintenance.doctor(deep=deep, fix=fix, progress=progress)
+        if deep:
+            from keepstone.recall.conflicts import findings as conflicts
+
+            findings = [*findings, *conflicts(self._store, self._shared.clock)]
         return [*findings, self._shared.meaning.finding()]
 
     def backup(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from keepstone.vector import Vector, decode
 
@@ -23,8 +23,20 @@ STANDING = ("preference", "decision")
 SUPERSEDES = "supersedes"
 """The relation of an entry to the older one that it replaces."""
 
+CHAT = frozenset({"message", "event", "conversation", "tool"})
+"""Types whose entries repeat one another all the time."""
+
 BYTES_PER_TOKEN = 3
 """UTF-8 bytes per token in prompts of notes; tokenizers make fewer tokens of prose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An entry that repeats or contradicts one that was added."""
+
+    id: str
+    session: str
+    kind: Literal["duplicate", "contradiction"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,6 +63,10 @@ class Entry:
     """The payload, as a copy."""
     line: Record
     """The folded log line of the entry; ``as_dict`` returns a copy."""
+    _conflicts: tuple[Conflict, ...] | Callable[[Entry], tuple[Conflict, ...]] = field(
+        default=(), compare=False, kw_only=True
+    )
+    """What ``conflicts`` returns, or finds it."""
 
     def __repr__(self) -> str:
         return (
@@ -113,6 +129,21 @@ class Entry:
         """Links to other entries, as in the log."""
         value = self.line.get("links")
         return tuple(value) if isinstance(value, list) else ()
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The entries that hold and that repeat or contradict this one, if it was just added; else none.
+
+        They are looked up on first access, and are not stored. Nothing is resolved: see ``Agent.supersede``.
+
+        Example:
+            >>> first = session.add("fact", text="The lease of the office ends in 2027")
+            >>> session.add("fact", text="The lease of the office ends in 2029").conflicts
+            (Conflict(id='…', session='main', kind='contradiction'),)
+        """
+        if not isinstance(self._conflicts, tuple):
+            object.__setattr__(self, "_conflicts", self._conflicts(self))
+        return self._conflicts if isinstance(self._conflicts, tuple) else ()
 
     @property
     def supersedes(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from keepstone.log.arguments import (
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
+from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
 from keepstone.store.decay import Decay
@@ -95,7 +96,7 @@ class Session:
         item |= reserved if summary is None else {"summary": summary, **reserved}
         if embedding is not None:
             item["embedding"] = embedding  # Last in the line, where it disturbs readers of the line least.
-        return self._store.append(self.agent, self.id, self._settle([new_record_of(item, self._clock)]))[0]
+        return self._added(self._settle([new_record_of(item, self._clock)]))[0]
 
     def add_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """Add many entries with one write and one sync, all or none.
@@ -104,7 +105,7 @@ class Session:
         unless it has ``data``. See ``add``.
         """
         records = [new_record_of(item, self._clock) for item in _checked(items)]
-        return self._store.append(self.agent, self.id, self._settle(records))
+        return self._added(self._settle(records))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the entry with the item's id.
@@ -307,7 +308,8 @@ class Session:
         (record,) = self._records([_checked_item(item)])
         has_type = item.get("type") is not None
         step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
-        return self._store.revise(self.agent, self.id, step)[0]
+        revised = self._store.revise(self.agent, self.id, step)
+        return ConflictFinder(self._store, self._clock).attach(revised[:1])[0]
 
     def reinstate(self, id: str) -> Entry:  # noqa: A002
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
@@ -453,6 +455,11 @@ class Session:
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""
         return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
+
+    def _added(self, records: list[Record]) -> list[Entry]:
+        return ConflictFinder(self._store, self._clock).attach(
+            self._store.append(self.agent, self.id, records)
+        )
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
         return self._settle([record_of(item, self._clock) for item in items])

@@ -39,6 +39,24 @@ def test_add_reads_standard_input_for_a_dash(cli: Command) -> None:
     assert "two\nlines" in cli("sessions", "show", "main", "--json").stdout.replace("\\n", "\n")
 
 
+def test_add_says_what_the_entry_contradicts(cli: Command) -> None:
+    old = cli.json("add", "Maya likes coffee")
+    assert "conflicts" not in old
+    assert f"contradicts {old['id']} in session main" in cli("add", "Maya does not like coffee").stdout
+    again = cli.json("add", "maya likes coffee")
+    assert {"id": old["id"], "session": "main", "kind": "duplicate"} in again["conflicts"]
+
+
+def test_supersede_replaces_an_entry_and_reinstate_undoes_it(cli: Command) -> None:
+    old = cli.json("add", "Maya lives in Paris", "--type", "fact")
+    new = cli.json("supersede", old["id"], "Maya lives in Rome", "--valid-from", "2026-01-01")
+    assert (new["type"], new["links"]) == ("fact", [{"to": old["id"], "rel": "supersedes"}])
+    assert [hit["entry"]["id"] for hit in cli.json("recall", "Maya")["hits"]] == [new["id"]]
+    assert cli("supersede", old["id"], "Oslo").exit_code == 2
+    assert "valid_to" not in cli.json("reinstate", old["id"])
+    assert [hit["entry"]["id"] for hit in cli.json("recall", "Maya")["hits"]] == [old["id"]]
+
+
 @pytest.mark.parametrize(
     "words",
     [

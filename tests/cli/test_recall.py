@@ -84,7 +84,7 @@ def test_limit_bounds_the_number_of_hits(cli: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--limit", "-1"], ["--limit", "many"], ["--since", "yesterday"], ["--until", "2026-13-01"]]
+    "words", [["--limit", "-1"], ["--limit", "many"], ["--since", "soon"], ["--until", "2026-13-01"]]
 )
 def test_a_wrong_bound_is_bad_input(cli: Command, words: list[str]) -> None:
     result = cli("recall", "apple", *words)
@@ -119,3 +119,11 @@ def test_include_searches_files_and_notes(cli: Command, tmp_path: Path) -> None:
     ]
     assert "plan.md:1" in cli(*words).stdout
     assert "plan.md:1: The walnut table ships" in cli(*words, "--explain").stdout
+
+
+def test_since_and_until_take_ages_and_plain_words(cli: Command) -> None:
+    cli.json("add", "walnuts were bought")
+    for words, count in (("--since 7d", 1), ("--since yesterday", 1), ("--until yesterday", 0)):
+        assert len(cli.json("recall", "walnuts", *words.split())["hits"]) == count
+    refused = cli("recall", "walnuts", "--since", "soon")
+    assert refused.exit_code == 2

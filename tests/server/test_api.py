@@ -494,6 +494,24 @@ def test_a_backup_is_a_home_without_tokens(http: httpx.Client, tmp_path: Path) -
         assert [entry.text for entry in home.agent("saved").session("s").entries()] == ["keep me"]
 
 
+def test_an_added_entry_says_what_it_contradicts(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/changing/entries"
+    http.post(path, json={"id": "old", "type": "fact", "text": "Zoe likes walnuts"})
+    new = http.post(path, json={"type": "fact", "text": "Zoe does not like walnuts"}).json()
+    assert new["conflicts"] == [{"id": "old", "session": "changing", "kind": "contradiction"}]
+    assert "conflicts" not in http.get(f"{AGENT}/entries/{new['id']}").json()
+
+
+def test_a_superseded_entry_is_refused_a_second_successor(http: httpx.Client) -> None:
+    path = f"{AGENT}/sessions/superseded/entries"
+    http.post(path, json={"id": "zoe/1", "type": "fact", "text": "Zoe lives in Paris"})
+    new = http.post(f"{AGENT}/entries/zoe%2F1/supersede", json={"text": "Zoe lives in Rome"})
+    assert http.get(new.headers["location"]).json()["links"] == [{"to": "zoe/1", "rel": "supersedes"}]
+    again = http.post(f"{AGENT}/entries/zoe%2F1/supersede", json={"text": "Zoe lives in Oslo"})
+    assert code(again) == (409, "already_superseded")
+    assert "valid_to" not in http.post(f"{AGENT}/entries/zoe%2F1/reinstate").json()
+
+
 def test_accesses_are_counted(http: httpx.Client) -> None:
     path = f"{AGENT}/sessions/counted"
     http.post(f"{path}/entries", json={"type": "note", "text": "x", "id": "used"})

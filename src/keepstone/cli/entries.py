@@ -4,14 +4,14 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, argument_or_input, confirm
 from keepstone.cli.options import EntryArgument, SessionOption, YesOption, complete_sessions
 from keepstone.cli.screen import table
 from keepstone.model import Entry, Purged, Record, Version
-from keepstone.operations.documents import entry_document, purged_document, version_document
+from keepstone.operations.documents import added_document, entry_document, purged_document, version_document
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def add(
         raise ValueError("nothing to add: give TEXT, - or --data JSON")
     keys = _keys(text=text, tags=tags, priority=priority)
     entry = agent.session(session).add(entry_type, _payload(data), **keys)
-    return _changed(entry, "added")
+    return _added(entry, "added")
 
 
 @agent_command(app, "keepstone update retry-policy --tag payment --tag reviewed")
@@ -125,7 +125,7 @@ def supersede(
         valid_from=valid_from,
         data=_payload(data),
     )
-    return _changed(agent.supersede(entry_id, keys, session), f"superseded {entry_id} with")
+    return _added(agent.supersede(entry_id, keys, session), f"superseded {entry_id} with")
 
 
 @agent_command(app, "keepstone reinstate retry-policy")
@@ -205,6 +205,14 @@ def history(agent: "Agent", entry_id: EntryArgument, session: SessionOption = No
 
 def _text_of(version: Version) -> str:
     return "(deleted)" if version.deleted else clipped(version.text)
+
+
+def _added(entry: Entry, verb: str) -> Answer:
+    answer = _changed(entry, verb)
+    verbs = {"duplicate": "repeats", "contradiction": "contradicts"}
+    lines = [f"{verbs[one.kind]} {one.id} in session {one.session}" for one in entry.conflicts]
+    view = Group(answer.view, *(Text(harmless(line), "yellow") for line in lines))
+    return Answer(added_document(entry), view)
 
 
 def _changed(entry: Entry, verb: str) -> Answer:

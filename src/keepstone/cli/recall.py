@@ -12,13 +12,17 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import FolderOption, TypesOption, UserFileOption, complete_sessions
 from keepstone.cli.screen import table
+from keepstone.log.arguments import system_clock
 from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
+from keepstone.recall.time_words import moment_of
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from keepstone.agent import Agent
 
 app = typer.Typer()
@@ -45,11 +49,15 @@ TagsOption = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="Only from this time on: 2026-03-01, or RFC 3339."),
+    typer.Option(
+        "--since", metavar="TIME", help="Only from this time on: 7d, yesterday, 2026-03-01, or RFC 3339."
+    ),
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Only before this time: 2026-04-01, or RFC 3339."),
+    typer.Option(
+        "--until", metavar="TIME", help="Only before this time: 12h, last week, 2026-04-01, or RFC 3339."
+    ),
 ]
 IncludeOption = Annotated[
     list[str] | None,
@@ -108,9 +116,9 @@ def recall(
         types=types,
         tags=tags,
         where=None if where is None else dict(_pair(word) for word in where),
-        since=since,
-        until=until,
-        as_of=as_of,
+        since=_moment(since, "--since"),
+        until=_moment(until, "--until"),
+        as_of=_moment(as_of, "--as-of"),
         min_priority=min_priority,
         neighbours=neighbours,
         include=include or ["entries"],
@@ -120,6 +128,10 @@ def recall(
     if not hits and not agent.sessions():
         nothing += f": agent {agent.slug} has no sessions here; check --home and --agent"
     return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
+
+
+def _moment(text: str | None, option: str) -> "datetime | None":
+    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _pair(word: str) -> tuple[str, Any]:

@@ -61,6 +61,20 @@ class Entry(TypedDict):
     embedding: NotRequired[Embedding]
 
 
+class Conflict(TypedDict):
+    """An entry that repeats or contradicts one that was added."""
+
+    id: str
+    session: str
+    kind: Annotated[str, Schema(enum=["duplicate", "contradiction"])]
+
+
+class AddedEntry(Entry):
+    """An entry that was added, and the entries that it repeats or contradicts, if there are any."""
+
+    conflicts: NotRequired[list[Conflict]]
+
+
 class Version(Entry):
     """An entry after one line of its log."""
 
@@ -76,7 +90,7 @@ class Why(TypedDict):
     parts: dict[str, float]
     cosine: float | None
     boosts: list[str]
-    supersedes: list[str]
+    supersedes: NotRequired[list[str]]
     text: str
 
 

@@ -6,11 +6,26 @@ docs/json.md is their contract: fields are never removed, new ones may be added.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from keepstone.context.block import Context, Part
+from keepstone.errors import StoreError
 from keepstone.log.line import format_time, payload_of
-from keepstone.model import BackupInfo, Entry, Finding, Hit, Hits, Purged, Record, SessionInfo, Version, Why
+from keepstone.model import (
+    CHAT,
+    BackupInfo,
+    Conflict,
+    Entry,
+    Finding,
+    Hit,
+    Hits,
+    Purged,
+    Record,
+    SessionInfo,
+    Version,
+    Why,
+)
 from keepstone.notes.importing import Offer
 from keepstone.notes.notes import MemoryEntry, SaveResult
 from keepstone.operations import answers
@@ -27,6 +42,20 @@ def entry_document(entry: Entry) -> answers.Entry:
     A flat payload with a key ``agent`` or ``session`` of its own is nested under ``data``.
     """
     return record_document(entry.agent, entry.session, entry.line)
+
+
+def added_document(entry: Entry) -> answers.AddedEntry:
+    """Return an entry that was just added, with its conflicts if it has any; chat is not compared."""
+    found: tuple[Conflict, ...] = ()
+    with suppress(StoreError):  # The entry is stored: after an error callers would add it twice.
+        found = () if entry.type in CHAT else entry.conflicts
+    conflicts: list[answers.Conflict] = [
+        {"id": conflict.id, "session": conflict.session, "kind": conflict.kind} for conflict in found
+    ]
+    if not conflicts:
+        return cast("answers.AddedEntry", entry_document(entry))
+    line = _nested(entry.line) if "conflicts" in entry.line else entry.line
+    return {**record_document(entry.agent, entry.session, line), "conflicts": conflicts}
 
 
 def record_document(agent: str, session: str, record: Record) -> answers.Entry:
@@ -54,15 +83,16 @@ def version_document(version: Version) -> answers.Version:
 
 def why_document(why: Why) -> answers.Why:
     """Return why a hit was found."""
-    return {
+    supersedes: Mapping[str, Any] = {"supersedes": list(why.supersedes)} if why.supersedes else {}
+    document: Document = {
         "ranks": dict(why.ranks),
         "words": list(why.words),
         "parts": dict(why.parts),
         "cosine": why.cosine,
         "boosts": list(why.boosts),
-        "supersedes": list(why.supersedes),
         "text": str(why),
     }
+    return cast("answers.Why", {**document, **supersedes})
 
 
 def hit_document(hit: Hit) -> answers.Hit:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from keepstone.recall.query import Period, speaker_of
+from keepstone.recall.time_words import Span
 
 WORDS, VECTORS = 1.0, 1.5
 """What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike."""
@@ -99,14 +100,14 @@ def _shared(
 
 
 def boosts(
-    heads: Mapping[int, tuple[str, datetime]], speakers: Collection[str], periods: Sequence[Period]
+    heads: Mapping[int, tuple[str, datetime]], speakers: Collection[str], periods: Sequence[Period | Span]
 ) -> Parts:
     """Return what ``"speaker"`` and ``"date"`` give to entries of whom and of when the question speaks.
 
     Args:
         heads: How the text of each entry begins, at least 64 characters, and when it was made.
         speakers: Those whom the question names, see ``named``.
-        periods: The dates that it names, see ``periods_of``.
+        periods: The dates and times that it names, see ``periods_of`` and ``times_of``.
     """
     said = {key: BOOST for key, (text, _) in heads.items() if speaker_of(text) in speakers}
     made = {key: BOOST for key, (_, ts) in heads.items() if any(period.holds(ts) for period in periods)}

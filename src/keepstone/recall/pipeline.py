@@ -25,8 +25,9 @@ from keepstone.errors import (
 )
 from keepstone.model import Entry, Hit, Hits, Scope, Why
 from keepstone.recall.fusion import BOOSTED, Parts, boosts, fuse, in_order
-from keepstone.recall.query import named, periods_of, speaker_of, terms_of, without
+from keepstone.recall.query import Period, named, periods_of, speaker_of, terms_of, without
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.time_words import Span, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
@@ -285,7 +286,8 @@ class _Search:
         return fuse(words, found.cosines, keys, links)
 
     def _boosts(self, found: _Found, speakers: frozenset[str]) -> Parts:
-        periods = periods_of(self._text)
+        times = times_of(self._text, self._question.as_of or self._question.now)
+        periods: list[Period | Span] = [*periods_of(times.rest), *times.spans]
         if not speakers and not periods:
             return {}
         best = [key for key, _ in in_order(found.parts)[:_BOOSTED]]

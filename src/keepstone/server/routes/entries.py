@@ -15,7 +15,13 @@ from keepstone.agent import Agent
 from keepstone.log.line import payload_of, read_time
 from keepstone.model import Entry, Record
 from keepstone.operations import answers
-from keepstone.operations.documents import entry_document, purged_document, record_document, version_document
+from keepstone.operations.documents import (
+    added_document,
+    entry_document,
+    purged_document,
+    record_document,
+    version_document,
+)
 from keepstone.server import shapes
 from keepstone.server.cursors import DEFAULT, decode, encode
 from keepstone.server.paging import ANSWER_BYTES, fitting, listed, numbered_page
@@ -156,11 +162,11 @@ def _moment(record: Record) -> datetime:
     return read_time(record["ts"]) or datetime.min.replace(tzinfo=UTC)
 
 
-@router.post(_OF_SESSION, **responds(answers.Entry, 201, location=True))
+@router.post(_OF_SESSION, **responds(answers.AddedEntry, 201, location=True))
 def add_entry(memory: Writing, session: SessionName, body: NewEntry) -> Response:
     """Add an entry. The response comes once it is on the disk; with an id of yours a retry stores it once."""
     entry = memory.session(session).add_many([_item(body)])[0]
-    return answer(entry_document(entry), 201, {"Location": _place_of(memory, entry)})
+    return answer(added_document(entry), 201, {"Location": _place_of(memory, entry)})
 
 
 @router.post(_OF_SESSION + "/batch", **responds(shapes.Entries, 201, location=True))
@@ -335,13 +341,13 @@ def link_entry(memory: Writing, entry: EntryName, body: Link) -> Response:
     return answer(entry_document(memory.link(entry, body.to, body.rel)))
 
 
-@router.post("/entries/{entry}/supersede", **responds(answers.Entry, 201, location=True))
+@router.post("/entries/{entry}/supersede", **responds(answers.AddedEntry, 201, location=True))
 def supersede_entry(
     memory: Writing, entry: EntryName, body: NewEntry, holder: HolderQuery = None
 ) -> Response:
     """Add an entry that replaces another one, which holds until then; both in one step."""
     new = memory.supersede(entry, _item(body), holder)
-    return answer(entry_document(new), 201, {"Location": _place_of(memory, new)})
+    return answer(added_document(new), 201, {"Location": _place_of(memory, new)})
 
 
 @router.post("/entries/{entry}/reinstate", **responds(answers.Entry))

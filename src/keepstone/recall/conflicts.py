@@ -1,0 +1,295 @@
+"""Entries that repeat or contradict one another, found without a model, reported and never resolved.
+
+Candidates come from the index by words, in a bounded number. Two entries are compared by their
+fields where these name a subject or a field, else by their texts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Any, Literal
+
+from keepstone.log.arguments import Clock
+from keepstone.log.line import instant
+from keepstone.model import CHAT, Conflict, Entry, Finding, Scope
+from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import Reader, ask
+from keepstone.store.validity import is_valid
+from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
+
+Kind = Literal["duplicate", "contradiction"]
+
+CANDIDATES = 24
+"""Entries that each search for conflicts compares at most."""
+_TERMS = 6
+"""Words that such a search looks for at most: the longest, which are rare."""
+_LONGEST = 2000
+"""Characters of a text that are compared; longer texts are not sentences."""
+_SENTENCE = 60
+"""Content words up to which two texts that differ are compared."""
+_SHORTEST = 3
+"""Words of a sentence that says something about a number: "page 2" contradicts no "page 1"."""
+_ALIKE = 0.7
+"""How much of the order of their words two texts must share, from 0 to 1."""
+_EXAMINED = 500
+"""Entries of an agent, the newest, that ``findings`` examines."""
+_SHOWN = 5
+"""Pairs that a finding names."""
+
+_FIELDS = frozenset("field attribute property predicate relation key setting".split())
+_IDENTITY = _FIELDS | frozenset("subject entity name topic who person user project scope".split())
+"""Keys of a payload that say what it is about; entries about other things are never in conflict."""
+_PROSE = frozenset("preference content text message note description summary decision value".split())
+"""Keys whose values are sentences; without a field that they belong to they are compared as texts."""
+_ASIDE = frozenset("id ts time timestamp created_at updated_at source by author role confidence".split())
+"""Keys that say nothing about the fact itself."""
+
+_WORD = re.compile(r"[^\W_]+(?:[.,:/'-][^\W_]+)*")
+_NUMBER = re.compile(r"[v$€£]?\d[\d.,:/-]*(?:st|nd|rd|th|am|pm|%|[a-z]{1,2})?")
+_VALUES = frozenset(
+    """
+    january february march april june july august september october november december jan feb mar apr jun
+    jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday one two three four
+    five six seven eight nine ten eleven twelve twenty thirty hundred thousand
+    """.split()
+)
+"""Words that name a number or a date as digits do."""
+_NEGATIONS = frozenset(
+    """
+    not no never neither nor without none nobody nothing cannot nicht kein keine keinen keiner keinem nie
+    niemals ohne
+    """.split()
+)
+_WITH_NEGATION = frozenset({"longer", "anymore"})
+_CONTRACTED = {"can't": "can not", "won't": "will not"}
+
+
+class ConflictFinder:
+    """Finds the conflicts of an entry that was added, when they are first asked for."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def attach(self, entries: list[Entry]) -> list[Entry]:
+        """Let entries that were just added find their conflicts, and return them."""
+        for entry in entries:
+            object.__setattr__(entry, "_conflicts", self)
+        return entries
+
+    def __call__(self, entry: Entry) -> tuple[Conflict, ...]:
+        """Return what an entry is in conflict with now, contradictions first."""
+        return conflicts_of(self._store, entry, self._clock)
+
+    def __reduce__(self) -> tuple[type[tuple[Conflict, ...]], tuple[()]]:
+        """Leave the store behind when an entry is pickled or copied: the copy has no conflicts."""
+        return tuple, ()
+
+
+def conflicts_of(store: Store, entry: Entry, clock: Clock) -> tuple[Conflict, ...]:
+    """Return the entries of an agent that repeat or contradict an entry and hold now."""
+    now = instant(clock(), "the clock's time")
+
+    def near(reader: Reader, _: bool) -> list[Entry]:  # noqa: FBT001  Called by place.
+        keys = [key for terms, scope in _searches(entry) for key in _found(reader, terms, scope)]
+        return list(reader.load(list(dict.fromkeys(keys))).values())
+
+    found = []
+    for other in ask(store, entry.agent, near):
+        same = (other.session, other.id) == (entry.session, entry.id)
+        replaced = other.session == entry.session and (
+            other.id in entry.supersedes or entry.id in other.supersedes
+        )
+        if same or replaced or not is_valid(other.line, now):
+            continue
+        kind = compared(entry, other)
+        if kind is not None:
+            found.append(Conflict(other.id, other.session, kind))
+    return tuple(sorted(found, key=lambda conflict: (conflict.kind, conflict.session, conflict.id)))
+
+
+def _found(reader: Reader, terms: list[str], scope: Scope) -> list[int]:
+    return [candidate.key for candidate in reader.search(terms, scope, CANDIDATES)]
+
+
+def _searches(entry: Entry) -> Iterator[tuple[list[str], Scope]]:
+    """Yield words and scope of each search for what may be in conflict with an entry."""
+    if terms := _terms(entry.text[:_LONGEST]):
+        yield terms, Scope(entry.agent)
+    about = [str(value) for key, value in entry.data.items() if key in _IDENTITY]
+    keys = [key for key in entry.data if key not in _IDENTITY | _PROSE | _ASIDE]
+    if terms := _terms(" ".join(about + keys)):
+        yield terms, Scope(entry.agent, types=(entry.type,))
+
+
+def _terms(text: str) -> list[str]:
+    words = set(words_of(text))
+    return sorted(words - STOP_WORDS or words, key=lambda word: (-len(word), word))[:_TERMS]
+
+
+def compared(new: Entry, old: Entry) -> Kind | None:
+    """Return whether an entry repeats or contradicts another one, None if it does neither."""
+    if new.data and old.data and not _IDENTITY.isdisjoint(new.data.keys() | old.data.keys()):
+        return _of_fields(new.data, old.data)
+    if new.type == old.type == "preference":
+        kind = _of_preferences(new.data, old.data)
+        if kind is not None:
+            return kind
+    return compared_texts(new.text, old.text)
+
+
+def _of_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
+    """Compare payloads that name what they are about."""
+    about = _IDENTITY & (new.keys() | old.keys())
+    if any(_plain(new.get(key)) != _plain(old.get(key)) for key in about):
+        return None
+    left_out = _IDENTITY | _ASIDE | (frozenset() if about & _FIELDS else _PROSE)
+    if any(_plain(new[key]) != _plain(old[key]) for key in (new.keys() & old.keys()) - left_out):
+        return "contradiction"
+    said = [
+        " ".join(str(value) for key, value in sorted(given.items()) if key not in _IDENTITY | _ASIDE)
+        for given in (new, old)
+    ]
+    return compared_texts(*said)
+
+
+def _of_preferences(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind | None:
+    """Compare preferences whose keys are the settings, such as ``{"theme": "dark"}``."""
+    settings = new.keys() - _ASIDE
+    if "value" in settings and "preference" in settings:
+        return None if _plain(new["preference"]) != _plain(old.get("preference")) else _differing(new, old)
+    if not settings or settings != old.keys() - _ASIDE or settings & _PROSE:
+        return None
+    changed = sum(_plain(new[key]) != _plain(old[key]) for key in settings)
+    return "duplicate" if not changed else "contradiction" if changed == 1 else None
+
+
+def _differing(new: Mapping[str, Any], old: Mapping[str, Any]) -> Kind:
+    return "duplicate" if _plain(new.get("value")) == _plain(old.get("value")) else "contradiction"
+
+
+def _plain(value: Any) -> Any:
+    return " ".join(value.casefold().split()) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A text as it is compared."""
+
+    words: tuple[str, ...]
+    """The stems of its content words in order; a number or a date is ``#``."""
+    values: tuple[str, ...]
+    """Its numbers and dates in order."""
+    is_negated: bool
+    length: int
+    """How many words it has beside numbers and dates, stop words included."""
+
+
+def compared_texts(new: str, old: str) -> Kind | None:
+    """Return whether a text repeats another one, or differs only by a negation, a number or a date.
+
+    Example:
+        >>> compared_texts("Ada doesn't drink coffee", "Ada drinks coffee.")
+        'contradiction'
+        >>> compared_texts("The server listens on 8081", "The server listens on 8080")
+        'contradiction'
+        >>> compared_texts("the user prefers dark mode", "User prefers dark mode.")
+        'duplicate'
+    """
+    a, b = _sentence(new), _sentence(old)
+    if not a.words or not b.words or 1 in (a.length + len(a.values), b.length + len(b.values)):
+        return None  # A word alone says nothing that another entry could repeat or contradict.
+    if not _is_alike(a, b):
+        return None
+    if a.is_negated != b.is_negated:
+        return "contradiction" if a.values == b.values else None
+    if Counter(a.values) == Counter(b.values):
+        return "duplicate"
+    return "contradiction" if a.words == b.words and a.length >= _SHORTEST else None
+
+
+def _is_alike(a: _Sentence, b: _Sentence) -> bool:
+    """Tell whether two texts have the same content words, but for a few that one of them adds."""
+    if a.words == b.words:
+        return True
+    if max(len(a.words), len(b.words)) > _SENTENCE:
+        return False
+    if set(a.words) - set(b.words) and set(b.words) - set(a.words):
+        return False  # The quick way out of nearly all comparisons: see below.
+    more, fewer = Counter(a.words) - Counter(b.words), Counter(b.words) - Counter(a.words)
+    if more and fewer:
+        return False  # A word in the place of another one is another fact.
+    if (more + fewer).total() > min(len(a.words), len(b.words)) // 4:
+        return False
+    return SequenceMatcher(None, a.words, b.words, autojunk=False).ratio() >= _ALIKE
+
+
+@lru_cache(maxsize=4 * CANDIDATES)
+def _sentence(text: str) -> _Sentence:
+    plain = unicodedata.normalize("NFC", text[:_LONGEST]).casefold().replace("\u2019", "'")
+    for contracted, whole in _CONTRACTED.items():
+        plain = plain.replace(contracted, whole)
+    tokens = _WORD.findall(plain.replace("n't", " not"))
+    negations = sum(token in _NEGATIONS for token in tokens)
+    skipped = STOP_WORDS | _NEGATIONS | (_WITH_NEGATION if negations else frozenset())
+    words: list[str] = []
+    values: list[str] = []
+    for token in tokens:
+        if token in _VALUES or _NUMBER.fullmatch(token):
+            values.append(token)
+            if not words or words[-1] != "#":
+                words.append("#")
+        elif token not in skipped:
+            words.append(stem(token))
+    return _Sentence(tuple(words), tuple(values), negations % 2 == 1, len(tokens) - len(values))
+
+
+def findings(store: Store, clock: Clock) -> Iterator[Finding]:
+    """Yield what contradicts or repeats one another among each agent's newest entries, chat aside."""
+    now = instant(clock(), "the clock's time")
+    for agent in store.agents():
+        pairs: dict[str, set[tuple[str, str]]] = {"contradiction": set(), "duplicate": set()}
+        for entry in _newest(store, agent):
+            for conflict in conflicts_of(store, entry, clock) if is_valid(entry.line, now) else ():
+                one, other = sorted((f"{entry.session}/{entry.id}", f"{conflict.session}/{conflict.id}"))
+                pairs[conflict.kind].add((one, other))
+        if found := pairs["contradiction"]:
+            yield Finding(
+                "warning",
+                agent,
+                f"{len(found)} pair(s) of entries that contradict one another: {_named(found)}",
+                "keepstone supersede OLD_ID TEXT, or delete the one that is wrong",
+                "recall returns both",
+                agent,
+            )
+        if found := pairs["duplicate"]:
+            yield Finding(
+                "ok",
+                agent,
+                f"{len(found)} pair(s) of entries that say the same: {_named(found)}",
+                "keepstone delete ID",
+                "recall returns both",
+                agent,
+            )
+
+
+def _newest(store: Store, agent: str) -> Iterator[Entry]:
+    left = _EXAMINED
+    for info in store.sessions(agent):
+        for entry in reversed(store.entries(agent, info.id, left, None)):
+            if entry.type not in CHAT:
+                left -= 1
+                yield entry
+        if left <= 0:
+            return
+
+
+def _named(pairs: set[tuple[str, str]]) -> str:
+    shown = [f"{one} and {other}" for one, other in sorted(pairs)[:_SHOWN]]
+    return "; ".join(shown) + ("; …" if len(pairs) > _SHOWN else "")
