@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keepstone.index import entries
@@ -24,6 +25,7 @@ _LIST = b"list"
 _LARGEST = 1 << 63
 _MOST_VALUES = 500
 _COMPLETE = -1
+_ORDERS = ("gt", "gte", "lt", "lte")
 
 
 def encoded(value: Any) -> Any:
@@ -51,15 +53,21 @@ def _values(record: Record, name: str) -> set[Any]:
 def save(database: Database, records: Iterable[tuple[int, Record]]) -> None:
     """Index the values of new or changed rows."""
     paths = database.rows("SELECT number, name FROM path")
-    for eid, record in records:
-        database.execute("DELETE FROM field WHERE eid=?", (eid,))
-        _insert(database, eid, record, paths)
+    known = list(records)
+    database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in known])
+    _insert(database, known, paths)
 
 
-def _insert(database: Database, eid: int, record: Record, paths: Sequence[tuple[Any, ...]]) -> None:
-    for number, name in paths:
-        for value in _values(record, name):
-            database.execute("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", (number, value, eid))
+def _insert(
+    database: Database, records: Iterable[tuple[int, Record]], paths: Sequence[tuple[Any, ...]]
+) -> None:
+    values = (
+        (number, value, eid)
+        for eid, record in records
+        for number, name in paths
+        for value in _values(record, name)
+    )
+    database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 
 def unindexed(database: Database, name: str, limit: int) -> list[Row]:
@@ -88,71 +96,85 @@ def fill(database: Database, name: str, rows: Sequence[Row], records: Mapping[in
     with database.writing():
         paths = database.rows("SELECT number, name FROM path WHERE name=?", (name,))
         now = entries.rows_of(database, [row.eid for row in rows])
-        for row in rows:
-            if now.get(row.eid) == row and row.eid in records:
-                _insert(database, row.eid, records[row.eid], paths)
+        same = (row.eid for row in rows if now.get(row.eid) == row and row.eid in records)
+        _insert(database, ((eid, records[eid]) for eid in same), paths)
         last = "UPDATE path SET upto=? WHERE name=? AND upto BETWEEN 0 AND ?"
         database.execute(last, (rows[-1].eid, name, rows[-1].eid))
 
 
 Clause = tuple[str, tuple[Any, ...]]
-"""A condition on ``field f`` in SQL with its bindings, met by all rows that meet what it stands for."""
+"""SQL with its bindings."""
 
 
-def clauses(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[Clause]:
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Which values at a path meet a filter, as far as the index can tell."""
+
+    path: str
+    sql: str
+    """A condition on ``f.value``."""
+    bindings: tuple[Any, ...] = ()
+    may_be_odd: bool = True
+
+    def check(self) -> Clause:
+        """Return the condition on ``entry e`` that a row has such a value."""
+        odd = " OR f.value=?" if self.may_be_odd else ""
+        sql = f"f.eid=e.eid AND f.path={_PATH} AND ({self.sql}{odd})"
+        found = f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE {sql})"
+        return found, (self.path, *self.bindings, *((_ODD,) if self.may_be_odd else ()))
+
+    def rows(self) -> Clause:
+        """Return the SELECT of the rows that have such a value."""
+        found = f"SELECT f.eid FROM field f WHERE f.path={_PATH} AND {self.sql}"
+        if not self.may_be_odd:
+            return found, (self.path, *self.bindings)
+        odd = f"SELECT f.eid FROM field f WHERE f.path={_PATH} AND f.value=?"
+        return f"{found} UNION ALL {odd}", (self.path, *self.bindings, self.path, _ODD)
+
+
+_PATH = "(SELECT number FROM path WHERE name=?)"
+
+
+def values_of(tags: Sequence[str] | None, where: Sequence[Comparison]) -> list[Values]:
     """Return what the index can tell of tags and conditions; those it can tell nothing of are left out."""
-    found = [_of_path(TAGS, "f.value IN (?, ?)", (encoded(tag), _ODD)) for tag in tags or ()]
-    for condition in where:
-        compared = _compared(condition)
-        if compared is not None:
-            found.append(_of_path(condition.key, *compared))
-    return found
+    found = [Values(TAGS, "f.value=?", (encoded(tag),), may_be_odd=False) for tag in tags or ()]
+    ordered: dict[str, list[Comparison]] = {}
+    for condition in filter(is_indexed, where):
+        if condition.operator in _ORDERS and condition.key not in TIMES:
+            ordered.setdefault(condition.key, []).append(condition)
+        else:
+            found.append(_equal(condition))
+    return found + [_ordered(key, conditions) for key, conditions in ordered.items()]
 
 
 def is_indexed(condition: Comparison) -> bool:
     """Tell whether the index can tell anything of a condition."""
-    return _compared(condition) is not None
+    # Counts change without their line being read; of values that are not one, or missing, there are many.
+    is_negative = condition.operator in ("ne", "not_in") or condition.value is False
+    return condition.key != "access" and not (is_negative and condition.operator not in ("eq", "in"))
 
 
-def _of_path(name: str, sql: str, bindings: tuple[Any, ...]) -> Clause:
-    return f"f.path=(SELECT number FROM path WHERE name=?) AND ({sql})", (name, *bindings)
+def _equal(condition: Comparison) -> Values:
+    anything = Values(condition.key, "1", may_be_odd=False)
+    if condition.operator not in ("eq", "in"):
+        return anything
+    values = [encoded(one) for one in (condition.value if condition.operator == "in" else (condition.value,))]
+    if _ODD in values or len(values) > _MOST_VALUES:
+        return anything
+    return Values(condition.key, f"f.value IN ({', '.join('?' * len(values))})", tuple(values))
 
 
-def _compared(condition: Comparison) -> Clause | None:
-    operator, value = condition.operator, condition.value
-    if condition.key == "access" or operator in ("ne", "not_in"):
-        return None  # Counts change without their line being read; few values are not one.
-    if operator == "exists":
-        return ("1", ()) if value else None
-    if operator in ("eq", "in"):
-        values = [encoded(one) for one in (value if operator == "in" else (value,))]
-        if _ODD in values or len(values) > _MOST_VALUES:
-            return "1", ()
-        return f"f.value IN ({', '.join('?' * (len(values) + 1))})", (*values, _ODD)
-    return ("1", ()) if condition.key in TIMES else _ordered(operator, encoded(value))
-
-
-def _ordered(operator: str, bound: Any) -> Clause:
-    if bound == _ODD:
-        return "1", ()
-    low, high = ("", b"") if isinstance(bound, str) else (None, "")
-    if operator in ("gt", "gte"):  # Not more exact: texts are cut, and large numbers are rounded.
-        return "(f.value>=? AND f.value<?) OR f.value=?", (bound, high, _ODD)
-    if low is None:
-        return "f.value<=? OR f.value=?", (bound, _ODD)
-    return "(f.value>=? AND f.value<=?) OR f.value=?", (low, bound, _ODD)
-
-
-def as_check(clause: Clause) -> Clause:
-    """Return the condition on ``entry e`` that a row has such a value."""
-    sql, bindings = clause
-    return f"EXISTS (SELECT 1 FROM field f INDEXED BY field_eid WHERE f.eid=e.eid AND {sql})", bindings
-
-
-def as_rows(clause: Clause) -> Clause:
-    """Return the SELECT of the rows that have such a value."""
-    sql, bindings = clause
-    return f"SELECT DISTINCT f.eid FROM field f WHERE {sql}", bindings
+def _ordered(key: str, conditions: Sequence[Comparison]) -> Values:
+    """Return the values between bounds. They may be equal: texts are cut, and large numbers are rounded."""
+    bounds = [(condition.operator[:1], encoded(condition.value)) for condition in conditions]
+    if any(bound == _ODD for _, bound in bounds):
+        return Values(key, "1", may_be_odd=False)
+    parts = [f"f.value{'>=' if operator == 'g' else '<='}?" for operator, _ in bounds]
+    # Numbers stand below texts, and these below all others; bounds of two kinds leave nothing.
+    kinds = ["f.value>=? AND f.value<?" if isinstance(bound, str) else "f.value<?" for _, bound in bounds]
+    limits = [("", b"") if isinstance(bound, str) else ("",) for _, bound in bounds]
+    bindings = (*(bound for _, bound in bounds), *(limit for some in limits for limit in some))
+    return Values(key, " AND ".join(parts + kinds), bindings)
 
 
 def of_column(column: str, names: Sequence[str]) -> Clause:

@@ -63,8 +63,8 @@ def count(database: Database, scope: Scope) -> int:
 def _source(database: Database, scope: Scope) -> Clause:
     """Return FROM and WHERE of a selection, by the filter that leaves the fewest rows."""
     condition, bindings = entries.conditions(scope)
-    known = fields.clauses(scope.tags, scope.where)
-    ways = [fields.as_rows(clause) for clause in known]
+    known = fields.values_of(scope.tags, scope.where)
+    ways = [values.rows() for values in known]
     ways += [fields.of_column("type", scope.types)] if scope.types is not None else []
     ways += [fields.of_column("id", scope.ids)] if scope.ids is not None else []
     counted = [(_few(database, way), way) for way in ways]
@@ -72,14 +72,14 @@ def _source(database: Database, scope: Scope) -> Clause:
     if scope.ids is not None:
         condition += " AND e.id IN (SELECT value FROM json_each(?))"
         bindings = (*bindings, json.dumps(scope.ids))
-    for check, values in map(fields.as_check, known):
-        condition, bindings = f"{condition} AND {check}", (*bindings, *values)
+    for check, given in (values.check() for values in known):
+        condition, bindings = f"{condition} AND {check}", (*bindings, *given)
     sessions = "CROSS JOIN session s ON s.sid=e.sid"
     if best is None or best[0] > _FEW:
         return f"FROM entry e INDEXED BY entry_time {sessions} WHERE {condition}", bindings
-    way, values = best[1]
+    way, given = best[1]
     return f"FROM ({way}) d CROSS JOIN entry e ON e.eid=d.eid {sessions} WHERE {condition}", (
-        *values,
+        *given,
         *bindings,
     )
 
