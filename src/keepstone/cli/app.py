@@ -18,6 +18,7 @@ from keepstone.cli import (
     entries,
     files,
     maintenance,
+    mcp,
     models,
     notes,
     recall,
@@ -75,6 +76,7 @@ for group in (
     models,
     maintenance,
     serve,
+    mcp,
     tokens,
 ):
     app.add_typer(group.app)
