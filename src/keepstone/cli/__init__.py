@@ -7,9 +7,16 @@ One module a group of commands. ``command`` makes a function a command,
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Run the command with the arguments of this process, and exit with its status."""
-    from keepstone.cli.app import app
+    if sys.argv[1:2] == ["mcp"]:
+        # Clients wait for it: the other commands are not loaded.
+        from keepstone.cli.frame import command_line
 
+        app = command_line(["mcp"])
+    else:
+        from keepstone.cli.app import app
     app(prog_name="keepstone")

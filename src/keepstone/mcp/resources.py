@@ -37,7 +37,6 @@ class View:
     root: str
     """The home's folder, which no message may name."""
     notes: Notes | None = None
-    read_only: bool = False
 
 
 TEMPLATES = [

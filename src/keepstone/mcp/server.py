@@ -20,6 +20,7 @@ from mcp_types import INTERNAL_ERROR
 import keepstone
 from keepstone.errors import KeepstoneError
 from keepstone.mcp import resources
+from keepstone.mcp.handshake import NAME, TITLE
 from keepstone.mcp.instructions import INSTRUCTIONS
 from keepstone.mcp.resources import View
 from keepstone.mcp.tools import McpTool
@@ -39,9 +40,9 @@ def create_server(view_of: ViewOf, instructions: str = INSTRUCTIONS) -> Server[A
     """Return the server; nothing is opened before the first request that needs memory."""
     handlers = _Handlers(view_of)
     return Server(
-        "keepstone",
+        NAME,
         version=keepstone.__version__,
-        title="Keepstone memory",
+        title=TITLE,
         instructions=instructions,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
