@@ -36,7 +36,9 @@ def early_answer(line: bytes, instructions: str) -> dict[str, Any] | None:
 
 def _initialized(params: Mapping[str, Any], instructions: str) -> dict[str, Any] | None:
     version = params.get("protocolVersion")
-    if version not in HANDSHAKE_VERSIONS or not _is_client(params.get("clientInfo"), params.get("capabilities")):
+    if version not in HANDSHAKE_VERSIONS or not _is_client(
+        params.get("clientInfo"), params.get("capabilities")
+    ):
         return None
     return {
         "protocolVersion": version,

@@ -153,9 +153,7 @@ def prompts() -> list[types.Prompt]:
             name="remember",
             title="What do you remember of …",
             description="Ask what the memory holds about something.",
-            arguments=[
-                types.PromptArgument(name="topic", description="What to remember of.", required=True)
-            ],
+            arguments=[types.PromptArgument(name="topic", description="What to remember of.", required=True)],
         ),
     ]
 

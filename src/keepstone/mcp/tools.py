@@ -269,9 +269,6 @@ def _writing(memory: _Memory) -> list[McpTool]:
     ]
 
 
-
-
-
 def _object(needed: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {**needed, **optional}, "required": [*needed]}
 
