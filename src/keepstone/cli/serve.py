@@ -55,7 +55,8 @@ def serve(
 ) -> None:
     """Serve the home over HTTP until you stop it.
 
-    The API is below /v1, for those who send a token (keepstone token create); the page is at /.
+    The API is below /v1 and the MCP server at /mcp, for those who send a token (keepstone token create);
+    the page is at /.
     On loopback a link is printed that signs your browser in, once.
     """
     import keepstone
@@ -92,6 +93,7 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
         tokens=tokens,
         notes=notes,
         web=_web(home, notes, folder),
+        mcp=_mcp(home),
         hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
     )
@@ -118,6 +120,15 @@ def _web(home: "Home", notes: "Notes", project: Path) -> Any:
     from keepstone.web.served import pages
 
     return pages(home, notes, project)
+
+
+def _mcp(home: "Home") -> Any:
+    """Return what adds the MCP server, None where its package is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from keepstone.mcp.http import route
+
+    return route(home)
 
 
 def _is_any(host: str) -> bool:
