@@ -12,11 +12,11 @@ import sys
 
 def main() -> None:
     """Run the command with the arguments of this process, and exit with its status."""
-    if sys.argv[1:2] == ["mcp"]:
-        # Clients wait for it: the other commands are not loaded.
+    if sys.argv[1:2] in (["mcp"], ["hook"]):
+        # Clients wait for these: the other commands are not loaded.
         from keepstone.cli.frame import command_line
 
-        app = command_line(["mcp"])
+        app = command_line(["mcp", "hook"])
     else:
         from keepstone.cli.app import app
     app(prog_name="keepstone")

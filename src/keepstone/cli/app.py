@@ -19,6 +19,7 @@ app = command_line(
         "maintenance",
         "serve",
         "mcp",
+        "hook",
         "tokens",
     )
 )

@@ -48,6 +48,10 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would c
 SharedOption = Annotated[
     bool, typer.Option("--project", help="The file in the repository, which all who work on it share.")
 ]
+HooksOption = Annotated[
+    bool,
+    typer.Option("--hooks", help="Also hooks that add context and store turns: claude-code, codex, gemini."),
+]
 NamedOption = Annotated[
     str | None,
     typer.Option(
@@ -96,6 +100,7 @@ def install(
     home: HomeOption = None,
     agent: NamedOption = None,
     read_only: ReadOnlyOption = False,
+    hooks: HooksOption = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -106,14 +111,19 @@ def install(
     from keepstone.mcp.clients import command_of
     from keepstone.mcp.project import AUTO, DEFAULT
 
-    def entry_of(client: "ClientKind") -> dict[str, Any]:
-        options = ["--agent", agent or (AUTO if client.has_project else DEFAULT)]
-        options += [] if home is None else ["--home", str(Path(home).expanduser().absolute())]
-        options += ["--read-only"] if read_only else []
-        return client.entry(command_of(options, shared=shared))
+    place = [] if home is None else ["--home", str(Path(home).expanduser().absolute())]
 
+    def entry_of(client: "ClientKind") -> dict[str, Any]:
+        options = ["--agent", agent or (AUTO if client.has_project else DEFAULT), *place]
+        options += ["--read-only"] if read_only else []
+        return client.entry(command_of(["mcp", *options], shared=shared))
+
+    hook = (
+        command_of(["hook", *place, *(["--agent", agent] if agent else [])], shared=shared) if hooks else None
+    )
     chosen = _chosen(clients, everything=everything, shared=shared)
-    _change(chosen, entry_of, folder if shared else None, dry_run=dry_run, yes=yes)
+    changes = _changes(chosen, entry_of, folder if shared else None, hook=hook)
+    _write(changes, dry_run=dry_run, yes=yes)
 
 
 @app.command(epilog="Example: keepstone mcp uninstall --all")
@@ -128,7 +138,8 @@ def uninstall(
 ) -> None:
     """Take keepstone out of the configuration of MCP clients. Memory stays."""
     chosen = _chosen(clients, everything=everything, shared=shared)
-    _change(chosen, lambda _: None, folder if shared else None, dry_run=dry_run, yes=yes)
+    changes = _changes(chosen, lambda _: None, folder if shared else None, hook=None)
+    _write(changes, dry_run=dry_run, yes=yes)
 
 
 @app.command(epilog="Example: keepstone mcp status")
@@ -194,22 +205,36 @@ def _file_of(client: "ClientKind", folder: Path | None) -> Path:
     return folder.resolve() / str(client.project_file)
 
 
-def _change(
+def _changes(
     clients: Iterable["ClientKind"],
     entry_of: Callable[["ClientKind"], dict[str, Any] | None],
     folder: Path | None,
     *,
-    dry_run: bool,
-    yes: bool,
-) -> None:
-    from keepstone.mcp.install import with_server
+    hook: list[str] | None,
+) -> list[tuple[str, "Change"]]:
+    """Return the changes of all files, with the clients' titles. Nothing is written."""
+    from keepstone.mcp.install import with_hooks, with_server
 
-    # All files are read before the first one is written.
-    changes = [
-        (client, with_server(client, _file_of(client, folder), entry_of(client))) for client in clients
-    ]
-    for client, change in changes:
-        _show_and_write(client.title, change, dry_run=dry_run, yes=yes)
+    changes = []
+    for client in clients:
+        entry = entry_of(client)
+        found = {(path := _file_of(client, folder)): with_server(client, path, entry)}
+        hooks_file = _hooks_file_of(client, folder)
+        if hooks_file is not None and (hook is not None or entry is None):
+            found[hooks_file] = with_hooks(client, hooks_file, hook, found.get(hooks_file))
+        changes += [(client.title, change) for change in found.values()]
+    return changes
+
+
+def _hooks_file_of(client: "ClientKind", folder: Path | None) -> Path | None:
+    if client.hooks_file is None:
+        return None
+    return client.hooks_file() if folder is None else folder.resolve() / str(client.project_hooks_file)
+
+
+def _write(changes: Iterable[tuple[str, "Change"]], *, dry_run: bool, yes: bool) -> None:
+    for title, change in changes:
+        _show_and_write(title, change, dry_run=dry_run, yes=yes)
 
 
 def _show_and_write(title: str, change: "Change", *, dry_run: bool, yes: bool) -> None:

@@ -30,6 +30,12 @@ class ClientKind:
     has_project: bool = True
     """Whether the client starts servers in the project's folder, so that the project can name the agent."""
 
+    hooks_file: Callable[[], Path] | None = None
+    """The user's file for hooks; None for clients without hooks."""
+    project_hooks_file: str | None = None
+    hook_seconds: int = 1
+    """What a second is in the client's timeouts."""
+
     def entry(self, command: Sequence[str]) -> dict[str, Any]:
         """Return the entry of a server."""
         return {**self.beside, "command": command[0], "args": [*command[1:]]}
@@ -61,7 +67,15 @@ def _zed() -> Path:
 
 
 CLIENTS = (
-    ClientKind("claude-code", "Claude Code", _claude_code, ".mcp.json", beside={"type": "stdio"}),
+    ClientKind(
+        "claude-code",
+        "Claude Code",
+        _claude_code,
+        ".mcp.json",
+        beside={"type": "stdio"},
+        hooks_file=lambda: Path(os.environ.get("CLAUDE_CONFIG_DIR") or _home(".claude"), "settings.json"),
+        project_hooks_file=".claude/settings.json",
+    ),
     ClientKind(
         "claude-desktop",
         "Claude Desktop",
@@ -77,8 +91,25 @@ CLIENTS = (
         key="servers",
         beside={"type": "stdio"},
     ),
-    ClientKind("codex", "Codex", _codex, ".codex/config.toml", key="mcp_servers", is_toml=True),
-    ClientKind("gemini", "Gemini CLI", lambda: _home(".gemini", "settings.json"), ".gemini/settings.json"),
+    ClientKind(
+        "codex",
+        "Codex",
+        _codex,
+        ".codex/config.toml",
+        key="mcp_servers",
+        is_toml=True,
+        hooks_file=lambda: _codex().with_name("hooks.json"),
+        project_hooks_file=".codex/hooks.json",
+    ),
+    ClientKind(
+        "gemini",
+        "Gemini CLI",
+        lambda: _home(".gemini", "settings.json"),
+        ".gemini/settings.json",
+        hooks_file=lambda: _home(".gemini", "settings.json"),
+        project_hooks_file=".gemini/settings.json",
+        hook_seconds=1000,
+    ),
     ClientKind(
         "zed",
         "Zed",
@@ -112,16 +143,16 @@ def is_present(client: ClientKind) -> bool:
     return path.exists() or (path.parent != Path.home() and path.parent.is_dir())
 
 
-def command_of(options: Sequence[str], *, shared: bool = False) -> list[str]:
-    """Return the command that starts the server.
+def command_of(words: Sequence[str], *, shared: bool = False) -> list[str]:
+    """Return the command line of ``keepstone`` with these words.
 
     Args:
-        options: The options of ``keepstone mcp``.
+        words: The subcommand and its options.
         shared: Whether the command is for a file that several machines share, which names no path.
     """
     if shared:
-        return [NAME, "mcp", *options]
+        return [NAME, *words]
     # Applications that are not started from a shell do not see the user's PATH.
     script = Path(sys.executable).parent / NAME
     started = [str(script)] if script.is_file() else [sys.executable, "-m", NAME]
-    return [*started, "mcp", *options]
+    return [*started, *words]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import unified_diff
@@ -14,7 +16,10 @@ from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import FILE_MODE, Folder
 from keepstone.mcp import jsonc
 from keepstone.mcp.clients import NAME, ClientKind
+from keepstone.mcp.hooks import EVENTS
 
+_HOOK_SECONDS = 5
+"""When the client gives up; we do after 2 s."""
 _BOM = "\ufeff"
 
 
@@ -143,3 +148,40 @@ def _with_table(client: ClientKind, path: Path, text: str, entry: dict[str, Any]
     if "\r\n" in text:
         shown = re.sub(r"(?<!\r)\n", "\r\n", shown)
     return (_BOM if text.startswith(_BOM) else "") + shown
+
+
+def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None, base: Change | None) -> Change:
+    """Return the change that puts our hooks into a client's file, or with None takes them out.
+
+    Args:
+        client: A client that has hooks.
+        path: The file.
+        command: The command without its client and event.
+        base: A change of the same file that comes first.
+
+    Raises:
+        ValueError: The file cannot be read as what it should be; nothing was changed.
+    """
+    before = base.before if base else _read(path)
+    text = base.after if base else before or ""
+    hooks = _loaded(path, text).get("hooks", {})
+    for event in EVENTS[client.name]:
+        groups = hooks.get(event, []) if isinstance(hooks, dict) else None
+        if not isinstance(groups, list):
+            raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")
+        others = [group for group in groups if not _is_ours(group, client, event)]
+        if command is not None:
+            line = shlex.join([*command, client.name, event])
+            hook = {"type": "command", "command": line, "timeout": _HOOK_SECONDS * client.hook_seconds}
+            others.append({"hooks": [hook]})
+        if others:
+            text = jsonc.put(text, ("hooks", event), others)
+        elif groups:
+            text = jsonc.remove(text, ("hooks", event))
+    return Change(path, before, text)
+
+
+def _is_ours(group: object, client: ClientKind, event: str) -> bool:
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    commands = [hook.get("command") for hook in hooks or () if isinstance(hook, dict)]
+    return len(commands) == 1 and str(commands[0]).endswith(f" hook {client.name} {event}")

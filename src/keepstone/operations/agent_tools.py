@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from keepstone.context.fence import fenced, line_of
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.line import format_time
-from keepstone.model import Entry, Hits
+from keepstone.model import Entry, Hit
 from keepstone.operations.toolbox import Tool, ToolAnswer, string
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class AgentMemory:
             ) from None
 
 
-def hits_answer(hits: Hits, limit: int) -> ToolAnswer:
+def hits_answer(hits: Sequence[Hit], limit: int) -> ToolAnswer:
     """Return the hits of a recall of at most ``limit``, as data and fenced for a model."""
     texts = [shortened(hit.entry.text, RECALLED // limit) for hit in hits]
     found = [
