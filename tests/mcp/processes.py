@@ -46,8 +46,8 @@ def with_client(
 
 def client(home: Path, *options: str, mode: str = "auto", cwd: Path | None = None) -> Client:
     """Return a client that starts a server of its own."""
-    command, *words = [*COMMAND, "mcp", "--home", str(home), *options]
-    place = StdioServerParameters(command=command, args=words, env=dict(os.environ), cwd=cwd)
+    words = [*COMMAND[1:], "mcp", "--home", str(home), *options]
+    place = StdioServerParameters(command=COMMAND[0], args=words, env=dict(os.environ), cwd=cwd)
     return Client(place, mode=mode)
 
 

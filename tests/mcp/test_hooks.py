@@ -19,7 +19,7 @@ from keepstone.mcp.project import agent_of
 
 from .processes import COMMAND
 
-CLAUDE = [
+CLAUDE: list[dict[str, Any]] = [
     {
         "type": "user",
         "uuid": "u1",
@@ -176,7 +176,7 @@ def test_a_locked_memory_does_not_hold_up_the_agent(place: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_hooks_are_installed_beside_others_and_removed(user_folder: Path, name: str) -> None:
+def test_hooks_are_installed_beside_others_and_removed(name: str) -> None:
     client = client_of(name)
     assert client.hooks_file is not None
     path = client.hooks_file()

@@ -17,9 +17,9 @@ import keepstone
 from keepstone import Agent, Home
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import WAIT_LIMIT, Lock
+from keepstone.mcp.memory_tools import McpTools
 from keepstone.mcp.resources import View
 from keepstone.mcp.server import create_server
-from keepstone.mcp.tools import McpTools
 
 T = TypeVar("T")
 READING = {"memory_search", "memory_get", "memory_context", "session_history"}
@@ -284,10 +284,10 @@ def test_long_calls_report_progress(home: Home, agent: Agent, monkeypatch: pytes
     monkeypatch.setattr(Agent, "get", lambda *given: reported.wait(30) and read(*given))
     entry = agent.session("main").add("note", text="slow")
 
-    async def progress(_done: float, _total: float | None, _message: str | None) -> None:
+    async def report(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         reported.set()
 
     async def use(client: Client) -> Any:
-        return await client.call_tool("memory_get", {"id": entry.id}, progress_callback=progress)
+        return await client.call_tool("memory_get", {"id": entry.id}, progress_callback=report)
 
     assert asked(home, use).structured_content["text"] == "slow"

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-from .processes import COMMAND, INITIALIZE, INITIALIZED, answers, calling, client, piped, with_client
 
 import keepstone
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
 from keepstone.mcp.handshake import HANDSHAKE_VERSIONS, MODERN_VERSIONS, early_answer
 from keepstone.mcp.instructions import INSTRUCTIONS
+
+from .processes import COMMAND, INITIALIZE, INITIALIZED, answers, calling, client, piped, with_client
 
 NAMES = [
     "memory_save",

@@ -14,7 +14,7 @@ def main() -> None:
     """Run the command with the arguments of this process, and exit with its status."""
     if sys.argv[1:2] in (["mcp"], ["hook"]):
         # Clients wait for these: the other commands are not loaded.
-        from keepstone.cli.frame import command_line
+        from keepstone.cli.command_line import command_line
 
         app = command_line(["mcp", "hook"])
     else:

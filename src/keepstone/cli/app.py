@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keepstone.cli.frame import command_line
+from keepstone.cli.command_line import command_line
 
 app = command_line(
     (

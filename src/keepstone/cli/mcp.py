@@ -21,7 +21,7 @@ from keepstone.errors import install_command
 
 if TYPE_CHECKING:
     from keepstone.mcp.clients import ClientKind
-    from keepstone.mcp.install import Change
+    from keepstone.mcp.configuration import Change
 
 app = typer.Typer(
     name="mcp",
@@ -164,7 +164,7 @@ def status(shared: SharedOption = False, folder: FolderOption = Path(), as_json:
 
 def _state_of(client: "ClientKind", folder: Path | None) -> dict[str, str | None]:
     from keepstone.mcp.clients import is_present
-    from keepstone.mcp.install import installed
+    from keepstone.mcp.configuration import installed
     from keepstone.mcp.status import trouble_of
 
     path, trouble = _file_of(client, folder), None
@@ -213,7 +213,7 @@ def _changes(
     hook: list[str] | None,
 ) -> list[tuple[str, "Change"]]:
     """Return the changes of all files, with the clients' titles. Nothing is written."""
-    from keepstone.mcp.install import with_hooks, with_server
+    from keepstone.mcp.configuration import with_hooks, with_server
 
     changes = []
     for client in clients:

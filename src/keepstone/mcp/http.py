@@ -41,21 +41,21 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request with the memory that its token gives access to."""
-        access = scope.get(SCOPE_KEY)
+        found = scope.get(SCOPE_KEY)
+        access = found if isinstance(found, Access) else Access(frozenset())
         try:
-            agent = (access if isinstance(access, Access) else Access(frozenset())).only_agent()
+            agent = access.only_agent()
         except ProblemError as error:
             await error.response()(scope, receive, send)
             return
-        read_only = access.read_only
-        scope[_VIEW], manager = await anyio.to_thread.run_sync(self._prepared, agent, read_only)
+        scope[_VIEW], manager = await anyio.to_thread.run_sync(self._prepared, agent, access.read_only)
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
     def _prepared(self, agent: str, read_only: bool) -> tuple[Any, Any]:  # noqa: FBT001
         manager = import_module("mcp.server.streamable_http_manager").StreamableHTTPSessionManager
+        from keepstone.mcp.memory_tools import McpTools
         from keepstone.mcp.resources import View
-        from keepstone.mcp.tools import McpTools
 
         found = self._home.agent(agent)
         view = View(found, McpTools(found, read_only=read_only), str(self._home.root))

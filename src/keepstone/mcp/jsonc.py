@@ -54,7 +54,9 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     unit = _unit_of(text, node)
     while left:
         if not isinstance(node.value, dict):
-            raise ValueError(f"{'.'.join(path[: len(path) - len(left)]) or 'the file'} is not an object")
+            raise ValueError(  # noqa: TRY004  It is what the file says.
+                f"{'.'.join(path[: len(path) - len(left)]) or 'the file'} is not an object"
+            )
         found = _member(node, left[0])
         if found is None:
             break

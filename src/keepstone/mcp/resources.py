@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from keepstone.errors import KeepstoneError
-from keepstone.mcp.tools import McpTools
+from keepstone.mcp.memory_tools import McpTools
 from keepstone.operations.agent_tools import AS_DATA
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _text(view: View, kind: str, name: str) -> str | None:
 
 def completed(view: View, argument: str, typed: str) -> types.CompleteResult:
     """Return what a template's variable may be."""
-    names = {
+    names: dict[str, Callable[[], Iterable[str]]] = {
         "session": lambda: (info.id for info in view.agent.sessions()),
         "path": view.agent.files.list,
         "which": lambda: _NOTES if view.notes is not None else (),

@@ -22,8 +22,8 @@ from keepstone.errors import KeepstoneError
 from keepstone.mcp import resources
 from keepstone.mcp.handshake import NAME, TITLE
 from keepstone.mcp.instructions import INSTRUCTIONS
+from keepstone.mcp.memory_tools import McpTool
 from keepstone.mcp.resources import View
-from keepstone.mcp.tools import McpTool
 from keepstone.operations.error_codes import code_of
 from keepstone.operations.toolbox import ToolAnswer
 

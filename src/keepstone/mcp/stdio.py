@@ -44,9 +44,9 @@ def serve(home: Home, agent: str, *, read_only: bool = False, notes: Notes | Non
     import anyio
     from mcp.server.stdio import stdio_server
 
+    from keepstone.mcp.memory_tools import McpTools
     from keepstone.mcp.resources import View
     from keepstone.mcp.server import create_server
-    from keepstone.mcp.tools import McpTools
 
     view = View(found, McpTools(found, read_only=read_only, notes=notes), str(home.root), notes)
     server = create_server(lambda _: view, instructions)
@@ -106,7 +106,7 @@ class _Wire:
             yield line.decode("utf-8", "replace")
             line = await run_sync(self._line, abandon_on_cancel=True)
         with anyio.move_on_after(_LAST_ANSWERS):
-            while self._asked and self._is_open:
+            while self._asked and self._is_open:  # noqa: ASYNC110  It ends once, and nobody waits for it.
                 await anyio.sleep(0.01)
 
     def _note(self, line: bytes) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from keepstone.mcp import jsonc
 from keepstone.mcp.clients import CLIENTS, ClientKind, client_of
-from keepstone.mcp.install import installed
+from keepstone.mcp.configuration import installed
 
 from .processes import COMMAND
 
@@ -51,7 +51,7 @@ def test_a_client_without_configuration_gets_one(user_folder: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_installing_twice_changes_nothing_more(user_folder: Path, name: str) -> None:
+def test_installing_twice_changes_nothing_more(name: str) -> None:
     run("install", name)
     path = client_of(name).user_file()
     before = path.read_bytes()
@@ -65,7 +65,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(user_folder: Path, name: str)
     assert list(user_folder.iterdir()) == []
 
 
-def test_other_settings_comments_and_line_ends_stay(user_folder: Path) -> None:
+def test_other_settings_comments_and_line_ends_stay() -> None:
     path = client_of("zed").user_file()
     path.parent.mkdir(parents=True)
     before = '// mine\r\n{\r\n  "theme": "One", // dark\r\n}\r\n'
@@ -81,7 +81,7 @@ def test_other_settings_comments_and_line_ends_stay(user_folder: Path) -> None:
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
-def test_toml_keeps_its_comments_and_order(user_folder: Path, line: str, bom: str) -> None:
+def test_toml_keeps_its_comments_and_order(line: str, bom: str) -> None:
     path = client_of("codex").user_file()
     path.parent.mkdir(parents=True)
     lines = [
@@ -108,7 +108,7 @@ def test_toml_keeps_its_comments_and_order(user_folder: Path, line: str, bom: st
     assert path.read_bytes().decode() == before
 
 
-def test_the_file_before_is_backed_up_and_its_mode_kept(user_folder: Path) -> None:
+def test_the_file_before_is_backed_up_and_its_mode_kept() -> None:
     path = client_of("cursor").user_file()
     path.parent.mkdir(parents=True)
     path.write_text('{"mcpServers": {"other": {}}}')
@@ -120,7 +120,7 @@ def test_the_file_before_is_backed_up_and_its_mode_kept(user_folder: Path) -> No
     assert list(json.loads(path.read_text())["mcpServers"]) == ["other", "keepstone"]
 
 
-def test_a_configuration_that_is_a_link_stays_one(user_folder: Path, tmp_path: Path) -> None:
+def test_a_configuration_that_is_a_link_stays_one(tmp_path: Path) -> None:
     path = client_of("cursor").user_file()
     path.parent.mkdir(parents=True)
     (tmp_path / "dotfile.json").write_text("{}")
@@ -141,7 +141,7 @@ def test_a_configuration_that_is_a_link_stays_one(user_folder: Path, tmp_path: P
         ("codex", b"mcp_servers = 1"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_left_alone(user_folder: Path, name: str, content: bytes) -> None:
+def test_a_file_that_cannot_be_read_is_left_alone(name: str, content: bytes) -> None:
     path = client_of(name).user_file()
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
@@ -167,7 +167,7 @@ def test_a_shared_file_names_no_path_of_this_machine(user_folder: Path, tmp_path
     assert list(user_folder.iterdir()) == []
 
 
-def test_unknown_clients_and_those_without_a_shared_file_are_refused(user_folder: Path) -> None:
+def test_unknown_clients_and_those_without_a_shared_file_are_refused() -> None:
     assert "claude-code" in run("install", "emacs", status=2)
     assert "--project" in run("install", "windsurf", "--project", status=2)
     assert "--all" in run("install", status=2)

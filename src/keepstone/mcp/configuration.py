@@ -39,9 +39,13 @@ class Change:
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
-        lines = [(text or "").splitlines(keepends=True) for text in (self.before, self.after)]
-        names = ("/dev/null" if self.before is None else str(self.path), str(self.path))
-        return "".join(line if line.endswith("\n") else f"{line}\n" for line in unified_diff(*lines, *names))
+        lines = unified_diff(
+            (self.before or "").splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            "/dev/null" if self.before is None else str(self.path),
+            str(self.path),
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def write(self) -> Path | None:
         """Write the file and return its backup, None if there was no file.
@@ -112,7 +116,7 @@ def _loaded(path: Path, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path}: {error}; mend the file, nothing was changed") from None
     if not isinstance(value, dict):
-        raise ValueError(f"{path} does not hold a JSON object; nothing was changed")
+        raise ValueError(f"{path} does not hold a JSON object; nothing was changed")  # noqa: TRY004
     return value
 
 
@@ -168,7 +172,7 @@ def with_hooks(client: ClientKind, path: Path, command: Sequence[str] | None, ba
     for event in EVENTS[client.name]:
         groups = hooks.get(event, []) if isinstance(hooks, dict) else None
         if not isinstance(groups, list):
-            raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")
+            raise ValueError(f"{path}: hooks.{event} is not an array; nothing was changed")  # noqa: TRY004
         others = [group for group in groups if not _is_ours(group, client, event)]
         if command is not None:
             line = shlex.join([*command, client.name, event])
