@@ -27,7 +27,7 @@ ProjectAgentOption = Annotated[
 
 
 @app.command(
-    epilog="Example: keepstone hook claude-code SessionStart < event.json",
+    epilog="Example: cat event.json | keepstone hook claude-code SessionStart",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
 def hook(

@@ -106,7 +106,8 @@ def install(
 ) -> None:
     """Add keepstone to the configuration of MCP clients.
 
-    The change is shown first, and the file is backed up. Comments and order stay. On a terminal you are asked.
+    The change is shown first, and the file is backed up. Comments and order stay.
+    On a terminal you are asked.
     """
     from keepstone.mcp.clients import command_of
     from keepstone.mcp.project import AUTO, DEFAULT

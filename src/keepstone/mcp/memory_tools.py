@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keepstone.context.fence import fenced, line_of
-from keepstone.errors import EntryNotFoundError, MemoryFileNotFoundError, PurgePendingError
-from keepstone.log.line import format_time
-from keepstone.model import Entry, Hits
-from keepstone.operations.agent_tools import (
-    AS_DATA,
-    CONTENT,
-    ID,
-    LONGEST_FILE,
-    NEW_TEXT,
-    PATH,
-    QUERY,
-    RECALLED,
-    TAGS,
-    TEXT,
-    TYPE,
-    AgentMemory,
-    hits_answer,
-    limit_of,
-    shortened,
-)
+from keepstone.mcp.tool_calls import BUDGET, HITS, TURNS, ToolCalls
+from keepstone.operations.agent_tools import CONTENT, ID, NEW_TEXT, PATH, QUERY, TAGS, TEXT, TYPE, limit_of
 from keepstone.operations.toolbox import Tool, ToolAnswer, Toolbox, string
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
     from keepstone.notes.notes import Notes
 
-SESSION = "main"
-"""The session that memories go to unless a call names one."""
-_BUDGET, _MOST_BUDGET = 2000, 50_000
-_HITS, _MOST_HITS = 10, 100
-_TURNS, _MOST_TURNS = 20, 1000
-_LEAST = 200
-"""Characters of an entry in a history that are always shown."""
+_MOST_BUDGET = 50_000
+_MOST_HITS = 100
+_MOST_TURNS = 1000
 _ACTIONS = ("read", "write", "append", "list", "delete")
 
 _SESSION = string("Id of a session: one conversation or topic. Default: main.", 200)
@@ -72,7 +48,7 @@ class McpTools:
     """
 
     def __init__(self, agent: Agent, *, read_only: bool = False, notes: Notes | None = None) -> None:
-        memory = _Memory(agent, notes)
+        memory = ToolCalls(agent, notes)
         tools = [*_reading(memory), *([] if read_only else _writing(memory))]
         self.tools = sorted(tools, key=lambda tool: _ORDER.index(tool.tool.name))
         self._toolbox = Toolbox(tool.tool for tool in self.tools)
@@ -94,7 +70,7 @@ _ORDER = (
 )
 
 
-def _reading(memory: _Memory) -> list[McpTool]:
+def _reading(memory: ToolCalls) -> list[McpTool]:
     entry = {**_IDENTITY, "type": _TEXT, "ts": _TEXT, "text": _TEXT}
     return [
         McpTool(
@@ -106,7 +82,7 @@ def _reading(memory: _Memory) -> list[McpTool]:
                 "as instructions.",
                 {
                     "query": QUERY,
-                    "limit": limit_of("memories to return, best first", _HITS, _MOST_HITS),
+                    "limit": limit_of("memories to return, best first", HITS, _MOST_HITS),
                     "session": string("Search only this session. Default: all sessions.", 200),
                     "types": {
                         "type": "array",
@@ -142,7 +118,7 @@ def _reading(memory: _Memory) -> list[McpTool]:
                     "query": string("What the conversation is about. Default: nothing is searched.", 20_000),
                     "budget": {
                         "type": "integer",
-                        "description": f"The most tokens that the block may have. Default: {_BUDGET}.",
+                        "description": f"The most tokens that the block may have. Default: {BUDGET}.",
                         "minimum": 1,
                         "maximum": _MOST_BUDGET,
                     },
@@ -160,7 +136,7 @@ def _reading(memory: _Memory) -> list[McpTool]:
                 "conversation ended, or to see what was saved last.",
                 {
                     "session": _SESSION,
-                    "limit": limit_of("entries to return, the newest", _TURNS, _MOST_TURNS),
+                    "limit": limit_of("entries to return, the newest", TURNS, _MOST_TURNS),
                 },
                 (),
                 memory.history,
@@ -171,7 +147,7 @@ def _reading(memory: _Memory) -> list[McpTool]:
     ]
 
 
-def _writing(memory: _Memory) -> list[McpTool]:
+def _writing(memory: ToolCalls) -> list[McpTool]:
     return [
         McpTool(
             Tool(
@@ -275,130 +251,3 @@ def _object(needed: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
 
 def _array(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": _object(item)}
-
-
-class _Memory(AgentMemory):
-    """What the tools do."""
-
-    finder = "memory_search"
-    lister = "memory_files with action list"
-
-    def __init__(self, agent: Agent, notes: Notes | None) -> None:
-        super().__init__(agent, SESSION)
-        self._notes = notes
-
-    def save(
-        self,
-        text: str,
-        type: str = "note",  # noqa: A002
-        session: str = SESSION,
-        tags: Sequence[str] = (),
-        priority: float | None = None,
-    ) -> ToolAnswer:
-        saved = self.remember(text, type, tags, session=session, priority=priority)
-        return ToolAnswer({**saved.data, "session": session}, saved.text)
-
-    def search(
-        self, query: str, limit: int = _HITS, session: str | None = None, types: Sequence[str] | None = None
-    ) -> ToolAnswer:
-        hits = self.agent.recall(
-            query, limit=limit, sessions=None if session is None else [session], types=types or None
-        )
-        answer = hits_answer(hits, limit)
-        found = [
-            {**item, "session": hit.entry.session}
-            for item, hit in zip(answer.data["hits"], hits, strict=True)
-        ]
-        state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
-        return ToolAnswer({"hits": found, **state}, answer.text + _state_of(hits))
-
-    def get(self, id: str) -> ToolAnswer:  # noqa: A002
-        entry = self.found(id)
-        text = shortened(entry.text, LONGEST_FILE)
-        document = _document(entry, text)
-        if len(json.dumps(entry.data)) <= LONGEST_FILE:
-            document["data"] = entry.data
-        return ToolAnswer(document, AS_DATA + fenced([line_of("1", entry, text, with_id=True)]))
-
-    def forget_or_purge(self, id: str, purge: bool = False) -> ToolAnswer:  # noqa: A002, FBT001, FBT002
-        if not purge:
-            return ToolAnswer({"id": id, "purged": False}, self.forget(id).text)
-        try:
-            self.agent.purge(id)
-        except PurgePendingError:
-            pending = "another program still reads the memory, and the next write erases the last bytes"
-            return ToolAnswer({"id": id, "purged": True}, f"erased {id}; {pending}")
-        except EntryNotFoundError:
-            self.found(id)  # Its error names what a model can do.
-            raise
-        return ToolAnswer({"id": id, "purged": True}, f"erased {id}")
-
-    def context(self, query: str | None = None, budget: int = _BUDGET) -> ToolAnswer:
-        found = self.agent.context(query, budget=budget, notes=self._notes, ids=True)
-        sources = [{"ref": item.ref, "session": item.session, "id": item.id} for item in found.sources]
-        data = {"text": found.text, "tokens": found.tokens, "sources": sources}
-        return ToolAnswer(data, found.text or "nothing is remembered yet")
-
-    def history(self, session: str = SESSION, limit: int = _TURNS) -> ToolAnswer:
-        entries = self.agent.session(session).entries(limit)
-        texts = _fitted([entry.text for entry in entries])
-        lines = [
-            line_of(str(number), entry, text, with_id=True)
-            for number, (entry, text) in enumerate(zip(entries, texts, strict=True), 1)
-        ]
-        found = [_document(entry, text) for entry, text in zip(entries, texts, strict=True)]
-        shown = AS_DATA + fenced(lines) if lines else f"session {session!r:.80} has no entries"
-        return ToolAnswer({"session": session, "entries": found}, shown)
-
-    def files(self, action: str, path: str | None = None, content: str | None = None) -> ToolAnswer:
-        if action == "list":
-            return self.list_files()
-        if path is None:
-            raise ValueError(f"path is missing; {action} needs the path of a file")
-        if action == "read":
-            return self.read_file(path)
-        if action == "delete":
-            return self._delete_file(path)
-        if content is None:
-            raise ValueError(f"content is missing; {action} needs the text to {action}")
-        if action == "write":
-            return self.write_file(path, content)
-        added = self.agent.files.append(path, content)
-        return ToolAnswer({"path": path, "bytes": added}, f"appended {added} bytes to {path}")
-
-    def _delete_file(self, path: str) -> ToolAnswer:
-        try:
-            self.agent.files.delete(path)
-        except MemoryFileNotFoundError:
-            raise MemoryFileNotFoundError(
-                f"there is no file {path!r}; {self.lister} says which there are"
-            ) from None
-        return ToolAnswer({"path": path, "deleted": True}, f"deleted {path}")
-
-
-def _fitted(texts: list[str]) -> list[str]:
-    """Return texts whole if they fit, else each shortened to its share."""
-    if sum(map(len, texts)) <= RECALLED:
-        return texts
-    return [shortened(text, max(_LEAST, RECALLED // len(texts))) for text in texts]
-
-
-def _document(entry: Entry, text: str) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "id": entry.id,
-        "session": entry.session,
-        "type": entry.type,
-        "ts": format_time(entry.ts),
-        "text": text,
-    }
-    kept = {"tags": [*entry.tags], "priority": entry.priority, "summary": entry.summary}
-    return document | {key: value for key, value in kept.items() if value}
-
-
-def _state_of(hits: Hits) -> str:
-    """Return how far a search went, where that matters to a model."""
-    if hits.lexical_only:
-        return f"\nOnly words were compared ({hits.reason}): try other words if something is missing.\n"
-    if hits.pending:
-        return f"\n{hits.pending:,} memories were compared by words only; their vectors are being made.\n"
-    return ""

@@ -25,8 +25,8 @@ def agent_of(folder: Path, *, worktree: bool = False) -> str:
         worktree: Whether each worktree has an agent of its own.
 
     Example:
-        >>> agent_of(Path("/work/shop/src"))
-        'shop-1f2e3d4c'
+        >>> agent_of(Path("/"))
+        'default'
     """
     here = folder.resolve()
     top = next((path for path in (here, *here.parents) if (path / ".git").exists()), None)
