@@ -6,9 +6,16 @@ options, ``screen`` the terminal output, and ``exit_status`` the exit statuses.
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Run the command with the arguments of this process and exit with its status."""
-    from keepstone.cli.app import app
+    if sys.argv[1:2] in (["mcp"], ["hook"]):
+        # Clients wait for these: the other commands are not loaded.
+        from keepstone.cli.command_line import command_line
 
+        app = command_line(["mcp", "hook"])
+    else:
+        from keepstone.cli.app import app
     app(prog_name="keepstone")

@@ -1,109 +1,26 @@
-"""The root command, which combines the groups of commands and reports errors."""
+"""The root command with all groups of commands."""
 
 from __future__ import annotations
 
-import io
-import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from keepstone.cli.command_line import command_line
 
-import typer
-from typer.core import TyperGroup
-
-from keepstone.cli import (
-    agents,
-    chat,
-    context,
-    demo,
-    entries,
-    files,
-    maintenance,
-    models,
-    notes,
-    recall,
-    serve,
-    sessions,
-    tokens,
-    watch,
+app = command_line(
+    (
+        "demo",
+        "chat",
+        "entries",
+        "recall",
+        "context",
+        "sessions",
+        "files",
+        "notes",
+        "agents",
+        "models",
+        "maintenance",
+        "serve",
+        "mcp",
+        "hook",
+        "tokens",
+        "watch",
+    )
 )
-from keepstone.cli.exit_status import reported
-
-
-class Frame(TyperGroup):
-    """The root command; reports every error in one place."""
-
-    def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
-        """Run a command line and exit with its status."""
-        words = list(sys.argv[1:] if args is None else args)
-        _escape_unprintable()
-        with reported(as_json=_wants_json(words)):
-            settings["standalone_mode"] = False
-            status = super().main(args=words, **settings)
-        raise SystemExit(status if isinstance(status, int) else 0)
-
-
-def _wants_json(words: Sequence[str]) -> bool:
-    options = words[: words.index("--")] if "--" in words else words
-    return "--json" in options
-
-
-def _escape_unprintable() -> None:
-    # Print an escape for a character that the terminal's encoding lacks, instead of raising.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-app = typer.Typer(
-    cls=Frame,
-    name="keepstone",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="Example: keepstone demo",
-)
-for group in (
-    demo,
-    chat,
-    entries,
-    recall,
-    context,
-    sessions,
-    files,
-    notes,
-    agents,
-    models,
-    maintenance,
-    serve,
-    tokens,
-    watch,
-):
-    app.add_typer(group.app)
-
-
-def _version(value: bool) -> None:
-    if not value:
-        return
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        typer.echo(f"keepstone {version('keepstone')}")
-    except PackageNotFoundError:
-        typer.echo("keepstone (from source, not installed)")
-    raise typer.Exit
-
-
-@app.callback()
-def keepstone(
-    _: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Memory for AI agents, in files that you can read.
-
-    Options follow the command's name: --home (where memory lives) and --agent
-    (which agent), for notes --dir (the project's folder), and everywhere --json
-    (one JSON document instead of text). Exit status: 0 success, 1 not found,
-    2 invalid input, 3 the store or the system failed.
-    """

@@ -57,8 +57,8 @@ def serve(
 ) -> None:
     """Serve the home over HTTP until interrupted.
 
-    The API is below /v1 and needs a token (keepstone token create); the web page is at /.
-    On loopback a one-time sign-in link for your browser is printed.
+    The API is below /v1 and the MCP server at /mcp; both need a token (keepstone token create).
+    The web page is at /. On loopback a one-time sign-in link for your browser is printed.
     """
     import keepstone
 
@@ -94,6 +94,7 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
         tokens=tokens,
         notes=notes,
         web=_web(home, notes, folder),
+        mcp=_mcp(home),
         hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
     )
@@ -120,6 +121,15 @@ def _web(home: "Home", notes: "Notes", project: Path) -> Any:
     from keepstone.web.served import pages
 
     return pages(home, notes, project)
+
+
+def _mcp(home: "Home") -> Any:
+    """Return what adds the MCP server, None where its package is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from keepstone.mcp.http import route
+
+    return route(home)
 
 
 def _is_any(host: str) -> bool:

@@ -61,7 +61,7 @@ class Tool:
     description: str
     """What it does, and when to use it."""
     arguments: Mapping[str, Mapping[str, Any]]
-    """The JSON schema of each argument: a described string, integer, boolean or array of strings."""
+    """The JSON schema of each argument: a described string, number, integer, boolean or array of strings."""
     required: tuple[str, ...]
     run: Callable[..., ToolAnswer]
     """Called with arguments that fit their schemas; those that were not given are left out."""
@@ -109,7 +109,10 @@ class Tool:
         if wrong:
             raise ValueError(f"{self.name}: {'; '.join(wrong)}")
         # JSON has one kind of number: a model may write 5 as 5.0.
-        return {name: int(value) if isinstance(value, float) else value for name, value in arguments.items()}
+        return {
+            name: int(value) if self.arguments[name]["type"] == "integer" else value
+            for name, value in arguments.items()
+        }
 
 
 class Toolbox:
@@ -198,6 +201,9 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     if kind == "integer":
         whole = value.is_integer() if isinstance(value, float) else type(value) is int
         return whole and schema["minimum"] <= value <= schema["maximum"]
+    if kind == "number":
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and schema["minimum"] <= value <= schema["maximum"]
     if kind == "array":
         return (
             isinstance(value, list | tuple)
@@ -215,6 +221,8 @@ def _expected(schema: Mapping[str, Any]) -> str:
         return "a string" + (
             f" of at most {schema['maxLength']:,} characters" if "maxLength" in schema else ""
         )
+    if kind == "number":
+        return f"a number from {schema['minimum']} to {schema['maximum']}"
     if kind == "integer":
         return f"an integer from {schema['minimum']} to {schema['maximum']}"
     if kind == "array":

@@ -44,6 +44,7 @@ def create_app(
     tokens: Tokens,
     notes: Notes | None = None,
     web: Callable[[FastAPI], None] | None = None,
+    mcp: Callable[[FastAPI], None] | None = None,
     hosts: Collection[str] = LOOPBACK,
     any_address: bool = False,
     limits: Limits | None = None,
@@ -58,6 +59,7 @@ def create_app(
         notes: The notes of a project and its user; without them there are no routes for notes.
         web: Adds web pages to the app. They are behind the same middleware; a page calls ``signed_in``
             for its reader's access.
+        mcp: Adds the MCP server to the app, behind the same middleware.
         hosts: The host names that requests may use.
         any_address: Whether requests may use any IP address, too.
         limits: Size and time limits of a request.
@@ -76,6 +78,8 @@ def create_app(
     app.state.gate, app.state.metrics = Gate(tokens), Metrics()
     packing.sweep()
     problems.install(app)
+    if mcp is not None:
+        mcp(app)
     _add_routes(app, notes, web)
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
     # The middleware added last runs first.

@@ -38,6 +38,18 @@ class Access:
         if not self.sees(agent):
             raise AgentNotFoundError(f"this token has access to no agent {agent!r:.80}")
 
+    def only_agent(self) -> str:
+        """Return the agent of a client that cannot name one: the token's, or ``default`` with all agents.
+
+        Raises:
+            ProblemError: The token is for several agents, or for none.
+        """
+        if self.agents is None:
+            return "default"
+        if len(self.agents) != 1:
+            raise ProblemError(403, "forbidden", "this needs a token for one agent: keepstone token create")
+        return next(iter(self.agents))
+
     def check_home(self) -> None:
         """Raise unless all agents, and thereby the home itself, may be accessed.
 

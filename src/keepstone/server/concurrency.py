@@ -23,6 +23,7 @@ AT_ONCE = 8
 QUEUED = 256
 """Queued requests per agent and kind."""
 _AGENTS = "/v1/agents/"
+MCP_PATH = "/mcp"
 _READING_POSTS = frozenset({"recall", "context"})
 """POST requests that change nothing, by the part of their path after the agent."""
 _WATCHING = "changes"
@@ -98,7 +99,11 @@ def _key(scope: Scope) -> _Key | None:
 
     A request that may not access its agent does not count, or others could use up the agent's slots.
     """
-    if scope["type"] != "http" or not scope["path"].startswith(_AGENTS):
+    if scope["type"] != "http":
+        return None
+    if scope["path"] == MCP_PATH:
+        return _mcp_key(scope)
+    if not scope["path"].startswith(_AGENTS):
         return None
     name, _, rest = scope["path"][len(_AGENTS) :].partition("/")
     if rest == _WATCHING:
@@ -108,3 +113,12 @@ def _key(scope: Scope) -> _Key | None:
     if not isinstance(access, Access) or not access.sees(agent):
         return None
     return agent, scope["method"] in SAFE or rest in _READING_POSTS
+
+
+def _mcp_key(scope: Scope) -> _Key | None:
+    # Which tool is called is in the body, so that each call counts as a write.
+    access = scope.get(SCOPE_KEY)
+    try:
+        return (access.only_agent(), False) if isinstance(access, Access) else None
+    except ProblemError:
+        return None

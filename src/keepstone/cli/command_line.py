@@ -1,0 +1,82 @@
+"""The frame in which every command runs."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from keepstone.cli.exit_status import reported
+
+
+class Frame(TyperGroup):
+    """The root command, which reports every error in one place."""
+
+    def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
+        """Run a command line and exit with its status."""
+        words = list(sys.argv[1:] if args is None else args)
+        _print_anything()
+        with reported(as_json=_wants_json(words)):
+            settings["standalone_mode"] = False
+            status = super().main(args=words, **settings)
+        raise SystemExit(status if isinstance(status, int) else 0)
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    options = words[: words.index("--")] if "--" in words else words
+    return "--json" in options
+
+
+def _print_anything() -> None:
+    # A terminal that lacks a character gets its escape, never a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def command_line(modules: Iterable[str]) -> typer.Typer:
+    """Return the command with the commands of these modules of ``keepstone.cli``, in their order."""
+    app = typer.Typer(
+        cls=Frame,
+        name="keepstone",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+        epilog="Example: keepstone demo",
+    )
+    app.callback()(keepstone)
+    for module in modules:
+        app.add_typer(import_module(f"keepstone.cli.{module}").app)
+    return app
+
+
+def _version(value: bool) -> None:
+    if not value:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        typer.echo(f"keepstone {version('keepstone')}")
+    except PackageNotFoundError:
+        typer.echo("keepstone (run from its source, not installed)")
+    raise typer.Exit
+
+
+def keepstone(
+    _: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Memory for AI agents, in files that you can read.
+
+    Options follow the command's name: --home (where memory lives) and --agent
+    (which agent), for notes --dir (the project's folder), and everywhere --json
+    (one JSON document instead of text). Exit status: 0 success, 1 not found,
+    2 invalid input, 3 the store or the system failed.
+    """

@@ -1,0 +1,54 @@
+"""Which agent belongs to a project."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+AUTO = "auto"
+"""The agent's name that stands for the project's."""
+DEFAULT = "default"
+_LONGEST_NAME = 60
+_DIGEST = 8
+
+
+def agent_of(folder: Path, *, worktree: bool = False) -> str:
+    """Return the slug of the agent of the project that holds a folder.
+
+    It is the name of the Git repository's main folder and a digest of its path, so that all worktrees of
+    a repository share one memory. Outside of a repository the folder itself counts; the user's own folder
+    and the root of the file system belong to no project, and give ``default``.
+
+    Args:
+        folder: A folder in the project.
+        worktree: Whether each worktree has an agent of its own.
+
+    Example:
+        >>> agent_of(Path("/"))
+        'default'
+    """
+    here = folder.resolve()
+    top = next((path for path in (here, *here.parents) if (path / ".git").exists()), None)
+    root = here if top is None else (top if worktree else _main_folder(top))
+    if top is None and root in (Path.home().resolve(), Path(root.anchor)):
+        return DEFAULT
+    digest = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST]
+    name = re.sub(r"[^a-z0-9]+", "-", root.name.removesuffix(".git").lower()).strip("-")[:_LONGEST_NAME]
+    return f"{name or 'project'}-{digest}"
+
+
+def _main_folder(top: Path) -> Path:
+    """Return the folder of the repository that a worktree belongs to; any other folder itself."""
+    git = top / ".git"
+    if not git.is_file():
+        return top
+    named = re.fullmatch(r"gitdir: (.+?)\s*", git.read_text("utf-8", "surrogateescape"))
+    if named is None:
+        return top
+    own = (top / named[1]).resolve()
+    common = own / "commondir"
+    if not common.is_file():  # A submodule is a repository of its own.
+        return top
+    shared = (own / common.read_text("utf-8", "surrogateescape").strip()).resolve()
+    return shared.parent if shared.name == ".git" else shared

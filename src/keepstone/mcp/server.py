@@ -1,0 +1,177 @@
+"""The MCP server: what it answers, whichever transport carries it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+
+import keepstone
+from keepstone.errors import KeepstoneError
+from keepstone.mcp import resources
+from keepstone.mcp.handshake import NAME, TITLE
+from keepstone.mcp.instructions import INSTRUCTIONS
+from keepstone.mcp.memory_tools import McpTool
+from keepstone.mcp.resources import View
+from keepstone.operations.error_codes import code_of
+from keepstone.operations.toolbox import ToolAnswer
+
+logger = logging.getLogger("keepstone.mcp")
+
+_Context = ServerRequestContext[Any, Any]
+ViewOf = Callable[[Any], View]
+"""Returns what the client of a request may see: None over stdio, over HTTP Starlette's request."""
+_PROGRESS_SECONDS = 1.0
+T = TypeVar("T")
+
+
+def create_server(view_of: ViewOf, instructions: str = INSTRUCTIONS) -> Server[Any]:
+    """Return the server; nothing is opened before the first request that needs memory."""
+    handlers = _Handlers(view_of)
+    return Server(
+        NAME,
+        version=keepstone.__version__,
+        title=TITLE,
+        instructions=instructions,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
+    )
+
+
+class _Handlers:
+    def __init__(self, view_of: ViewOf) -> None:
+        self._view_of = view_of
+
+    async def list_tools(self, ctx: _Context, _: Any) -> types.ListToolsResult:
+        view = await anyio.to_thread.run_sync(self._view_of, ctx.request)
+        return types.ListToolsResult(tools=[_definition(tool) for tool in view.tools.tools])
+
+    async def call_tool(self, ctx: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        def call() -> types.CallToolResult:
+            view = self._view_of(ctx.request)
+            return _result(view, view.tools.call(params.name, params.arguments or {}))
+
+        return await _with_progress(ctx, call)
+
+    async def list_resources(
+        self, ctx: _Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = params.cursor if params else None
+        return await self._run(ctx, partial(resources.listed, cursor=cursor))
+
+    async def list_templates(self, _ctx: _Context, _: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+    async def read_resource(
+        self, ctx: _Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await self._run(ctx, partial(resources.read, uri=str(params.uri)))
+
+    async def list_prompts(self, _ctx: _Context, _: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=resources.prompts())
+
+    async def get_prompt(self, ctx: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return await self._run(
+            ctx, partial(resources.prompt, name=params.name, arguments=params.arguments or {})
+        )
+
+    async def complete(self, ctx: _Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        argument = params.argument
+        return await self._run(
+            ctx, partial(resources.completed, argument=argument.name, typed=argument.value)
+        )
+
+    async def _run(self, ctx: _Context, answer: Callable[[View], T]) -> T:
+        """Answer in a thread; what fails is an error without paths."""
+
+        def run() -> T | MCPError:
+            view = self._view_of(ctx.request)
+            try:
+                return answer(view)
+            except MCPError as error:
+                return error
+            except (KeepstoneError, ValueError, OSError) as error:
+                logger.warning("%s failed: %s", ctx.method, code_of(error))
+                return MCPError(INTERNAL_ERROR, _without_paths(view, str(error)))
+
+        found = await _with_progress(ctx, run)
+        if isinstance(found, MCPError):
+            raise found
+        return found
+
+
+async def _with_progress(ctx: _Context, call: Callable[[], T]) -> T:
+    """Run a call, which raises nothing, in a thread and report progress to clients that ask for it.
+
+    Cancellation ends the waiting; a write that has begun completes.
+    """
+    async with anyio.create_task_group() as group:
+        group.start_soon(_report, ctx)
+        found = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+        group.cancel_scope.cancel()
+    return found
+
+
+async def _report(ctx: _Context) -> None:
+    seconds = 0
+    while True:
+        await anyio.sleep(_PROGRESS_SECONDS)
+        seconds += 1
+        await ctx.session.report_progress(seconds, message="the memory is still working")
+
+
+def _definition(tool: McpTool) -> types.Tool:
+    definition = tool.tool.definition("json")
+    return types.Tool(
+        name=definition["name"],
+        title=tool.title,
+        description=definition["description"],
+        input_schema=definition["parameters"],
+        output_schema=dict(tool.output),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=not tool.writes,
+            destructive_hint=tool.destroys,
+            idempotent_hint=not tool.writes,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _result(view: View, answer: ToolAnswer) -> types.CallToolResult:
+    text = _sendable(answer.text)
+    if not answer.data["ok"]:
+        text = _without_paths(view, text)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+    data = {key: value for key, value in answer.data.items() if key != "ok"}
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=json.loads(_sendable(json.dumps(data, ensure_ascii=False))),
+    )
+
+
+def _sendable(text: str) -> str:
+    # A log that was edited by hand may hold lone surrogates, which no transport can carry.
+    return text.encode("utf-8", "replace").decode()
+
+
+def _without_paths(view: View, message: str) -> str:
+    """Return a message that does not say where on this machine memory lies."""
+    return message.replace(f"{view.root}/", "").replace(view.root, "the home").replace(str(Path.home()), "~")

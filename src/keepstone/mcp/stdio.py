@@ -1,0 +1,155 @@
+"""The MCP server over standard input and output, for one agent.
+
+Importing this module is cheap: what takes long is loaded while the client gets its first answer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator
+from threading import Thread
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from keepstone.mcp.handshake import early_answer
+from keepstone.mcp.instructions import INSTRUCTIONS, READ_ONLY
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+    from keepstone.notes.notes import Notes
+
+logger = logging.getLogger("keepstone.mcp")
+
+_LONGEST_LINE = 32 * 1024 * 1024
+"""Bytes of a message: as the server allows over HTTP."""
+_FIRST = 0.1
+"""Seconds that the first request may take to arrive before loading begins, which slows its answer."""
+_LAST_ANSWERS = 10.0
+"""Seconds that calls in progress get to complete when the input ends."""
+
+
+def serve(home: Home, agent: str, *, read_only: bool = False, notes: Notes | None = None) -> None:
+    """Serve an agent's memory until standard input ends.
+
+    Raises:
+        InvalidAgentIdError: The slug is not valid; nothing was read or written.
+    """
+    found = home.agent(agent)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="keepstone: %(message)s")
+    instructions = READ_ONLY if read_only else INSTRUCTIONS
+    wire = _Wire(instructions)
+
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    from keepstone.mcp.memory_tools import McpTools
+    from keepstone.mcp.resources import View
+    from keepstone.mcp.server import create_server
+
+    view = View(found, McpTools(found, read_only=read_only, notes=notes), str(home.root), notes)
+    server = create_server(lambda _: view, instructions)
+
+    async def run() -> None:
+        async with stdio_server(cast("Any", wire.lines()), cast("Any", wire)) as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    anyio.run(run)
+
+
+class _Wire:
+    """Standard input and output, kept for the protocol alone.
+
+    From here on anything else that is written to standard output goes to standard error, and standard
+    input is empty.
+    """
+
+    def __init__(self, instructions: str) -> None:
+        self._input = _claimed(0, "rb", os.open(os.devnull, os.O_RDONLY))
+        self._output = _claimed(1, "wb", os.dup(2))
+        self._instructions = instructions
+        self._first = b""
+        self._answered: int | str | None = None
+        """The id of the request that was answered early."""
+        self._asked: set[int | str] = set()
+        """The ids of requests without an answer."""
+        self._is_open = True
+        self._opening = Thread(target=self._open, daemon=True)
+        self._opening.start()
+        self._opening.join(_FIRST)
+
+    def _open(self) -> None:
+        self._first = self._line()
+        answer = early_answer(self._first, self._instructions)
+        if answer is not None:
+            self._answered = answer["id"]
+            self._send(json.dumps(answer, ensure_ascii=False) + "\n")
+
+    def _line(self) -> bytes:
+        """Return the next line; one that is too long is skipped and logged."""
+        while len(line := self._input.readline(_LONGEST_LINE)) == _LONGEST_LINE and line[-1:] != b"\n":
+            while (rest := self._input.readline(_LONGEST_LINE)) and rest[-1:] != b"\n":
+                pass
+            logger.warning("a message longer than %d bytes was skipped", _LONGEST_LINE)
+        return line
+
+    async def lines(self) -> AsyncIterator[str]:
+        """Yield the client's messages until the input ends and all of them are answered."""
+        import anyio
+        from anyio.to_thread import run_sync
+
+        await run_sync(self._opening.join, abandon_on_cancel=True)
+        line = self._first
+        while line:
+            self._note(line)
+            yield line.decode("utf-8", "replace")
+            line = await run_sync(self._line, abandon_on_cancel=True)
+        with anyio.move_on_after(_LAST_ANSWERS):
+            while self._asked and self._is_open:  # noqa: ASYNC110  It ends once, and nobody waits for it.
+                await anyio.sleep(0.01)
+
+    def _note(self, line: bytes) -> None:
+        message = _object(line)
+        if message.get("method") == "notifications/cancelled" and isinstance(message.get("params"), dict):
+            self._asked.discard(message["params"].get("requestId"))
+        elif "method" in message and isinstance(message.get("id"), int | str):
+            self._asked.add(message["id"])
+
+    async def write(self, text: str) -> None:
+        """Send a message, unless it is the answer that the client already has."""
+        message = _object(text)
+        if "method" not in message and "id" in message:
+            self._asked.discard(message["id"])
+            if "result" in message and message["id"] == self._answered:
+                self._answered = None
+                return
+        from anyio.to_thread import run_sync
+
+        await run_sync(self._send, text)
+
+    def _send(self, text: str) -> None:
+        try:
+            self._output.write(text.encode())
+            self._output.flush()
+        except OSError:
+            self._is_open = False  # The client is gone, and the input ends.
+
+    async def flush(self) -> None:
+        """Do nothing: each message is flushed."""
+
+
+def _claimed(fd: int, mode: str, diversion: int) -> BinaryIO:
+    """Return a private stream in the place of a standard one, which is diverted."""
+    kept = os.dup(fd)
+    os.dup2(diversion, fd)
+    os.close(diversion)
+    return cast("BinaryIO", os.fdopen(kept, mode))
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}

@@ -1,0 +1,167 @@
+"""What the tools of the MCP server do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from keepstone.context.fence import fenced, line_of
+from keepstone.errors import EntryNotFoundError, MemoryFileNotFoundError, PurgePendingError
+from keepstone.log.line import format_time
+from keepstone.model import Entry, Hits
+from keepstone.operations.agent_tools import (
+    AS_DATA,
+    LONGEST_FILE,
+    RECALLED,
+    AgentMemory,
+    hits_answer,
+    shortened,
+)
+from keepstone.operations.toolbox import ToolAnswer
+
+if TYPE_CHECKING:
+    from keepstone.agent import Agent
+    from keepstone.notes.notes import Notes
+
+SESSION = "main"
+"""The session that memories go to unless a call names one."""
+BUDGET = 2000
+HITS = 10
+TURNS = 20
+_LEAST = 200
+"""Characters of an entry in a history that are always shown."""
+
+
+class ToolCalls(AgentMemory):
+    """What the tools do, each method with checked arguments."""
+
+    finder = "memory_search"
+    lister = "memory_files with action list"
+
+    def __init__(self, agent: Agent, notes: Notes | None) -> None:
+        super().__init__(agent, SESSION)
+        self._notes = notes
+
+    def save(
+        self,
+        text: str,
+        type: str = "note",  # noqa: A002
+        session: str = SESSION,
+        tags: Sequence[str] = (),
+        priority: float | None = None,
+    ) -> ToolAnswer:
+        """Save a memory."""
+        saved = self.remember(text, type, tags, session=session, priority=priority)
+        return ToolAnswer({**saved.data, "session": session}, saved.text)
+
+    def search(
+        self, query: str, limit: int = HITS, session: str | None = None, types: Sequence[str] | None = None
+    ) -> ToolAnswer:
+        """Search memories, and say how far the search went."""
+        hits = self.agent.recall(
+            query, limit=limit, sessions=None if session is None else [session], types=types or None
+        )
+        answer = hits_answer(hits, limit)
+        found = [
+            {**item, "session": hit.entry.session}
+            for item, hit in zip(answer.data["hits"], hits, strict=True)
+        ]
+        state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
+        return ToolAnswer({"hits": found, **state}, answer.text + _state_of(hits))
+
+    def get(self, id: str) -> ToolAnswer:  # noqa: A002
+        """Return one memory whole."""
+        entry = self.found(id)
+        text = shortened(entry.text, LONGEST_FILE)
+        document = _document(entry, text)
+        if len(json.dumps(entry.data)) <= LONGEST_FILE:
+            document["data"] = entry.data
+        return ToolAnswer(document, AS_DATA + fenced([line_of("1", entry, text, with_id=True)]))
+
+    def forget_or_purge(self, id: str, purge: bool = False) -> ToolAnswer:  # noqa: A002, FBT001, FBT002
+        """Hide a memory, or erase its bytes."""
+        if not purge:
+            return ToolAnswer({"id": id, "purged": False}, self.forget(id).text)
+        try:
+            self.agent.purge(id)
+        except PurgePendingError:
+            pending = "another program still reads the memory, and the next write erases the last bytes"
+            return ToolAnswer({"id": id, "purged": True}, f"erased {id}; {pending}")
+        except EntryNotFoundError:
+            self.found(id)  # Its error names what a model can do.
+            raise
+        return ToolAnswer({"id": id, "purged": True}, f"erased {id}")
+
+    def context(self, query: str | None = None, budget: int = BUDGET) -> ToolAnswer:
+        """Return the block that goes before a conversation."""
+        found = self.agent.context(query, budget=budget, notes=self._notes, ids=True)
+        sources = [{"ref": item.ref, "session": item.session, "id": item.id} for item in found.sources]
+        data = {"text": found.text, "tokens": found.tokens, "sources": sources}
+        return ToolAnswer(data, found.text or "nothing is remembered yet")
+
+    def history(self, session: str = SESSION, limit: int = TURNS) -> ToolAnswer:
+        """Return the newest entries of a session, oldest first."""
+        entries = self.agent.session(session).entries(limit)
+        texts = _fitted([entry.text for entry in entries])
+        lines = [
+            line_of(str(number), entry, text, with_id=True)
+            for number, (entry, text) in enumerate(zip(entries, texts, strict=True), 1)
+        ]
+        found = [_document(entry, text) for entry, text in zip(entries, texts, strict=True)]
+        shown = AS_DATA + fenced(lines) if lines else f"session {session!r:.80} has no entries"
+        return ToolAnswer({"session": session, "entries": found}, shown)
+
+    def files(self, action: str, path: str | None = None, content: str | None = None) -> ToolAnswer:
+        """Read or change a file."""
+        if action == "list":
+            return self.list_files()
+        if path is None:
+            raise ValueError(f"path is missing; {action} needs the path of a file")
+        if action == "read":
+            return self.read_file(path)
+        if action == "delete":
+            return self._delete_file(path)
+        if content is None:
+            raise ValueError(f"content is missing; {action} needs the text to {action}")
+        if action == "write":
+            return self.write_file(path, content)
+        added = self.agent.files.append(path, content)
+        return ToolAnswer({"path": path, "bytes": added}, f"appended {added} bytes to {path}")
+
+    def _delete_file(self, path: str) -> ToolAnswer:
+        try:
+            self.agent.files.delete(path)
+        except MemoryFileNotFoundError:
+            raise MemoryFileNotFoundError(
+                f"there is no file {path!r}; {self.lister} says which there are"
+            ) from None
+        return ToolAnswer({"path": path, "deleted": True}, f"deleted {path}")
+
+
+def _fitted(texts: list[str]) -> list[str]:
+    """Return texts whole if they fit, else each shortened to its share."""
+    if sum(map(len, texts)) <= RECALLED:
+        return texts
+    return [shortened(text, max(_LEAST, RECALLED // len(texts))) for text in texts]
+
+
+def _document(entry: Entry, text: str) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": entry.id,
+        "session": entry.session,
+        "type": entry.type,
+        "ts": format_time(entry.ts),
+        "text": text,
+    }
+    kept = {"tags": [*entry.tags], "priority": entry.priority, "summary": entry.summary}
+    return document | {key: value for key, value in kept.items() if value}
+
+
+def _state_of(hits: Hits) -> str:
+    """Return how far a search went, where that matters to a model."""
+    if hits.lexical_only:
+        return f"\nOnly words were compared ({hits.reason}): try other words if something is missing.\n"
+    if hits.pending:
+        return f"\n{hits.pending:,} memories were compared by words only; their vectors are being made.\n"
+    return ""

@@ -1,0 +1,207 @@
+"""Installation into the configuration of clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from keepstone.mcp import jsonc
+from keepstone.mcp.clients import CLIENTS, ClientKind, client_of
+from keepstone.mcp.configuration import installed
+
+from .processes import COMMAND
+
+NAMES = [client.name for client in CLIENTS]
+
+
+def run(*words: str, status: int = 0, cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        [*COMMAND, "mcp", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def entry_of(client: ClientKind) -> dict[str, object]:
+    found = installed(client, client.user_file())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_client_without_configuration_gets_one(user_folder: Path, name: str) -> None:
+    run("install", name)
+    client = client_of(name)
+    assert client.user_file().is_relative_to(user_folder)
+    entry = entry_of(client)
+    assert entry["args"][-3:] == ["mcp", "--agent", "auto" if client.has_project else "default"]  # type: ignore[index]
+    assert os.access(str(entry["command"]), os.X_OK)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_installing_twice_changes_nothing_more(name: str) -> None:
+    run("install", name)
+    path = client_of(name).user_file()
+    before = path.read_bytes()
+    assert "nothing to change" in run("install", name)
+    assert (path.read_bytes(), len(list(path.parent.glob(f"{path.name}*")))) == (before, 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dry_run_shows_the_change_and_makes_none(user_folder: Path, name: str) -> None:
+    assert "+" in run("install", name, "--dry-run")
+    assert list(user_folder.iterdir()) == []
+
+
+def test_other_settings_comments_and_line_ends_stay() -> None:
+    path = client_of("zed").user_file()
+    path.parent.mkdir(parents=True)
+    before = '// mine\r\n{\r\n  "theme": "One", // dark\r\n}\r\n'
+    path.write_bytes(before.encode())
+    shown = run("install", "zed")
+    after = path.read_bytes().decode()
+    assert '+  "context_servers"' in shown
+    assert after.startswith(before[: before.index("}")].rstrip())
+    assert jsonc.load(after)["theme"] == "One"
+    run("uninstall", "zed")
+    assert jsonc.load(path.read_bytes().decode()) == {"theme": "One", "context_servers": {}}
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_toml_keeps_its_comments_and_order(line: str, bom: str) -> None:
+    path = client_of("codex").user_file()
+    path.parent.mkdir(parents=True)
+    lines = [
+        "# mine",
+        'model = "x" # best',
+        "",
+        "[mcp_servers.other]",
+        'command = "o"',
+        "",
+        "[z]",
+        "a = 1",
+        "",
+    ]
+    before = bom + line.join(lines)
+    path.write_bytes(before.encode())
+    run("install", "codex")
+    after = path.read_bytes().decode()
+    rest = iter(after.splitlines())
+    assert all(old in rest for old in before.splitlines())
+    assert "\n" not in after.replace("\r\n", "") or line == "\n"
+    found = tomllib.loads(after.removeprefix("\ufeff").replace("\r\n", "\n"))
+    assert list(found["mcp_servers"]) == ["other", "keepstone"]
+    run("uninstall", "codex")
+    assert path.read_bytes().decode() == before
+
+
+def test_the_file_before_is_backed_up_and_its_mode_kept() -> None:
+    path = client_of("cursor").user_file()
+    path.parent.mkdir(parents=True)
+    path.write_text('{"mcpServers": {"other": {}}}')
+    path.chmod(0o640)
+    run("install", "cursor")
+    [backup] = path.parent.glob("mcp.json.*.bak")
+    assert backup.read_text() == '{"mcpServers": {"other": {}}}'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert list(json.loads(path.read_text())["mcpServers"]) == ["other", "keepstone"]
+
+
+def test_a_configuration_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    path = client_of("cursor").user_file()
+    path.parent.mkdir(parents=True)
+    (tmp_path / "dotfile.json").write_text("{}")
+    path.symlink_to(tmp_path / "dotfile.json")
+    run("install", "cursor")
+    assert path.is_symlink()
+    assert "keepstone" in (tmp_path / "dotfile.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cursor", b"{"),
+        ("cursor", b"[]"),
+        ("cursor", b'{"mcpServers": 1}'),
+        ("cursor", b"\xff"),
+        ("codex", b"a = "),
+        ("codex", b"mcp_servers = 1"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_left_alone(name: str, content: bytes) -> None:
+    path = client_of(name).user_file()
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    # The other client comes first, and is not changed either.
+    assert str(path) in run("install", "gemini", name, status=2)
+    assert path.read_bytes() == content
+    assert not client_of("gemini").user_file().exists()
+
+
+def test_all_means_the_clients_that_are_found(user_folder: Path) -> None:
+    (user_folder / ".cursor").mkdir()
+    (user_folder / ".claude.json").write_text("{}")
+    run("install", "--all")
+    found = [client.name for client in CLIENTS if client.user_file().exists()]
+    assert found == ["claude-code", "cursor"]
+
+
+def test_a_shared_file_names_no_path_of_this_machine(user_folder: Path, tmp_path: Path) -> None:
+    run("install", "claude-code", "vscode", "--project", "--dir", str(tmp_path))
+    shared = json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]["keepstone"]
+    assert shared == {"type": "stdio", "command": "keepstone", "args": ["mcp", "--agent", "auto"]}
+    assert "keepstone" in json.loads((tmp_path / ".vscode/mcp.json").read_text())["servers"]
+    assert list(user_folder.iterdir()) == []
+
+
+def test_unknown_clients_and_those_without_a_shared_file_are_refused() -> None:
+    assert "claude-code" in run("install", "emacs", status=2)
+    assert "--project" in run("install", "windsurf", "--project", status=2)
+    assert "--all" in run("install", status=2)
+
+
+def test_status_starts_each_server_and_says_what_is_wrong(user_folder: Path) -> None:
+    run("install", "cursor", "codex", "--home", str(user_folder / "home"))
+    (user_folder / ".gemini").mkdir()
+    (user_folder / ".gemini/settings.json").write_text('{"mcpServers": {"keepstone": {"command": "/none"}}}')
+    (user_folder / ".codeium/windsurf").mkdir(parents=True)
+    (user_folder / ".codeium/windsurf/mcp_config.json").write_text("{")
+    states = {row["client"]: row for row in json.loads(run("status", "--json", status=1))["clients"]}
+    assert {name: row["state"] for name, row in states.items()} == {
+        "claude-code": "not found",
+        "claude-desktop": "not found",
+        "cursor": "installed",
+        "vscode": "not found",
+        "codex": "installed",
+        "gemini": "installed",
+        "zed": "not found",
+        "windsurf": "unreadable",
+    }
+    assert (states["cursor"]["trouble"], states["codex"]["trouble"]) == (None, None)
+    assert "/none is missing" in states["gemini"]["trouble"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"), [("linux", ".config"), ("darwin", "Library/Application Support")]
+)
+def test_each_system_has_its_own_place(
+    user_folder: Path, monkeypatch: pytest.MonkeyPatch, platform: str, folder: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    desktop = client_of("claude-desktop").user_file()
+    assert desktop == user_folder / folder / "Claude/claude_desktop_config.json"
+    assert client_of("vscode").user_file() == user_folder / folder / "Code/User/mcp.json"
+    assert client_of("zed").user_file() == user_folder / ".config/zed/settings.json"
