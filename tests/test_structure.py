@@ -16,12 +16,21 @@ DESIGN = ROOT / "docs" / "design.md"
 LONGEST = {"src": 400, "tests": 600, "bench": 400, "scripts": 400}
 """The most lines a Python file may have."""
 
-LONGER: dict[str, str] = {}
+LONGER: dict[str, str] = {
+    "src/keepstone/agent.py": "short methods, most of the lines are public docstrings",
+    "src/keepstone/session.py": "short methods, most of the lines are public docstrings",
+    "src/keepstone/model.py": "the public values, most of the lines are their docstrings",
+    "src/keepstone/store/protocol.py": "a contract: docstrings without code",
+    "src/keepstone/store/file_store.py": "one method of a few lines for each of the contract's",
+    "src/keepstone/recall/vectors.py": "given and made vectors, to be separated",
+    "src/keepstone/index/index.py": "one method of a few lines for each query of the index",
+}
 """Files that exceed the limit, each with the reason."""
 
 SHARED_NAMES = {
     "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
     "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
+    "changes.py": "changes that a watch yields: the store's, and the route of them",
     "chat.py": "the conversation: the command and the page that open it",
     "doctor.py": "the doctor, and the page that shows its findings",
     "entries.py": "entries: their rows, the routes and the commands",
