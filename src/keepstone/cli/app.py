@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from keepstone.cli import (
+    agent_entries,
     agents,
     chat,
     context,
@@ -65,6 +66,7 @@ app = typer.Typer(
 for group in (
     demo,
     chat,
+    agent_entries,
     entries,
     recall,
     context,

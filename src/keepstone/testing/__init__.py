@@ -45,6 +45,7 @@ from keepstone.testing.purge import (
     check_purge,
     check_purge_of_an_agent,
 )
+from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
 from keepstone.testing.vectors import (
     check_drop_and_counts,
     check_made_vectors,
@@ -85,6 +86,7 @@ __all__ = [
     "check_clear_and_remove",
     "check_counts_and_links",
     "check_delete",
+    "check_delete_many",
     "check_drop_and_counts",
     "check_files",
     "check_history",
@@ -108,6 +110,8 @@ __all__ = [
     "check_search_follows_changes",
     "check_search_in_scope",
     "check_search_in_the_past",
+    "check_select",
+    "check_select_pages",
     "check_sessions",
     "check_similar",
     "check_spaces",
@@ -155,6 +159,9 @@ CHECKS: tuple[Check, ...] = (
     check_ask,
     check_spaces,
     check_backup,
+    check_select,
+    check_select_pages,
+    check_delete_many,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 
