@@ -8,6 +8,7 @@ app = command_line(
     (
         "demo",
         "chat",
+        "agent_entries",
         "entries",
         "recall",
         "context",

@@ -52,6 +52,7 @@ from keepstone.testing.purge import (
     check_purge,
     check_purge_of_an_agent,
 )
+from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
 from keepstone.testing.vectors import (
     check_drop_and_counts,
     check_made_vectors,
@@ -95,6 +96,7 @@ __all__ = [
     "check_copy_and_fork",
     "check_counts_and_links",
     "check_delete",
+    "check_delete_many",
     "check_drop_and_counts",
     "check_files",
     "check_history",
@@ -122,6 +124,8 @@ __all__ = [
     "check_search_follows_changes",
     "check_search_in_scope",
     "check_search_in_the_past",
+    "check_select",
+    "check_select_pages",
     "check_sessions",
     "check_similar",
     "check_spaces",
@@ -175,6 +179,9 @@ CHECKS: tuple[Check, ...] = (
     check_copy_and_fork,
     check_lines,
     check_changes,
+    check_select,
+    check_select_pages,
+    check_delete_many,
 )
 """The checks that a store with room for one agent, ``default``, must pass."""
 

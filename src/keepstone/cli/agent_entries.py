@@ -1,0 +1,172 @@
+"""``keepstone entries``: the entries of all sessions of an agent, listed, counted and removed by filters."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from keepstone.cli.command import Answer, agent_command, confirm
+from keepstone.cli.options import TypesOption, YesOption
+from keepstone.cli.screen import table
+from keepstone.log.filters import Filters
+from keepstone.operations.documents import entry_document
+from keepstone.text.display import clipped, counted, moment, one_line
+
+if TYPE_CHECKING:
+    from keepstone.agent import Agent
+
+app = typer.Typer(
+    name="entries",
+    help="List, count, delete and purge the entries of all sessions by filters.",
+    no_args_is_help=True,
+    epilog="Example: keepstone entries list --type decision",
+)
+
+TagsOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; may be repeated.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option("--where", metavar="JSON", help="""Only with these values: '{"score": {"gte": 3}}'."""),
+]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="Made then or later: 2026-03-01, or RFC 3339.")
+]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
+]
+IdsOption = Annotated[
+    list[str] | None, typer.Option("--id", metavar="ID", help="Only this entry; may be repeated.")
+]
+ValidOption = Annotated[bool, typer.Option("--valid-only", help="Only entries that hold now.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of entries.")]
+CursorOption = Annotated[
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="`next` of the page before.")
+]
+NewestOption = Annotated[bool, typer.Option("--newest-first", help="Begin with the newest.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")]
+
+
+@agent_command(app, "keepstone entries list --type decision --limit 20", name="list", needs_home=True)
+def list_entries(
+    agent: "Agent",
+    *,
+    types: TypesOption = None,
+    tags: TagsOption = None,
+    where: WhereOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    ids: IdsOption = None,
+    valid_only: ValidOption = False,
+    limit: LimitOption = 100,
+    cursor: CursorOption = None,
+    newest_first: NewestOption = False,
+) -> Answer:
+    """List the entries of all sessions by time, the oldest first."""
+    filters = _filters(types, tags, where, since, until, ids, valid_only=valid_only)
+    page = agent.entries(limit=limit, cursor=cursor, newest_first=newest_first, **filters)
+    rows = [
+        (moment(entry.ts), one_line(entry.session), entry.id, entry.type, clipped(entry.text))
+        for entry in page
+    ]
+    columns = ("time (UTC)", "session", "id", "type", "text")
+    document = {"entries": [entry_document(entry) for entry in page], "next": page.next}
+    return Answer(document, table(columns, rows) if rows else Text("no entries"))
+
+
+@agent_command(app, """keepstone entries count --where '{"by": "Ada"}'""", needs_home=True)
+def count(
+    agent: "Agent",
+    *,
+    types: TypesOption = None,
+    tags: TagsOption = None,
+    where: WhereOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    ids: IdsOption = None,
+    valid_only: ValidOption = False,
+) -> Answer:
+    """Count the entries of all sessions."""
+    found = agent.count(**_filters(types, tags, where, since, until, ids, valid_only=valid_only))
+    return Answer({"count": found}, Text(counted(found, "entry")))
+
+
+@agent_command(app, "keepstone entries delete --tag draft --dry-run", needs_home=True)
+def delete(
+    agent: "Agent",
+    *,
+    types: TypesOption = None,
+    tags: TagsOption = None,
+    where: WhereOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    ids: IdsOption = None,
+    valid_only: ValidOption = False,
+    dry_run: DryRunOption = False,
+) -> Answer:
+    """Delete all entries that pass the filters, at least one: hide them."""
+    filters = _filters(types, tags, where, since, until, ids, valid_only=valid_only)
+    return _removed(agent.delete_where(dry_run=dry_run, **filters), "delete", dry_run=dry_run)
+
+
+@agent_command(app, "keepstone entries purge --until 2020-01-01 --dry-run", needs_home=True)
+def purge(
+    agent: "Agent",
+    *,
+    types: TypesOption = None,
+    tags: TagsOption = None,
+    where: WhereOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    ids: IdsOption = None,
+    valid_only: ValidOption = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+) -> Answer:
+    """Remove every byte of all entries that pass the filters, at least one. This cannot be undone."""
+    filters = _filters(types, tags, where, since, until, ids, valid_only=valid_only)
+    found = agent.purge_where(dry_run=True, **filters)
+    if found and not dry_run:
+        confirm(f"Purge {counted(found, 'entry')} for good, with all history?", yes=yes)
+        found = agent.purge_where(**filters)
+    return _removed(found, "purge", dry_run=dry_run)
+
+
+def _removed(count: int, verb: str, *, dry_run: bool) -> Answer:
+    words = f"{f'would {verb}' if dry_run else f'{verb}d'} {counted(count, 'entry')}"
+    return Answer({"count": count, "dry_run": dry_run}, Text(words))
+
+
+def _filters(
+    types: list[str] | None,
+    tags: list[str] | None,
+    where: str | None,
+    since: str | None,
+    until: str | None,
+    ids: list[str] | None,
+    *,
+    valid_only: bool,
+) -> Filters:
+    # Typer gives an empty list for an option that was not given.
+    return Filters(
+        types=types or None,
+        tags=tags or None,
+        where=_conditions(where),
+        since=since,
+        until=until,
+        ids=ids or None,
+        valid_only=valid_only,
+    )
+
+
+def _conditions(where: str | None) -> dict[str, Any] | None:
+    if where is None:
+        return None
+    try:
+        found = json.loads(where)
+    except json.JSONDecodeError as error:
+        raise ValueError(f'--where is not JSON ({error}): write \'{{"key": "value"}}\'') from None
+    if not isinstance(found, dict):
+        raise TypeError(f"--where must be a JSON object, not {clipped(where, 80)}")
+    return found
