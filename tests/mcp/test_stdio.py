@@ -18,6 +18,7 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.lock import Lock
 from keepstone.mcp.handshake import HANDSHAKE_VERSIONS, MODERN_VERSIONS, early_answer
 from keepstone.mcp.instructions import INSTRUCTIONS
+from keepstone.mcp.project import agent_of
 
 from .processes import COMMAND, INITIALIZE, INITIALIZED, answers, calling, client, piped, with_client
 
@@ -74,6 +75,22 @@ def test_what_is_saved_is_found_again(home: Path) -> None:
     assert "Only words were compared" in found.content[0].text
     with keepstone.open(home, embedder="none") as opened:
         assert opened.agent("coder").get(saved).text == "Ada prefers green tea"
+
+
+def test_the_project_names_the_agent_and_its_user_has_notes(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    notes = keepstone.Notes(tmp_path / "shop")
+    notes.add("of the project", "Project")
+    notes.add("of the user", "User")
+
+    async def use(connected: Client) -> Any:
+        await connected.call_tool("memory_save", {"text": "saved here"})
+        return await connected.call_tool("memory_context", {})
+
+    found = with_client(home, use, "--agent", "auto", cwd=tmp_path / "shop").structured_content["text"]
+    assert ("of the user" in found, "of the project" in found, "saved here" in found) == (True, False, True)
+    with keepstone.open(home, embedder="none") as opened:
+        assert opened.agents() == [agent_of(tmp_path / "shop")]
 
 
 def test_a_read_only_server_has_no_writing_tools(home: Path) -> None:

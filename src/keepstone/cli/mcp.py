@@ -79,15 +79,14 @@ def mcp(
         return
     if find_spec("mcp") is None:
         raise ValueError(f"mcp is missing: {install_command('mcp')}")
-    import keepstone
-    from keepstone.mcp.project import AUTO, agent_of
+    from keepstone.mcp.project import AUTO, UserNotes, agent_of
 
     is_auto = agent == AUTO
     with HomeOptions(home, layout).open() as opened:
         slug = opened.agent(agent_of(folder, worktree=worktree) if is_auto else agent).slug
         from keepstone.mcp.stdio import serve
 
-        serve(opened, slug, read_only=read_only, notes=keepstone.Notes(folder) if is_auto else None)
+        serve(opened, slug, read_only=read_only, notes=UserNotes(folder) if is_auto else None)
 
 
 @app.command(epilog="Example: keepstone mcp install claude-code cursor")

@@ -6,11 +6,22 @@ import hashlib
 import re
 from pathlib import Path
 
+from keepstone.notes.notes import USER, Notes
+from keepstone.notes.prompt import Source
+
 AUTO = "auto"
 """The agent's name that stands for the project's."""
 DEFAULT = "default"
 _LONGEST_NAME = 60
 _DIGEST = 8
+
+
+class UserNotes(Notes):
+    """Notes of which a context shows the user's only: coding agents read the project's themselves."""
+
+    def sources(self) -> list[Source]:
+        """Return the user's file as a context shows it."""
+        return [source for source in super().sources() if source.kind == USER]
 
 
 def agent_of(folder: Path, *, worktree: bool = False) -> str:
