@@ -277,7 +277,8 @@ class Session:
             ValueError: The item has another id, or neither text nor payload; nothing was written.
 
         Example:
-            >>> session.replace("limits", {"type": "decision", "data": {"rate": 120}})
+            >>> session.replace(decision.id, {"data": {"decision": "Use passkeys"}}).text
+            'decision: Use passkeys'
         """
         given = record_of(item, self._clock)
         if item.get("id") not in (None, entry_id_of(id)):

@@ -120,6 +120,7 @@ class MemoryService:
         ``embedding``, ``summary_text`` and ``metadata``. Errors are those of ``create_memory``.
 
         Example:
+            >>> service = MemoryService(".work-agent")
             >>> memories = service.create_memories(
             ...     "s1", [{"text": "Use pnpm", "embedding": [0.1, 0.9], "metadata": {"team": "web"}}]
             ... )
