@@ -27,6 +27,7 @@ LONGER = {
 SHARED_NAMES = {
     "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
     "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
+    "changes.py": "changes of sessions: their values and cursors, and the routes that stream them",
     "chat.py": "the conversation: the command and the page that open it",
     "doctor.py": "the doctor, and the page that shows its findings",
     "embedder.py": "the embedder: its protocol, and which one a home uses",
