@@ -30,7 +30,7 @@ LONGER: dict[str, str] = {
 SHARED_NAMES = {
     "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
     "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
-    "changes.py": "changes that a watch yields: the store's, and the route of them",
+    "changes.py": "changes of sessions: their values and cursors, and the routes that stream them",
     "chat.py": "the conversation: the command and the page that open it",
     "doctor.py": "the doctor, and the page that shows its findings",
     "entries.py": "entries: their rows, the routes and the commands",
