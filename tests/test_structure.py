@@ -43,6 +43,7 @@ SHARED_NAMES = {
     "parts.py": "what several routes, or several pages, are built from",
     "purge.py": "the removal of bytes: the code, its conformance checks and the screen",
     "recall.py": "recall: the command, the route and the page",
+    "selecting.py": "entries of all sessions by a scope: the SQL of it, and its conformance checks",
     "selector.py": "the choice of a notes file after `#`, in the terminal and in the browser",
     "session.py": "one session: the class and the page",
     "sessions.py": "the list of sessions: the commands, the routes, the terminal and the browser",
