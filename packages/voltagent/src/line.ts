@@ -111,8 +111,10 @@ export function apply(entry: Item, later: Item): Item {
   const changed = Object.entries(later).filter(([key]) =>
     RESERVED.has(key) ? key !== "batch" : put && !ENVELOPE.has(key),
   );
-  if (!("modified" in later) && !Object.keys(later).every((key) => OF_COUNTS.has(key)) && instant(later.ts) !== null) {
-    changed.push(["modified", later.ts]);
+  const { ts } = later;
+  const changes = !("modified" in later) && !Object.keys(later).every((key) => OF_COUNTS.has(key));
+  if (changes && ts !== undefined && instant(ts) !== null) {
+    changed.push(["modified", ts]);
   }
   const type: Item = put ? { type: typeOf(later) ?? entry.type ?? DEFAULT_TYPE } : {};
   const merged: Item = { ...Object.fromEntries(kept), ...type, ...Object.fromEntries(changed) };
