@@ -30,7 +30,7 @@ LONGER: dict[str, str] = {
 SHARED_NAMES = {
     "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
     "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
-    "changes.py": "changes that a watch yields: the store's, and the route of them",
+    "changes.py": "changes of sessions: their values and cursors, and the routes that stream them",
     "chat.py": "the conversation: the command and the page that open it",
     "doctor.py": "the doctor, and the page that shows its findings",
     "entries.py": "entries: their rows, the routes and the commands",
@@ -43,6 +43,7 @@ SHARED_NAMES = {
     "parts.py": "what several routes, or several pages, are built from",
     "purge.py": "the removal of bytes: the code, its conformance checks and the screen",
     "recall.py": "recall: the command, the route and the page",
+    "selecting.py": "entries of all sessions by a scope: the SQL of it, and its conformance checks",
     "selector.py": "the choice of a notes file after `#`, in the terminal and in the browser",
     "session.py": "one session: the class and the page",
     "sessions.py": "the list of sessions: the commands, the routes, the terminal and the browser",
