@@ -36,7 +36,7 @@ def test_the_file_store_keeps_several_agents_apart(check: Check, layout: str, tm
 
 def test_a_layout_without_room_for_a_second_agent_says_so() -> None:
     alone = LAYOUTS.keys() - SEVERAL_AGENTS
-    with pytest.raises(ValueError, match=f"one agent, '{DEFAULT_AGENT}'"):
+    with pytest.raises(ValueError, match=f"only the agent '{DEFAULT_AGENT}'"):
         LAYOUTS[alone.pop()].check_agent("other")
 
 

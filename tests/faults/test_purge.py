@@ -49,7 +49,10 @@ def fill(home: Home, slug: str = "a", session: str = "s") -> None:
     agent = home.agent(slug)
     log = agent.session(session)
     others = np.random.default_rng(1).normal(size=(60, DIM)).astype(np.float32)
-    items = [{"id": f"{n}", "text": f"Qzvother {n}", "embedding": row} for n, row in enumerate(others)]
+    items = [
+        {"type": "note", "id": f"{n}", "text": f"Qzvother {n}", "embedding": row}
+        for n, row in enumerate(others)
+    ]
     log.add_many(items[:30])
     log.add("note", {"content": f"{SECRET}ing 東京{SECRET}"}, id=ID, embedding=VECTOR, priority=0)
     log.add_many(items[30:])

@@ -60,7 +60,7 @@ def purge(home: Home) -> list[str]:
     ],
 )
 def test_a_text_anywhere_in_an_entry_is_found(home: Home, item: dict[str, object]) -> None:
-    home.agent("a").session("s").add_many([{"id": "it", **item}])
+    home.agent("a").session("s").add_many([{"type": "note", "id": "it", **item}])
     assert purge(home) == ["it"]
 
 

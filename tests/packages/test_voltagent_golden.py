@@ -42,7 +42,7 @@ def carry_out(root: Path) -> None:
 
         does: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
             "save": lambda step: adapter.save(step["event"], step["session"]),
-            "batch": lambda step: session(step["session"]).add_many(step["events"]),
+            "batch": lambda step: session(step["session"]).put_many(step["events"]),
             "delete": lambda step: session(step["session"]).delete(step["id"]),
             "clear": lambda step: adapter.clear(step["session"]),
             "remove": lambda step: adapter.delete(step["session"]),

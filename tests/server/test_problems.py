@@ -78,7 +78,7 @@ STATUSES: dict[int, list[Exception]] = {
     ],
     409: [
         errors.EntryExistsError("x"), errors.AmbiguousIdError("x"), errors.SpaceMismatchError("x"),
-        errors.IsAFolderError("x"),
+        errors.IsAFolderError("x"), errors.AlreadySupersededError("x"),
     ],
     500: [
         OSError("x"), PermissionError("x"), FileNotFoundError("x"), errors.AccessDeniedError("x"),

@@ -106,7 +106,7 @@ def collections_in(schema: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_list_and_object_in_a_body_is_bounded(kind: type[BaseModel]) -> None:
     for found in collections_in(kind.model_json_schema()):
-        assert found.get("maxItems", found.get("maxProperties")) == 10_000
+        assert 0 < found.get("maxItems", found.get("maxProperties", 0)) <= 10_000
 
 
 def test_one_item_too_many_is_refused() -> None:

@@ -223,7 +223,8 @@ def pinned(database: Database) -> list[Row]:
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
     order = "e.ts DESC, s.name DESC, e.eid DESC"
-    sql = f"SELECT {ROW} {_FROM} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    entries = "entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid"
+    sql = f"SELECT {ROW} FROM {entries} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 

@@ -325,7 +325,10 @@ def test_the_first_vector_decides_also_without_the_index(home: Home, agent: Agen
 
 
 def test_one_vector_of_another_dimension_keeps_out_the_whole_batch(session: Session) -> None:
-    items = [{"text": "a", "embedding": [1, 2]}, {"text": "b", "embedding": [1, 2, 3]}]
+    items = [
+        {"type": "note", "text": "a", "embedding": [1, 2]},
+        {"type": "note", "text": "b", "embedding": [1, 2, 3]},
+    ]
     with pytest.raises(keepstone.EmbeddingDimMismatchError):
         session.add_many(items)
     assert session.info() is None
@@ -350,7 +353,7 @@ def made(store: FileStore, session: str = "s1") -> list[tuple[Entry, Vector]]:
 
 
 def test_pending_are_entries_with_text_and_without_a_vector(store: FileStore, session: Session) -> None:
-    for text in ("one", "", " \n\t"):
+    for text in ("one", " \n\t"):
         session.add("note", text=text)
     session.add("note", text="given", embedding=encode("letters", EAST))
     scope = Scope("a", ("s1",))

@@ -139,7 +139,9 @@ def test_neighbours_come_from_the_same_session_only(agent: Agent) -> None:
 
 
 def test_words_of_half_the_entries_are_left_out_only_while_they_are_that_common(agent: Agent) -> None:
-    items = ({"id": f"n{n}", "content": f"walnut {'oak' if n == 7 else n}"} for n in range(1200))
+    items = (
+        {"type": "note", "id": f"n{n}", "content": f"walnut {'oak' if n == 7 else n}"} for n in range(1200)
+    )
     agent.session("s").add_many(items)
     assert found(agent, "walnut oak") == {"n7"}
 

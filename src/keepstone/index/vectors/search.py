@@ -137,7 +137,7 @@ class _Query:
 
     def _whole(self) -> int | None:
         """Return the one session that is asked for as a whole, ``ALL`` for all of them, else None."""
-        if not self._asked.is_plain or self._scope.where is not None:
+        if not self._asked.is_plain or self._scope.where:
             return None
         sids = [ALL] if self._asked.sids is None else self._asked.sids
         return sids[0] if len(sids) == 1 else None
