@@ -1,4 +1,4 @@
-"""Transcripts of the Claude Agent SDK in keepstone. Runs offline, without Claude Code: a script plays the SDK.
+"""Transcripts of the Claude Agent SDK in keepstone. Runs offline: a script plays the SDK.
 
 pip install 'keepstone[claude-agent]' && python examples/claude_agent_store.py
 """
