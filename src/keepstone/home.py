@@ -25,6 +25,7 @@ from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
+from keepstone.text.stemming import check_language
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -46,6 +47,7 @@ def open(  # noqa: A001  Called as keepstone.open.
     reranker: Reranker | None = None,
     secrets: Literal["keep", "mask", "refuse"] = "keep",
     clock: Clock | None = None,
+    language: str | None = None,
 ) -> Home:
     """Open a home. Nothing is written before the first add.
 
@@ -67,9 +69,12 @@ def open(  # noqa: A001  Called as keepstone.open.
             warns; ``"mask"`` stores a placeholder such as ``[secret: GitHub token]``; ``"refuse"`` raises
             ``SecretError``. Only well-known formats are detected. An agent's own files are not checked.
         clock: Returns the time of new entries; default: the system clock.
+        language: The language whose stemmer is used for words in Latin letters, such as ``"de"``. The home
+            remembers it; default: the remembered one, else English. Russian and Greek words are recognized
+            by their script. Another language rebuilds the indexes.
 
     Raises:
-        ValueError: The layout, durability or ``secrets`` is unknown, the target is not a folder's
+        ValueError: The layout, durability, language or ``secrets`` is unknown, the target is not a folder's
             path, or a URL of an unknown scheme.
         StoreError: The target is a database whose extra is not installed.
         AccessDeniedError: Permission to access the target is denied.
@@ -93,6 +98,7 @@ def open(  # noqa: A001  Called as keepstone.open.
         os.environ.get("KEEPSTONE_HOME") or _user_folder() if target is None else target,
         layout_of(layout),
         durable=durability == "full",
+        language=None if language is None else check_language(language),
     )
     return Home(
         store,

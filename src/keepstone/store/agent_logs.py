@@ -25,6 +25,7 @@ from keepstone.model import Entry, Record
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
+from keepstone.text.stemming import ENGLISH
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,12 +61,14 @@ class AgentLogs:
         create: bool,
         most_logs: Callable[[], int],
         finish: Callable[[AgentLogs], None],
+        language: str = ENGLISH,
     ) -> None:
         self.agent = agent
         self._root = root
         self.layout = layout
         self._durable = durable
         self._most_logs = most_logs
+        self._language = language
         self._finish = finish
         self._preparing = threading.Lock()
         self._is_finished = False
@@ -177,10 +180,10 @@ class AgentLogs:
         folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
             with Folder(folder, root=self._root, create=True):
-                return Index(folder / "index.db")
+                return Index(folder / "index.db", self._language)
         except (KeepstoneError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
-            return Index(None)
+            return Index(None, self._language)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
