@@ -387,9 +387,9 @@ def entry_of(agent: str, session: str, record: Record) -> Entry:
     moment = read_time(record["ts"])
     if moment is None:
         raise ValueError(f"{record['ts']!r} is not a time")
-    return Entry(
-        agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
-    )
+    payload = payload_of(record)
+    text = text_of(record, payload)
+    return Entry(agent, session, record["id"], moment, record["type"], text, payload, record)
 
 
 def unusable(agent: str, error: Exception) -> StoreError:
