@@ -46,6 +46,13 @@ def test_entries_of_the_past_are_found_by_the_same_words(root: Path) -> None:
     assert len(asked(root, "Haus", "de", as_of="2100-01-01")) == 1
 
 
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_backup_has_the_language_of_its_home(root: Path, tmp_path: Path, vectors: bool) -> None:  # noqa: FBT001
+    with keepstone.open(root, embedder="none", language="de") as home:
+        home.backup(tmp_path / "copy", vectors=vectors)
+    assert len(asked(tmp_path / "copy", "Haus")) == 1
+
+
 @pytest.mark.parametrize("language", ["xx", "", "german"])
 def test_a_language_without_a_stemmer_is_refused(root: Path, language: str) -> None:
     with pytest.raises(ValueError, match="language"):

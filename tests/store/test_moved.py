@@ -187,6 +187,7 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
         create=False,
         most_logs=lambda: 8,
         finish=lambda _: None,
+        language="en",
     )
     with closing(logs):
         for _ in range(2):

@@ -25,7 +25,6 @@ from keepstone.model import Entry, Record
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
-from keepstone.text.stemming import ENGLISH
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,7 +60,7 @@ class AgentLogs:
         create: bool,
         most_logs: Callable[[], int],
         finish: Callable[[AgentLogs], None],
-        language: str = ENGLISH,
+        language: str,
     ) -> None:
         self.agent = agent
         self._root = root
@@ -249,12 +248,10 @@ class AgentLogs:
                     self.session_files.keep_one(session, name)
                 self.index.catch_up(session, self.log(session))
         for session in known:
-            try:
+            log: Log | None = None
+            with suppress(InvalidSessionIdError):  # Its file had a name made by hand, too long for ours.
                 log = self.log(session)
-            except InvalidSessionIdError:  # Its file had a name made by hand, which is too long for ours.
-                self.index.drop(session, None)
-            else:
-                self.index.drop(session, log)
+            self.index.drop(session, log)
         with self._guard:
             self.session_files.keep(names)
 
