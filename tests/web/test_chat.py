@@ -150,3 +150,29 @@ def test_a_models_note_is_not_saved_when_the_page_is_closed(noting: Site, browse
         time.sleep(0.02)
     assert "said no" in session.entries()[-1].text
     assert noting.notes.entries() == []
+
+
+def test_a_cancelled_note_comes_back_into_the_field(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    for cancel in ("Escape", "Cancel"):
+        page.get_by_label("Message").fill("# Use pnpm")
+        page.keyboard.press("Enter")
+        expect(page.locator(".choice button").first).to_be_focused()
+        if cancel == "Escape":
+            page.keyboard.press("Escape")
+        else:
+            page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_label("Message")).to_have_value("# Use pnpm")
+        expect(page.locator(".choice")).to_have_count(0)
+
+
+def test_a_note_that_waits_is_not_replaced_by_another(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    page.get_by_label("Message").fill("# First")
+    page.keyboard.press("Enter")
+    expect(page.locator(".choice q")).to_have_text("First")
+    page.get_by_label("Message").fill("# Second")
+    page.keyboard.press("Enter")
+    expect(page.locator(".q-notification")).to_contain_text("Choose first")
+    expect(page.locator(".choice q")).to_have_text("First")
+    expect(page.get_by_label("Message")).to_have_value("# Second")

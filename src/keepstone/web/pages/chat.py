@@ -18,7 +18,7 @@ from keepstone.operations.error_codes import message_of
 from keepstone.session import Session
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.components import EntryList
-from keepstone.web.elements import EXPECTED, aside, box, button, confirmed, empty, failure, link
+from keepstone.web.elements import EXPECTED, aside, box, button, confirmed, empty, failure, link, tell
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import shown
@@ -64,11 +64,12 @@ class Chat:
 
     def _line(self) -> None:
         with box(classes="say"):
-            self.selector = Selector(self.place, self._focus)
+            self.selector = Selector(self.place, self._noted)
             with box(classes="line", data_search=""):
                 self.input = ui.textarea("Message, or # and a note")
                 self.input.props("outlined dense autogrow autofocus").classes("wide")
                 self.input.on("keydown.enter.exact.prevent", self._send, args=[])
+                self.input.on("keydown.esc", self.selector.cancel, args=[])
                 self.button = button("Send", self._send, "main")
         if self.place.read_only:
             self.input.props("disable")
@@ -98,6 +99,9 @@ class Chat:
     async def _send(self) -> None:
         text = (self.input.value or "").strip()
         if not text or self.coming is not None or self.place.read_only:
+            return
+        if self.selector.is_open:
+            tell("Choose first where to save the note, or cancel it")
             return
         self.input.value = ""
         if not self.selector.submit(text):
@@ -175,6 +179,11 @@ class Chat:
         if self.session is not None:
             self.where.text = "Read it as a session"
             self.where.props.update(href=self.place.link("session", id=self.session.id))
+
+    async def _noted(self, left: str) -> None:
+        """Go on after a note; one that was cancelled comes back, before what was typed since."""
+        self.input.value = "\n".join(filter(None, (left, self.input.value)))
+        await self._focus()
 
     async def _focus(self) -> None:
         self.input.run_method("focus")
