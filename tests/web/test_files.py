@@ -1,4 +1,4 @@
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 from tests.web.conftest import Browse, Site
 
 from keepstone import Agent
@@ -114,7 +114,12 @@ def test_leaving_unsaved_changes_asks_first(site: Site, agent: Agent, browse: Br
     agent.files.write("a.md", "old")
     page = browse(site.url(agent.slug, "files", path="a.md"))
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
     page.get_by_label("Content of a.md").fill("new")
     expect(page.locator("[data-unsaved]")).to_have_count(1)
     page.locator("nav").get_by_role("link", name="Recall").click(no_wait_after=True)

@@ -50,7 +50,9 @@ class Selector:
         self._box.clear()
         with (
             self._box,
-            box(classes="choice", role="group", aria_label="Where to save this note", data_unsaved="") as choice,
+            box(
+                classes="choice", role="group", aria_label="Where to save this note", data_unsaved=""
+            ) as choice,
         ):
             say("span", "Where should this be saved?", "hint")
             say("q", self._manager.selector.message)
