@@ -141,3 +141,10 @@ def test_compacting_changes_no_order_of_sessions(cli: Command) -> None:
     order = [(info["id"], info["modified"]) for info in cli.json("sessions", "list")["sessions"]]
     cli.json("compact", "--session", "newer")
     assert [(info["id"], info["modified"]) for info in cli.json("sessions", "list")["sessions"]] == order
+
+
+def test_show_prints_every_value_of_a_payload(cli: Command) -> None:
+    cli.json("add", "--data", '{"issue": "slow", "seconds": 14, "of": {"runs": [1, 2]}}')
+    shown = cli("sessions", "show", "main").stdout
+    assert "seconds: 14" in shown
+    assert 'of: {"runs": [1, 2]}' in shown
