@@ -20,7 +20,7 @@ from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
 from keepstone.text.tokenizer import TOKENIZER
 
-SCHEMA = 6
+SCHEMA = 7
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0

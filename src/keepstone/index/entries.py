@@ -26,11 +26,11 @@ from keepstone.log.line import (
     microseconds,
     parse,
     read_time,
-    text_of,
+    words_text_of,
 )
 from keepstone.log.scan import derived_id
 from keepstone.model import Record, Scope
-from keepstone.text.tokenizer import spread
+from keepstone.text.tokenizer import spread, with_name_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,14 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
-        indexed(text_of(record)),
+        indexed(record),
         row_sum(*said, head, None),
     )
 
 
-def indexed(text: str) -> str:
-    """Return an entry's text as its row keeps it."""
+def indexed(record: Record) -> str:
+    """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
+    text = with_name_parts(words_text_of(record))
     return text if text.isascii() else _storable(spread(text))
 
 

@@ -8,7 +8,7 @@ out again with the very text that was put in, which the entry's row keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 
@@ -46,10 +46,11 @@ def numbers(database: Database) -> tuple[int, int]:
     return highest, flushed
 
 
-def count(database: Database, term: str) -> int:
-    """Return how many entries hold a word."""
-    found = database.row("SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term]),))
-    return int(found[0]) if found else 0
+def counts(database: Database, terms: Sequence[str]) -> dict[str, int]:
+    """Return how many entries hold each word."""
+    each = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(terms)
+    found = database.row(f"SELECT {', '.join(each)}", tuple(_term(term) for term in terms))
+    return dict(zip(terms, found or (), strict=True))
 
 
 def taken_out(database: Database) -> int:
