@@ -180,6 +180,20 @@ def test_dates_and_speakers_in_a_question_do_not_lower_relevance(tmp_path: Path)
         assert dated.relevance == pytest.approx(plain.relevance)
 
 
+@pytest.mark.parametrize("when", ["last week", "yesterday", "two years ago", "vor drei Tagen"])
+def test_times_in_words_do_not_lower_relevance(agent: Agent, when: str) -> None:
+    fill(agent, 20)
+    agent.session("s").add("note", {"content": "The mirror was sold."}, id="it")
+    plain, timed = (agent.recall(f"who sold the mirror{end}")[0] for end in ("", f" {when}"))
+    assert plain.entry.id == timed.entry.id == "it"
+    assert timed.relevance == pytest.approx(plain.relevance, abs=0.02)
+
+
+def test_a_question_of_times_alone_is_about_words_that_somebody_used(agent: Agent) -> None:
+    agent.session("s").add("note", {"content": "We met yesterday."}, id="it")
+    assert agent.recall("yesterday")[0].relevance > 0.6
+
+
 def test_words_that_nobody_used_lower_relevance() -> None:
     relevance = Relevance(["mirror", "plumber"], 100, {"mirror": 1}, None)
     assert relevance.of(["mirror"], None) < Relevance(["mirror"], 100, {"mirror": 1}, None).of(

@@ -26,7 +26,7 @@ from keepstone.log.line import (
     microseconds,
     parse,
     read_time,
-    words_text_of,
+    text_of,
 )
 from keepstone.log.scan import derived_id
 from keepstone.model import Record, Scope
@@ -149,7 +149,10 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
 
 def indexed(record: Record) -> str:
     """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
-    text = with_name_parts(words_text_of(record))
+    text, aliases = text_of(record), record.get("aliases")
+    if isinstance(aliases, list):
+        text = "\n".join((text, *[name for name in aliases if isinstance(name, str)]))
+    text = with_name_parts(text)
     return text if text.isascii() else _storable(spread(text))
 
 

@@ -196,13 +196,6 @@ def links_of(record: Record) -> list[Record]:
     return [link for link in links if isinstance(link, dict) and isinstance(link.get("to"), str)]
 
 
-def words_text_of(record: Record) -> str:
-    """Return the text of an entry whose words are indexed: what is shown, and its aliases below."""
-    aliases = record.get("aliases")
-    named = [name for name in aliases if isinstance(name, str)] if isinstance(aliases, list) else []
-    return "\n".join((text_of(record), *named)) if named else text_of(record)
-
-
 def type_of(record: Record) -> str | None:
     """Return the type in a line, or None."""
     value = record.get("type")

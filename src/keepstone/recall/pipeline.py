@@ -9,21 +9,14 @@ entry may be found through its neighbours alone.
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
-from keepstone.errors import (
-    EmbedderUnavailableError,
-    EmbeddingDimMismatchError,
-    InvalidEmbeddingError,
-    KeepstoneError,
-    StoreError,
-)
 from keepstone.model import Entry, Hit, Hits, Scope, Why
+from keepstone.recall.dense import Dense
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -46,18 +39,16 @@ from keepstone.recall.query import (
     terms_of,
     without,
 )
-from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrated
+from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.time_words import Span, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, Similar, ask
+from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
-
-logger = logging.getLogger("keepstone.recall")
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
 """Entries that are taken from each of the two lists, or from the one by words where it is alone;
@@ -68,12 +59,6 @@ REACH = 2
 
 _SPEAKERS, _BOOSTED = 20, 60
 """Of so many best entries by words the speakers are looked up, and of so many best ones what boosts them."""
-
-SECONDS = 0.05
-"""How long a recall makes vectors that are missing."""
-
-FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
-"""What leaves a recall to its words."""
 
 _LONGEST = 20_000
 """Characters of a query that are looked at: longer texts are no questions."""
@@ -124,86 +109,6 @@ def recall(
         stale=stale,
         took_ms=(time.perf_counter() - began) * 1000,
     )
-
-
-class Dense:
-    """What is near a query in meaning, or the reason why that cannot be compared.
-
-    ``space`` is the id of the space that was searched, None if none was; ``reason`` says why;
-    ``pending`` is how many entries in scope have no vector yet; ``searched`` is how vectors were compared.
-    """
-
-    def __init__(self, reader: Reader, vectors: Vectors, scope: Scope, as_of: datetime | None = None) -> None:
-        self._reader = reader
-        self._vectors = vectors
-        self._scope = scope
-        self._as_of = as_of
-        self._vector: Vector | None = None
-        self.space: str | None = None
-        self.reason = ""
-        self.pending = 0
-        self.searched: str | None = None
-
-    def ask(self, text: str, vector: Vector | None) -> None:
-        """Take the vector to compare with: the one that is given, else that of a text; once is enough."""
-        if self.reason:
-            return
-        try:
-            self._vector, space, self.reason = self._vectors.query(text, vector)
-        except FAILURES as error:
-            self._fail(error)
-        else:
-            self.space = space.id if space is not None and self._vector is not None else None
-
-    def nearest(self, first: Iterable[int], limit: int) -> Similar:
-        """Return the entries in scope whose vectors are nearest; those that have none are made some first.
-
-        ``first`` are the keys of entries that need theirs most.
-        """
-        if self._vector is None or self.space is None:
-            return Similar()
-        try:
-            self._fill(first)
-            found = self._reader.similar(self._vector, self.space, self._scope, limit)
-        except StoreError as error:
-            self._fail(error)
-            return Similar()
-        self.searched = found.searched
-        if self.pending or found.is_due:
-            self._vectors.wake()
-        return found
-
-    def cosines(self, keys: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of entries are, without those that have none."""
-        if self._vector is None or self.space is None:
-            return {}
-        return self._reader.cosines(self._vector, self.space, keys)
-
-    def calibrated(self, rows: int) -> Cosines | None:
-        """Return where the query's cosines lie among so many entries; None where nothing tells."""
-        if self._vector is None or self.space is None:
-            return None
-        return calibrated(self._reader, self._vector, self.space, rows)
-
-    def _fill(self, first: Iterable[int]) -> None:
-        if self._as_of is None:
-            self._fill_by(self._reader, first)
-        else:  # Vectors are of what entries say today; those of the same texts then are theirs too.
-            self._vectors.ask(lambda today, _: self._fill_by(today, ()))
-
-    def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
-        try:
-            self.pending, refused = self._vectors.fill_quickly(reader, self._scope, first, SECONDS)
-            self.reason = refused or self.reason
-        except FAILURES as error:
-            # What has a vector can be compared all the same.
-            self.reason = str(error)
-            self.pending = len(self._vectors.pending(reader, self._scope))
-
-    def _fail(self, error: KeepstoneError) -> None:
-        # What an embedder says of its failure may quote a text, and logs hold none.
-        logger.warning("recall by words only: %s", type(error).__name__)
-        self._vector, self.space, self.reason = None, None, str(error)
 
 
 class _Found:

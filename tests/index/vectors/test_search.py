@@ -146,20 +146,6 @@ def test_every_scope_finds_what_brute_force_finds(
     assert near(home, **scope) == nearest(list(rows))
 
 
-def quartiles(home: Home) -> tuple[float, float] | None:
-    with store_of(home).reader("a") as reader:
-        return reader.cosine_quartiles(unit(vectors(1, 9)[0]), SPACE)
-
-
-def test_usual_cosines_are_those_of_a_sample(home: Home) -> None:
-    assert quartiles(home) is None
-    fill(home, vectors(7))
-    assert quartiles(home) is None
-    fill(home, vectors(ROWS, 2), 7)
-    cosines = np.concatenate([vectors(7), vectors(ROWS, 2)]) @ vectors(1, 9)[0]
-    assert quartiles(home) == pytest.approx(np.quantile(cosines, (0.5, 0.75)), abs=0.1)
-
-
 def test_few_vectors_need_no_generation(home: Home) -> None:
     fill(home, vectors(20))
     assert near(home) == nearest(list(range(20)), matrix=vectors(20))
