@@ -117,6 +117,7 @@ def with_excerpts(
     question: Question,
     scope: Scope,
     vectors: Vectors,
+    language: str,
     reranker: Reranker | None = None,
 ) -> Hits:
     """Return hits of entries, files and notes together, the best first, as many as the question asks for.
@@ -128,6 +129,7 @@ def with_excerpts(
         question: What is asked. Its bounds are for entries, but for the least relevance.
         scope: The agent's, for entries.
         vectors: The agent's.
+        language: The home's.
         reranker: Scores excerpts as it scored the entries.
 
     Raises:
@@ -138,7 +140,7 @@ def with_excerpts(
     began = time.perf_counter()
     sections = [section for path, text in files.items() if text for section in sections_of(path, text)]
     sections += map(Section, notes)
-    search = _Search(hits, sections, question, scope, vectors)
+    search = _Search(hits, sections, question, scope, vectors, language)
     found = search.found() if question.limit else []
     if reranker is not None:
         best = sorted(found, key=lambda hit: -hit.score)[:RERANKED]
@@ -166,6 +168,7 @@ class _Search:
         question: Question,
         scope: Scope,
         vectors: Vectors,
+        language: str,
     ) -> None:
         self._hits = hits
         self._sections = sections
@@ -173,7 +176,8 @@ class _Search:
         self._scope = scope
         self._vectors = vectors
         self._terms = terms_of(question.text)
-        self._matcher = Matcher(self._terms)
+        self._language = language
+        self._matcher = Matcher(self._terms, language)
         self._vector: Vector | None = None
         self.space: str | None = None
         self.reason = ""
@@ -183,7 +187,8 @@ class _Search:
         # Entries have numbers below nothing, so that they are told from sections.
         entries = dict(zip(range(-len(self._hits), 0), self._hits, strict=True))
         texts = {number: hit.text for number, hit in entries.items()}
-        words, held = _bm25(self._terms, texts | {n: one.searched for n, one in enumerate(self._sections)})
+        searched = texts | {number: one.searched for number, one in enumerate(self._sections)}
+        words, held = _bm25(self._terms, self._language, searched)
         best = sorted((n for n in words if n >= 0), key=lambda n: -words[n])
         cosines = self._cosines(best)
         near = sorted((n for n in cosines if n >= 0), key=lambda n: -cosines[n])
@@ -281,13 +286,15 @@ class _Search:
         return counts.index(max(counts))
 
 
-def _bm25(terms: Sequence[str], texts: Mapping[int, str]) -> tuple[dict[int, float], dict[str, int]]:
+def _bm25(
+    terms: Sequence[str], language: str, texts: Mapping[int, str]
+) -> tuple[dict[int, float], dict[str, int]]:
     """Return the score of each text that has any of the words, and how many excerpts hold each word."""
-    forms = {term: set(stems_of(term)) for term in terms}
+    forms = {term: set(stems_of(term, language)) for term in terms}
     wanted = set[str]().union(*forms.values())
     if not wanted or not texts:
         return {}, dict.fromkeys(terms, 0)
-    stems = {number: stems_of(with_name_parts(text)) for number, text in texts.items()}
+    stems = {number: stems_of(with_name_parts(text), language) for number, text in texts.items()}
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     held = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0

@@ -94,7 +94,7 @@ def recall(
         nonlocal stale
         dense = Dense(reader, vectors, scope, question.as_of)
         try:
-            search = _Search(reader, question, scope, dense, reranker, patient=again)
+            search = _Search(reader, question, scope, dense, reranker, store.language, patient=again)
             return search.hits() if question.limit else [], dense
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
@@ -151,6 +151,7 @@ class _Search:
         scope: Scope,
         dense: Dense,
         reranker: Reranker | None,
+        language: str,
         *,
         patient: bool,
     ) -> None:
@@ -163,7 +164,7 @@ class _Search:
         self._text = question.text[:_LONGEST]
         self._terms = terms_of(self._text)
         self._times = times_of(self._text, question.as_of or question.now)
-        self._matcher = Matcher(self._terms)
+        self._matcher = Matcher(self._terms, language)
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False

@@ -41,6 +41,7 @@ def check_search(factory: Factory) -> None:
         same(
             (found.rows, found.holders), (5, {"apple": 2, "durian": 1, "fig": 0}), "counts over all sessions"
         )
+        same(store.language, "en", "the language of a store opened without one")
 
 
 def check_search_in_scope(factory: Factory) -> None:
