@@ -88,6 +88,12 @@ LeastOption = Annotated[
     float,
     typer.Option("--min-priority", metavar="P", help="Only entries with at least this decayed priority."),
 ]
+RelevanceOption = Annotated[
+    float,
+    typer.Option(
+        "--min-relevance", metavar="R", help="Only hits at least this relevant, from 0 to 1. Try 0.3."
+    ),
+]
 NeighboursOption = Annotated[
     int, typer.Option("--neighbours", metavar="N", help="Show N entries before and after each hit.")
 ]
@@ -109,6 +115,7 @@ def recall(
     until: UntilOption = None,
     as_of: AsOfOption = None,
     min_priority: LeastOption = 0.0,
+    min_relevance: RelevanceOption = 0.0,
     neighbours: NeighboursOption = 0,
     include: IncludeOption = None,
     folder: FolderOption = Path(),
@@ -127,6 +134,7 @@ def recall(
         until=_moment(until, "--until"),
         as_of=_moment(as_of, "--as-of"),
         min_priority=min_priority,
+        min_relevance=min_relevance,
         neighbours=neighbours,
         include=include or ["entries"],
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,

@@ -10,6 +10,7 @@ from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNot
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Hit
 from keepstone.operations.toolbox import Tool, ToolAnswer, string
+from keepstone.recall.relevance import worth_telling
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -160,7 +161,7 @@ class AgentMemory:
 
     def recall(self, query: str, limit: int = _HITS) -> ToolAnswer:
         """Search all memories."""
-        return hits_answer(self.agent.recall(query, limit=limit), limit)
+        return hits_answer(worth_telling(self.agent.recall(query, limit=limit)), limit)
 
     def update(self, id: str, text: str) -> ToolAnswer:  # noqa: A002
         """Replace the text of a memory."""
@@ -217,7 +218,13 @@ def hits_answer(hits: Sequence[Hit], limit: int) -> ToolAnswer:
     """Return the hits of a recall of at most ``limit``, as data and fenced for a model."""
     texts = [shortened(hit.entry.text, RECALLED // limit) for hit in hits]
     found = [
-        {"id": hit.entry.id, "text": text, "type": hit.entry.type, "ts": format_time(hit.entry.ts)}
+        {
+            "id": hit.entry.id,
+            "text": text,
+            "type": hit.entry.type,
+            "ts": format_time(hit.entry.ts),
+            "relevance": round(hit.relevance, 2),
+        }
         for hit, text in zip(hits, texts, strict=True)
     ]
     lines = [

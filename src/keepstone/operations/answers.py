@@ -103,6 +103,7 @@ class Hit(TypedDict):
     line: int | None
     text: str
     score: float
+    relevance: float
     why: Why
     neighbours: list[Entry]
 
@@ -110,6 +111,7 @@ class Hit(TypedDict):
 class RecallState(TypedDict):
     """How a recall was done."""
 
+    nothing_relevant: bool
     lexical_only: bool
     embedder: str | None
     reason: str
