@@ -148,3 +148,9 @@ def test_show_prints_every_value_of_a_payload(cli: Command) -> None:
     shown = cli("sessions", "show", "main").stdout
     assert "seconds: 14" in shown
     assert 'of: {"runs": [1, 2]}' in shown
+
+
+def test_a_session_is_created_with_a_name_once(cli: Command) -> None:
+    assert cli.json("sessions", "new", "release plans") == {"id": "release plans"}
+    assert [info["id"] for info in cli.json("sessions", "list")["sessions"]] == ["release plans"]
+    assert cli.error("sessions", "new", "release plans") == (2, "invalid_argument")

@@ -7,7 +7,8 @@ from typing import Any
 
 from keepstone.model import Entry
 
-_SPEAKERS = ("speaker", "name", "role")
+_SPEAKERS = frozenset({"speaker", "name", "role"})
+"""Keys that the text, or the place of an entry in a conversation, tells."""
 
 
 def unindexed(entry: Entry) -> list[tuple[str, str]]:
@@ -17,11 +18,10 @@ def unindexed(entry: Entry) -> list[tuple[str, str]]:
         >>> unindexed(session.add("finding", {"issue": "slow start", "seconds": 14}))
         [('seconds', '14')]
     """
-    speaker = next((key for key in _SPEAKERS if isinstance(entry.data.get(key), str)), None)
     return [
         (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for key, value in entry.data.items()
-        if key != speaker and not _is_said(value, entry.text)
+        if not (key in _SPEAKERS and isinstance(value, str)) and not _is_said(value, entry.text)
     ]
 
 
