@@ -112,3 +112,8 @@ def test_a_home_that_is_a_file_is_reported_without_a_traceback(cli: Command) -> 
     result = cli("add", "text")
     assert (result.exit_code, result.stderr.startswith("error: ")) == (2, True)
     assert cli.home.read_text("utf-8") == "not a folder"
+
+
+def test_a_question_keeps_its_mark_before_the_way_to_the_help(cli: Command) -> None:
+    told = cli("recal", "x").stderr
+    assert told == "error: No such command 'recal'. Did you mean 'recall'? See: keepstone --help\n"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
+
+from keepstone.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,3 +130,11 @@ def test_since_and_until_take_ages_and_plain_words(cli: Command) -> None:
         assert len(cli.json("recall", "walnuts", *words.split())["hits"]) == count
     refused = cli("recall", "walnuts", "--since", "soon")
     assert refused.exit_code == 2
+
+
+def test_explanations_are_readable_in_80_columns(cli: Command) -> None:
+    cli.json("add", "passkeys replace passwords")
+    settings = {"KEEPSTONE_HOME": str(cli.home), "COLUMNS": "80"}
+    shown = CliRunner().invoke(app, ["recall", "passkeys", "--explain"], env=settings).stdout
+    assert "    passkeys replace passwords\n" in shown
+    assert "    score 1.00 = words 1.00 (#1); words: passkeys\n" in shown

@@ -163,7 +163,7 @@ def test_the_doctor_names_a_damaged_line(site: Site, agent: Agent, browse: Brows
     log = site.home.root / "agents" / agent.slug / "memory/sessions/talk.ndjson"
     log.write_bytes(log.read_bytes() + b"not json\n")
     page = browse(at(site, agent, "doctor"))
-    expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text("1 unreadable line(s)")
+    expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text("1 unreadable line")
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ import typer
 from keepstone.errors import KeepstoneError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from keepstone.home import Home
     from keepstone.notes.notes import Notes
 
@@ -66,6 +68,14 @@ class NotesOptions:
         import keepstone
 
         return keepstone.Notes(self.folder, self.user_file)
+
+
+def moment_or_none(text: str | None, option: str) -> datetime | None:
+    """Return the time that an option names, such as ``7d`` or ``yesterday``."""
+    from keepstone.log.arguments import system_clock
+    from keepstone.recall.time_words import moment_of
+
+    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _place_of(context: typer.Context) -> HomeOptions:

@@ -1,11 +1,12 @@
 """``keepstone recall``: search an agent's memory."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -15,25 +16,24 @@ from keepstone.cli.options import (
     TypesOption,
     UserFileOption,
     complete_sessions,
+    moment_or_none,
     place_options,
 )
 from keepstone.cli.screen import table
-from keepstone.log.arguments import system_clock
 from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
-from keepstone.recall.time_words import moment_of
 from keepstone.text.commands import placed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from keepstone.agent import Agent
 
 app = typer.Typer()
 
+_WIDE = 120
+"""Columns from which explanations are a table."""
 _SHORT = 120
 """Characters of an entry in the table of explanations."""
 
@@ -130,9 +130,9 @@ def recall(
         types=types,
         tags=tags,
         where=None if where is None else dict(_pair(word) for word in where),
-        since=_moment(since, "--since"),
-        until=_moment(until, "--until"),
-        as_of=_moment(as_of, "--as-of"),
+        since=moment_or_none(since, "--since"),
+        until=moment_or_none(until, "--until"),
+        as_of=moment_or_none(as_of, "--as-of"),
         min_priority=min_priority,
         min_relevance=min_relevance,
         neighbours=neighbours,
@@ -143,10 +143,6 @@ def recall(
     if not hits and not agent.sessions():
         nothing += f": agent {agent.slug} has no sessions here; check --home and --agent"
     return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
-
-
-def _moment(text: str | None, option: str) -> "datetime | None":
-    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -163,7 +159,7 @@ def _pair(word: str) -> tuple[str, Any]:
 def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     """Return hits for people; without hits the text ``nothing``."""
     shown = (
-        [explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
+        [Explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
     )
     notes = [Text(f"{hits.took_ms:.1f} ms", "dim")] if explain else []
     if hits.lexical_only and (explain or hits.reason != UNWANTED):
@@ -200,6 +196,36 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     before = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if earlier]
     after = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if not earlier]
     return Group(head, Padding(Group(*before, Text(harmless(clipped(entry.text))), *after), (0, 0, 1, 4)))
+
+
+class Explained:
+    """The parts of each hit's score: a table, or blocks of lines where that would be too narrow."""
+
+    def __init__(self, hits: Hits) -> None:
+        self._hits = hits
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the table or the blocks."""
+        if options.max_width >= _WIDE:
+            yield explained(self._hits)
+            return
+        for place, hit in enumerate(self._hits, 1):
+            yield hit_view(place, hit)
+            yield Padding(Text(_sum(hit), "dim"), (0, 0, 1, 4))
+
+
+def _sum(hit: Hit) -> str:
+    """Return a score as a sum, with the reasons."""
+    why = hit.why
+    parts = [_summand(name, part, why.ranks.get(name)) for name, part in why.parts.items() if part]
+    reasons = [f"words: {', '.join(why.words)}"] if why.words else []
+    reasons += [f"cosine {why.cosine:.2f}"] if why.cosine is not None else []
+    return one_line("; ".join((f"score {hit.score:.2f} = {' + '.join(parts)}", *reasons, *why.boosts)))
+
+
+def _summand(name: str, part: float, rank: int | None) -> str:
+    title = {"vectors": "meaning", "neighbours": "near it"}.get(name, name)
+    return f"{title} {part:.2f}" + (f" (#{rank})" if rank is not None else "")
 
 
 def explained(hits: Hits) -> RenderableType:

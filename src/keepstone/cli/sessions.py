@@ -13,6 +13,7 @@ from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document, session_document
+from keepstone.operations.payload import unindexed
 from keepstone.store.protocol import SessionNotFoundError
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
@@ -41,10 +42,20 @@ def list_sessions(agent: "Agent") -> Answer:
     return Answer({"sessions": [session_document(info) for info in infos]}, view)
 
 
-@agent_command(app, "keepstone sessions new")
-def new(agent: "Agent") -> Answer:
-    """Create a session with a new id, and print the id."""
-    session = agent.new_session()
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Its id; default: a new one.", show_default=False)
+]
+
+
+@agent_command(app, "keepstone sessions new 'release plans'")
+def new(agent: "Agent", name: NameArgument = None) -> Answer:
+    """Create an empty session with a name or a new id, and print the id.
+
+    A session that has the name already is an error.
+    """
+    if name is not None and agent.session(name).info() is not None:
+        raise ValueError(f"there is a session {name!r:.80} already: choose another name")
+    session = agent.new_session(name)
     return Answer({"id": session.id}, Text(session.id))
 
 
@@ -67,7 +78,9 @@ def _entry_view(entry: Entry) -> Group:
         (f"  {one_line(entry.type)}", "bold cyan"),
         (f"  {one_line(entry.id)}", "dim"),
     )
-    return Group(head, Padding(Text(harmless(clipped(entry.text))), (0, 0, 0, 2)))
+    rest = [f"{key}: {clipped(value)}" for key, value in unindexed(entry)]
+    text = "\n".join((clipped(entry.text), *rest))
+    return Group(head, Padding(Text(harmless(text)), (0, 0, 0, 2)))
 
 
 MessagesArgument = Annotated[
