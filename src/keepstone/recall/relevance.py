@@ -139,7 +139,7 @@ class Relevance:
     Example:
         >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)
         >>> round(relevance.of(["walnut", "tree"], None), 2), round(relevance.of([], None), 2)
-        (0.94, 0.09)
+        (0.92, 0.08)
     """
 
     def __init__(
