@@ -1,6 +1,7 @@
 """Opening a home's store by the scheme of its target.
 
-A path or a ``file:`` URL is a folder. Another store gets one line in ``SCHEMES``.
+A path or a ``file:`` URL is a folder, a ``postgresql:`` URL a schema of a database. Another store gets
+one line in ``SCHEMES``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def open_store(target: str | os.PathLike[str], layout: Layout, *, durable: bool)
     Raises:
         TypeError, ValueError: The target is neither a path nor a URL of a known scheme, or is a file.
         AccessDeniedError: Permission to access the target is denied.
-        StoreError: The store needs an extra that is not installed.
+        StoreError: The store needs an extra that is not installed, or its database cannot be used.
     """
     path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
     if not isinstance(path, str):
@@ -90,13 +91,19 @@ def _is_folder(root: Path) -> bool:
         return True
 
 
-def _needs_postgres(target: str, layout: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: ARG001, FBT001
-    raise StoreError(
-        f"a home in PostgreSQL needs the extra 'postgres', which is missing: {install_command('postgres')}"
-    )
+def _open_database(target: str, _: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: FBT001
+    try:
+        from keepstone.store.postgres.postgres_store import PostgresStore
+    except ImportError as error:
+        raise StoreError(
+            "a home in PostgreSQL needs the extra 'postgres', which is missing: "
+            f"{install_command('postgres')}"
+        ) from error
+    store = PostgresStore(target, durable=durable)
+    return store, Path(store.shown)
 
 
 SCHEMES: Mapping[str, Open] = MappingProxyType(
-    {"file": _open_folder, "postgresql": _needs_postgres, "postgres": _needs_postgres}
+    {"file": _open_folder, "postgresql": _open_database, "postgres": _open_database}
 )
 """The function that opens a target, by scheme."""
