@@ -406,7 +406,9 @@ class Agent:
             Excerpt("note", note.source, note.line, note.content)
             for note in (notes.entries() if notes is not None and "notes" in kinds else ())
         ]
-        return with_excerpts(hits, files, found, question, vectors, self._shared.reranker)
+        return with_excerpts(
+            hits, files, found, question, vectors, self._store.language, self._shared.reranker
+        )
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether an entry is valid now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keepstone.chat.messages import Request
+from keepstone.chat.messages import Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
 from keepstone.text.display import clipped
@@ -32,8 +32,11 @@ class OfflineResponder:
         entries = [_quoted(hit.entry) for hit in hits if _is_quotable(hit, question)]
         quotes = notes[:_QUOTED] + entries[:_QUOTED]
         kept, else_ = ("", "") if _is_question(question) else ("Your message is stored. ", "else ")
-        yield f"(offline, no model) {kept}"
-        yield "This is what I remember about that:" if quotes else f"I remember nothing {else_}about that."
+        yield Transient(f"(offline, no model) {kept}")
+        if not quotes:
+            yield Transient(f"I remember nothing {else_}about that.")
+            return
+        yield "This is what I remember about that:"
         for quote in quotes:
             yield f"\n\n{quote}"
 

@@ -18,9 +18,9 @@ from keepstone.cli.keyboard import read_keys
 from keepstone.cli.options import YesOption
 from keepstone.errors import NotTextError
 from keepstone.notes.bullets import sameness
-from keepstone.notes.foreign import OtherFile
 from keepstone.notes.importing import Offer, offers, take
 from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes
+from keepstone.notes.other_agents import OtherFile
 from keepstone.operations.documents import note_document, offer_document, saved_document, saved_words
 from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.services.input_manager import InputManager

@@ -10,7 +10,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import FolderOption, TypesOption, UserFileOption, complete_sessions
+from keepstone.cli.options import (
+    FolderOption,
+    TypesOption,
+    UserFileOption,
+    complete_sessions,
+    place_options,
+)
 from keepstone.cli.screen import table
 from keepstone.log.arguments import system_clock
 from keepstone.model import Hit, Hits
@@ -18,6 +24,7 @@ from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.time_words import moment_of
+from keepstone.text.commands import placed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 
 if TYPE_CHECKING:
@@ -159,14 +166,13 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
         words = (
             f"{counted(hits.pending, 'entry')} not yet embedded, found by words only. Run: keepstone index"
         )
-        notes.append(Text(words, "yellow"))
+        notes.append(Text(placed(words, place_options()), "yellow"))
     if hits.skipped:
         words = f"Not searched, too large or not text: {one_line(', '.join(hits.skipped))}"
         notes.append(Text(words, "yellow"))
     if hits.stale:
-        notes.append(
-            Text("The index is behind the logs, hits may be missing. Run: keepstone doctor", "yellow")
-        )
+        words = "The index is behind the logs, hits may be missing. Run: keepstone doctor"
+        notes.append(Text(placed(words, place_options()), "yellow"))
     return Group(*(shown or [Text(nothing)]), *notes)
 
 

@@ -28,6 +28,7 @@ from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.model import Entry, Record, Scope
+from keepstone.text.stemming import ENGLISH
 from keepstone.vector import Space, Vector
 
 _WAITING_AT_MOST = 4096
@@ -46,8 +47,8 @@ class Index:
         doc="Number that changes when the index is emptied: its rows stand for other entries then.",
     )
 
-    def __init__(self, path: Path | None) -> None:
-        self._database = Database(path)
+    def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
+        self._database = Database(path, language)
         self._ranking = Ranking()
         self._similar = VectorSearch(self._database)
         self._pending = Pending()

@@ -65,7 +65,8 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
             return None
         _archive(list(plan.archived(fd)), archive)
         rewritten = Rewritten(before, before, gone=sorted(plan.aged))
-        rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
+        # A compaction changes nothing that the log says, so lists by last change keep their order.
+        rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved), before.mtime)
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from keepstone.notes.bullets import Bullets, sameness
-from keepstone.notes.foreign import OtherFile
 from keepstone.notes.notes import PROJECT, MemoryEntry, Notes, SaveResult
+from keepstone.notes.other_agents import OtherFile
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*(?=\r?\n|\Z)", re.DOTALL)
 

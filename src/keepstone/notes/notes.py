@@ -15,8 +15,8 @@ from pathlib import Path
 from keepstone.errors import KeepstoneError, NotTextError
 from keepstone.log.arguments import limit_of
 from keepstone.notes.bullets import Bullet, Bullets, sameness
-from keepstone.notes.foreign import READ_LIMIT, OtherFile, others_in
 from keepstone.notes.note_file import NotesFile
+from keepstone.notes.other_agents import READ_LIMIT, OtherFile, others_in
 from keepstone.notes.prompt import Source, prompt_of
 from keepstone.text.display import size
 

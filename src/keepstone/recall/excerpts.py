@@ -109,6 +109,7 @@ def with_excerpts(
     notes: Iterable[Excerpt],
     question: Question,
     vectors: Vectors,
+    language: str,
     reranker: Reranker | None = None,
 ) -> Hits:
     """Return hits of entries, files and notes together, the best first, as many as the question asks for.
@@ -119,6 +120,7 @@ def with_excerpts(
         notes: The notes.
         question: What is asked. Its bounds are for entries.
         vectors: The agent's.
+        language: The home's.
         reranker: Scores excerpts as it scored the entries.
 
     Raises:
@@ -129,7 +131,7 @@ def with_excerpts(
     began = time.perf_counter()
     sections = [section for path, text in files.items() if text for section in sections_of(path, text)]
     sections += map(Section, notes)
-    search = _Search(hits, sections, question, vectors)
+    search = _Search(hits, sections, question, vectors, language)
     found = search.found() if question.limit else []
     if reranker is not None:
         best = sorted(found, key=lambda hit: -hit.score)[:RERANKED]
@@ -151,14 +153,20 @@ class _Search:
     """A question on its way through excerpts."""
 
     def __init__(
-        self, hits: Sequence[Hit], sections: Sequence[Section], question: Question, vectors: Vectors
+        self,
+        hits: Sequence[Hit],
+        sections: Sequence[Section],
+        question: Question,
+        vectors: Vectors,
+        language: str,
     ) -> None:
         self._hits = hits
         self._sections = sections
         self._question = question
         self._vectors = vectors
         self._terms = terms_of(question.text)
-        self._matcher = Matcher(self._terms)
+        self._language = language
+        self._matcher = Matcher(self._terms, language)
         self.space: str | None = None
         self.reason = ""
 
@@ -167,7 +175,9 @@ class _Search:
         # Entries have numbers below nothing, so that they are told from sections.
         entries = dict(zip(range(-len(self._hits), 0), self._hits, strict=True))
         texts = {number: hit.text for number, hit in entries.items()}
-        words = _bm25(self._terms, texts | {n: one.searched for n, one in enumerate(self._sections)})
+        words = _bm25(
+            self._terms, self._language, texts | {n: one.searched for n, one in enumerate(self._sections)}
+        )
         best = sorted((n for n in words if n >= 0), key=lambda n: -words[n])
         cosines = self._cosines(best)
         near = sorted((n for n in cosines if n >= 0), key=lambda n: -cosines[n])
@@ -228,12 +238,12 @@ class _Search:
         return counts.index(max(counts))
 
 
-def _bm25(terms: Sequence[str], texts: Mapping[int, str]) -> dict[int, float]:
+def _bm25(terms: Sequence[str], language: str, texts: Mapping[int, str]) -> dict[int, float]:
     """Return the score of each text that has any of the words."""
-    wanted = {stem for term in terms for stem in stems_of(term)}
+    wanted = {stem for term in terms for stem in stems_of(term, language)}
     if not wanted or not texts:
         return {}
-    stems = {number: stems_of(text) for number, text in texts.items()}
+    stems = {number: stems_of(text, language) for number, text in texts.items()}
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     held = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0

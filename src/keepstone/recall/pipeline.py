@@ -87,7 +87,7 @@ def recall(
         nonlocal stale
         dense = Dense(reader, vectors, scope, question.as_of)
         try:
-            search = _Search(reader, question, scope, dense, reranker, patient=again)
+            search = _Search(reader, question, scope, dense, reranker, store.language, patient=again)
             return search.hits() if question.limit else [], dense
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
@@ -211,6 +211,7 @@ class _Search:
         scope: Scope,
         dense: Dense,
         reranker: Reranker | None,
+        language: str,
         *,
         patient: bool,
     ) -> None:
@@ -222,7 +223,7 @@ class _Search:
         """Whether an entry that is not where it was found is left out, instead of asking again."""
         self._text = question.text[:_LONGEST]
         self._terms = terms_of(self._text)
-        self._matcher = Matcher(self._terms)
+        self._matcher = Matcher(self._terms, language)
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False

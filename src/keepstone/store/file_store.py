@@ -32,6 +32,7 @@ from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
 from keepstone.store.history import state
+from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.log_changes import Changes
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
@@ -73,8 +74,13 @@ def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
 class FileStore:
     """A ``Store`` on a folder."""
 
-    def __init__(self, root: Path, layout: Layout, *, durable: bool = True) -> None:
+    def __init__(
+        self, root: Path, layout: Layout, *, durable: bool = True, language: str | None = None
+    ) -> None:
         self.root = root
+        recorded = language_of(root, layout)
+        self.language = language or recorded
+        self._records_language = self.language != recorded
         self._layout = layout
         self._durable = durable
         self._agents = OpenAgents(self._open)
@@ -95,7 +101,11 @@ class FileStore:
             create=create,
             most_logs=self._agents.logs_each,
             finish=self._eraser.finish,
+            language=self.language,
         )
+        if self._records_language:
+            record_language(self.root, self._layout, self.language)
+            self._records_language = False
         try:
             self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
         except KeepstoneError:
@@ -351,7 +361,8 @@ class FileStore:
             if logs is not None and as_of is None:
                 yield LogReader(logs)
             else:
-                yield PastReader(agent, partial(_states, logs, as_of), partial(self._same_today, agent))
+                states = partial(_states, logs, as_of)
+                yield PastReader(agent, states, partial(self._same_today, agent), self.language)
 
     def _same_today(
         self, agent: str, session: str, space: str, entries: Sequence[Entry]

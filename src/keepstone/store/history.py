@@ -147,7 +147,8 @@ def _version(agent: str, session: str, record: Record, line: Record) -> Version:
     made, written = read_time(record["ts"]), read_time(line["ts"])
     if made is None or written is None:
         raise ValueError(f"{record['ts']!r} or {line['ts']!r} is not a time")
-    text, payload = text_of(record), payload_of(record)
+    payload = payload_of(record)
+    text = text_of(record, payload)
     return Version(agent, session, record["id"], made, record["type"], text, payload, record, written)
 
 

@@ -18,13 +18,16 @@ from keepstone.errors import AccessDeniedError, StoreError, install_command
 from keepstone.filesystem.layout import Layout
 from keepstone.store.protocol import Store
 
-Open = Callable[[str, Layout, bool], tuple[Store, Path]]
-"""Takes a target, a layout and whether to sync each write; returns the store and the home's folder."""
+Open = Callable[[str, Layout, bool, str | None], tuple[Store, Path]]
+"""Takes a target, a layout, whether to sync each write, and the language of words or None for the recorded
+one; returns the store and the home's folder."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
-def open_store(target: str | os.PathLike[str], layout: Layout, *, durable: bool) -> tuple[Store, Path]:
+def open_store(
+    target: str | os.PathLike[str], layout: Layout, *, durable: bool, language: str | None = None
+) -> tuple[Store, Path]:
     """Return the store that a target names, and its folder.
 
     Raises:
@@ -35,7 +38,7 @@ def open_store(target: str | os.PathLike[str], layout: Layout, *, durable: bool)
     path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
     if not isinstance(path, str):
         raise TypeError(f"target must be a path, not {type(path).__name__}")
-    return SCHEMES[_scheme_of(path)](path, layout, durable)
+    return SCHEMES[_scheme_of(path)](path, layout, durable, language)
 
 
 def _scheme_of(target: str) -> str:
@@ -53,11 +56,16 @@ def _scheme_of(target: str) -> str:
     raise ValueError(f"target has the unknown scheme {scheme + '://'!r}; use a path or one of {known}")
 
 
-def _open_folder(target: str, layout: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: FBT001
+def _open_folder(
+    target: str,
+    layout: Layout,
+    durable: bool,  # noqa: FBT001
+    language: str | None,
+) -> tuple[Store, Path]:
     from keepstone.store.file_store import FileStore  # SQLite is loaded when a home is opened, not on import.
 
     root = _root(target)
-    return FileStore(root, layout, durable=durable), root
+    return FileStore(root, layout, durable=durable, language=language), root
 
 
 def _root(target: str) -> Path:
@@ -91,7 +99,7 @@ def _is_folder(root: Path) -> bool:
         return True
 
 
-def _open_database(target: str, _: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: FBT001
+def _open_database(target: str, _: Layout, durable: bool, language: str | None) -> tuple[Store, Path]:  # noqa: FBT001
     try:
         from keepstone.store.postgres.postgres_store import PostgresStore
     except ImportError as error:
@@ -99,7 +107,7 @@ def _open_database(target: str, _: Layout, durable: bool) -> tuple[Store, Path]:
             "a home in PostgreSQL needs the extra 'postgres', which is missing: "
             f"{install_command('postgres')}"
         ) from error
-    store = PostgresStore(target, durable=durable)
+    store = PostgresStore(target, durable=durable, language=language)
     return store, Path(store.shown)
 
 

@@ -378,6 +378,10 @@ class Store(EntryStore, VectorStore, Protocol):
     def maintenance(self) -> Maintenance:
         """What looks after this store."""
 
+    @property
+    def language(self) -> str:
+        """The language by whose rules words in Latin letters are stemmed, see ``keepstone.open``."""
+
     def files(self, agent: str) -> Files:
         """Return the agent's files. Makes nothing."""
 

@@ -35,6 +35,7 @@ def check_search(factory: Factory) -> None:
         same(search(store, ["apple"], limit=1), ["2"], "the best one first")
         same(sorted(search(store, ["banana", "cherries"])), ["1", "3"], "any of the words")
         same(search(store, ["durian"]), [], "a word that no entry has")
+        same(store.language, "en", "the language of a store opened without one")
 
 
 def check_search_in_scope(factory: Factory) -> None:

@@ -50,7 +50,7 @@ class Ranking:
             if (
                 rows < self._large
                 or not rows
-                or any(" " in token for term in terms for token in _tokens(term))
+                or any(" " in token for term in terms for token in _tokens(term, database.language))
             ):
                 return _by_table(database, rows, terms, scope, limit)
             return self._by_postings(database, terms, scope, limit)
@@ -64,7 +64,7 @@ class Ranking:
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:
         """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
-        tokens = _tokens(term)
+        tokens = _tokens(term, database.language)
         if not all(tokens):
             return []
         held = self._postings
@@ -144,9 +144,12 @@ def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope,
         f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
-    return cast("Found", database.rows(sql, (word_table.match_of(terms), *bindings, limit)))
+    return cast(
+        "Found", database.rows(sql, (word_table.match_of(terms, database.language), *bindings, limit))
+    )
 
 
-def _tokens(term: str) -> list[str]:
+def _tokens(term: str, language: str) -> list[str]:
     """Return a word as the full-text table has it: one or, for a run of characters, its pairs."""
-    return [stem(piece) for piece in (pairs(term)[:-1] if is_cjk(term) and len(term) > 1 else [term])]
+    pieces = pairs(term)[:-1] if is_cjk(term) and len(term) > 1 else [term]
+    return [stem(piece, language) for piece in pieces]

@@ -21,6 +21,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.text.stemming import ENGLISH
 
 T = TypeVar("T")
 
@@ -84,6 +85,8 @@ class Connections:
 
     def __init__(self, url: str, *, durable: bool) -> None:
         self.target = Target(url)
+        self.language = ENGLISH
+        """The language that words are stemmed by."""
         self._commit = "" if durable else ", set_config('synchronous_commit', 'off', true)"
         self._reset()
         reset_in_child(self)

@@ -78,13 +78,13 @@ class Columns(NamedTuple):
     times: list[int]
 
 
-def columns_of(agent: str, record: Record) -> Columns:
+def columns_of(agent: str, record: Record, language: str) -> Columns:
     """Return the columns of an entry of an agent."""
     moment = read_time(record["ts"])
     if moment is None:
         raise ValueError(f"{record['ts']!r:.80} is not a time")
     text, tags = text_of(record), record.get("tags")
-    stems = Counter(stems_of(text[:_LONGEST_INDEXED]))
+    stems = Counter(stems_of(text[:_LONGEST_INDEXED], language))
     counts = Counter(stems)
     for token, count in stems.items():
         if not token.isascii() and is_cjk(token):
@@ -104,12 +104,12 @@ def columns_of(agent: str, record: Record) -> Columns:
     )
 
 
-def tokens_of(agent: str, term: str) -> list[int]:
+def tokens_of(agent: str, term: str, language: str) -> list[int]:
     """Return what an entry must hold, all of it, to hold a word of a query."""
     if is_cjk(term):
-        tokens = [f"{term}*"] if len(term) == 1 else [stem(pair) for pair in pairs(term)[:-1]]
+        tokens = [f"{term}*"] if len(term) == 1 else [stem(pair, language) for pair in pairs(term)[:-1]]
     else:
-        tokens = stem(term).split()
+        tokens = stem(term, language).split()
     return [digest(agent, token) for token in tokens]
 
 

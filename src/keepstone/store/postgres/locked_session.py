@@ -41,6 +41,7 @@ class LockedSession:
     name: str
     xid: str
     next_seq: int
+    language: str
     met: bool = False
     entries: dict[str, Folded] = field(default_factory=dict)
     """What was looked up of its live entries."""
@@ -176,7 +177,7 @@ def _begin(
         if create:
             raise VanishedError(f"session {session!r:.80} was removed during the call")
         return None
-    held = LockedSession(connection, agent, session, found[1], found[0])
+    held = LockedSession(connection, agent, session, found[1], found[0], connections.language)
     if entries is not None:
         held._take(entries)  # noqa: SLF001  Of this module.
     return held

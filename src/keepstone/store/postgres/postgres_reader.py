@@ -49,7 +49,7 @@ class PostgresReader:
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
         """Return entries in scope that hold any of the words, best first."""
-        query = WordQuery(terms, scope, limit, self._counts)
+        query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
         if not query.sql or not limit:
             return []
         queries: list[Query] = [(query.sql, query.values)]

@@ -33,6 +33,7 @@ from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.put import refuse_other
 from keepstone.store.reader_protocol import Reader
+from keepstone.text.stemming import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
@@ -42,18 +43,37 @@ _NAMES = LAYOUTS["default"]
 class PostgresStore:
     """A ``Store`` in a schema of a database."""
 
-    def __init__(self, url: str, *, durable: bool = True) -> None:
+    def __init__(self, url: str, *, durable: bool = True, language: str | None = None) -> None:
         self._connections = Connections(url, durable=durable)
         self._counts = HolderCounts()
         self._due: set[tuple[str, int]] = set()
         self._space: Space | None = None
         self.maintenance = PostgresMaintenance(self._connections, self._due)
         schema.prepare(self._connections)
+        self._settle_language(language)
 
     @property
     def shown(self) -> str:
         """The URL without a password."""
         return self._connections.target.shown()
+
+    @property
+    def language(self) -> str:
+        return self._connections.language
+
+    def _settle_language(self, language: str | None) -> None:
+        """Stem by the language that is named, else by the one recorded; entries of another are read again."""
+        rows = self._connections.read("", "SELECT value FROM home WHERE key = 'language'")
+        recorded = rows[0][0] if rows else ENGLISH
+        self._connections.language = language or recorded
+        if self.language != recorded:
+            self.maintenance.rebuild(None)
+            self._connections.read(
+                "",
+                "INSERT INTO home VALUES ('language', %s) "
+                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (self.language,),
+            )
 
     def check_agent(self, agent: object) -> str:
         return _NAMES.check_agent(agent)
@@ -223,7 +243,9 @@ class PostgresStore:
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         if as_of is not None:
-            yield PastReader(agent, partial(self._states, agent, as_of), partial(self._same_today, agent))
+            yield PastReader(
+                agent, partial(self._states, agent, as_of), partial(self._same_today, agent), self.language
+            )
             return
         if self._space is None:
             self._space = self.home_space()

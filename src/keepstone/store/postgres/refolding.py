@@ -80,7 +80,8 @@ def fill(held: LockedSession, *, keep_made: bool) -> int:
     for table in ("spaces", "vectors", "entries"):
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
     rows = [
-        (one, folded, columns_of(held.agent, folded.record)) for one, folded in found.fold.entries.items()
+        (one, folded, columns_of(held.agent, folded.record, held.language))
+        for one, folded in found.fold.entries.items()
     ]
     insert_entries(held, rows, keys)
     add_vectors(held, found.given)

@@ -156,7 +156,7 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
 
 def _begun(held: LockedSession, new: str) -> LockedSession:
     """Make the row of a new session that goes on counting where another one is."""
-    target = LockedSession(held.connection, held.agent, new, held.xid, held.next_seq)
+    target = LockedSession(held.connection, held.agent, new, held.xid, held.next_seq, held.language)
     try:
         held.connection.execute(
             "INSERT INTO sessions (agent, session, next_seq, compacted) "

@@ -104,7 +104,7 @@ def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
     count = texts = words = 0
     for entry_id, after in planned.entries.items():
         row = held.held.get(entry_id)
-        columns = None if after is None else columns_of(held.agent, after.record)
+        columns = None if after is None else columns_of(held.agent, after.record, held.language)
         if row is not None:
             count, texts, words = count - 1, texts - (row.sum is not None), words - row.length
         if columns is not None:

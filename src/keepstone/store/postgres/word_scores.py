@@ -66,10 +66,12 @@ class HolderCounts:
 class WordQuery:
     """The query of the entries in a scope that hold any of some words."""
 
-    def __init__(self, terms: Sequence[str], scope: Scope, limit: int, counts: HolderCounts) -> None:
+    def __init__(
+        self, terms: Sequence[str], scope: Scope, limit: int, counts: HolderCounts, language: str
+    ) -> None:
         self._agent = scope.agent
         self._counts = counts
-        words = [tokens for term in terms if (tokens := tokens_of(scope.agent, term))]
+        words = [tokens for term in terms if (tokens := tokens_of(scope.agent, term, language))]
         self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
         self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
 

@@ -1,0 +1,91 @@
+"""What adapters share: homes opened once, calls in threads, and errors that a framework knows."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import ParamSpec, TypeVar
+
+from keepstone.agent import Agent
+from keepstone.errors import KeepstoneError, install_command
+from keepstone.home import Home
+from keepstone.home import open as open_home
+from keepstone.services.async_calls import AsyncCalls
+from keepstone.services.memory_repository import Target
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_KEPT_HOMES = 16
+"""Homes that stay open for the next adapter, last used last."""
+_homes: OrderedDict[tuple[str | None, Path], Home] = OrderedDict()
+_guard = Lock()
+_threads = AsyncCalls()
+
+
+def opened_agent(home: Target, agent: str) -> Agent:
+    """Return an agent of a home; see ``opened_home``.
+
+    Raises:
+        TypeError, ValueError, PermissionError, OSError: The home cannot be opened, or the agent's slug is
+            invalid. Nothing was written.
+    """
+    with plain_errors():
+        return opened_home(home).agent(agent)
+
+
+def opened_home(home: Target) -> Home:
+    """Return a home for what ``keepstone.open`` takes, or the given ``Home``.
+
+    Adapters of one folder share its home, so that an adapter for each request costs little.
+    """
+    if isinstance(home, Home):
+        return home
+    opened = open_home(home)  # Reads nothing yet, and says which folder is meant now.
+    key = (None if home is None else os.fspath(home), opened.root)
+    with _guard:
+        shared = _homes.setdefault(key, opened)
+        _homes.move_to_end(key)
+        if len(_homes) > _KEPT_HOMES:
+            _homes.popitem(last=False)  # Adapters that have it keep it.
+    return shared
+
+
+async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
+    """Run a blocking call in a thread, for an asyncio event loop, with the errors of ``plain_errors``.
+
+    A call that has begun runs to its end, also if the caller is cancelled.
+    """
+    with plain_errors():
+        return await _threads.run(partial(call, *args, **keys))
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Raise keepstone's errors as the built-in errors that they are; also a decorator.
+
+    A lock's timeout becomes a ``TimeoutError``, an invalid value a ``ValueError``, and a failed disk or a
+    damaged log an ``OSError``.
+    """
+    try:
+        yield
+    except KeepstoneError as error:
+        kinds = (kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        kind = next(kinds)
+        raise (OSError if kind is Exception else kind)(str(error)) from error
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Say which extra installs a framework that cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"the adapter needs the extra {extra!r}: {install_command(extra)}; {error}", name=error.name
+        ) from error
