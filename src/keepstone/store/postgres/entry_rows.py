@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from keepstone.log.line import (
@@ -63,19 +64,19 @@ def digest(*parts: str) -> int:
 
 
 class Columns(NamedTuple):
-    """The columns of an entry that its record says."""
+    """The columns of an entry that its record says, arrays as PostgreSQL writes them."""
 
     ts: datetime
     type: str
     pinned: bool
-    tags: list[str]
-    targets: list[str]
-    facts: list[int]
+    tags: list[str] | str
+    targets: list[str] | str
+    facts: str
     head: str
     sum: int | None
     length: int
-    terms: list[int]
-    times: list[int]
+    terms: str
+    times: str
 
 
 def columns_of(agent: str, record: Record, language: str) -> Columns:
@@ -93,15 +94,25 @@ def columns_of(agent: str, record: Record, language: str) -> Columns:
         moment,
         stored(record["type"]),
         record.get("pinned") is True,
-        [stored(tag) for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else [],
-        sorted({stored(link["to"]) for link in links_of(record)}),
-        sorted(facts_of(agent, record)),
+        ([stored(tag) for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []) or "{}",
+        sorted({stored(link["to"]) for link in links_of(record)}) or "{}",
+        _array(facts_of(agent, record)),
         stored(text[:_HEAD]),
         digest(text) if text else None,
         min(sum(stems.values()), _LARGEST_COUNT),
-        [digest(agent, token) for token in counts],
-        [min(count, _LARGEST_COUNT) for count in counts.values()],
+        _array(_token(agent, token) for token in counts),
+        _array(min(count, _LARGEST_COUNT) for count in counts.values()),
     )
+
+
+def _array(numbers: Iterable[int]) -> str:
+    """Return numbers as PostgreSQL writes an array, which costs less than to adapt each of them."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+@lru_cache(maxsize=50_000)
+def _token(agent: str, token: str) -> int:
+    return digest(agent, token)
 
 
 def tokens_of(agent: str, term: str, language: str) -> list[int]:

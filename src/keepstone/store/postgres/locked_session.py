@@ -20,6 +20,9 @@ from keepstone.store.postgres.entry_rows import record_of, shown, stored
 
 T = TypeVar("T")
 
+_ROWS = 100
+"""Rows that one statement inserts."""
+
 CHANNEL = "keepstone"
 """The channel on which a commit wakes those who watch."""
 
@@ -51,6 +54,14 @@ class LockedSession:
     def do(self, sql: str, values: tuple[Any, ...] = ()) -> None:
         """Execute a statement with the others of the transaction, at its end or at the next ``flush``."""
         self._queue.append((sql, values))
+
+    def insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, many with one statement; ``into`` are the table and its columns."""
+        for begin in range(0, len(rows), _ROWS):
+            some = rows[begin : begin + _ROWS]
+            row = f"({', '.join(['%s'] * len(some[0]))})"
+            values = tuple(value for one in some for value in one)
+            self.do(f"INSERT INTO {into} VALUES {', '.join([row] * len(some))}", values)
 
     def flush(self) -> None:
         """Execute the statements that wait."""

@@ -41,6 +41,11 @@ class PostgresMaintenance:
         """Return the slugs of all agents, sorted."""
         return [name for (name,) in self._connections.read("", "SELECT agent FROM agents ORDER BY agent")]
 
+    def analyze(self) -> None:
+        """Let the database count what its tables hold, so that it plans queries by it."""
+        with self._connections.translated(), self._connections.alone() as connection:
+            connection.execute("ANALYZE sessions, lines, entries, vectors, spaces")
+
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make the rows of entries again from the lines; made vectors are kept."""
         names = [(agent, name) for agent in self.agents() for name in session_names(self._connections, agent)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,7 +10,7 @@ from functools import partial
 
 from keepstone.errors import AgentNotFoundError
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.log.line import apply
+from keepstone.log.line import apply, id_of, read_time
 from keepstone.model import Entry, Record, Scope, SessionInfo, Version
 from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
@@ -33,11 +34,15 @@ from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.put import refuse_other
 from keepstone.store.reader_protocol import Reader
+from keepstone.store.transfer import RawLine
 from keepstone.text.stemming import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
 """What agents and sessions may be called: the same as in a folder, so that a home can move."""
+
+_SPACE_SECONDS = 1.0
+"""Seconds after which a reader looks again whether the home has a space now."""
 
 
 class PostgresStore:
@@ -48,6 +53,7 @@ class PostgresStore:
         self._counts = HolderCounts()
         self._due: set[tuple[str, int]] = set()
         self._space: Space | None = None
+        self._looked = float("-inf")
         self.maintenance = PostgresMaintenance(self._connections, self._due)
         schema.prepare(self._connections)
         self._settle_language(language)
@@ -247,8 +253,8 @@ class PostgresStore:
                 agent, partial(self._states, agent, as_of), partial(self._same_today, agent), self.language
             )
             return
-        if self._space is None:
-            self._space = self.home_space()
+        if self._space is None and time.monotonic() - self._looked > _SPACE_SECONDS:
+            self._space, self._looked = self.home_space(), time.monotonic()
         yield PostgresReader(self._connections, agent, self._counts, self._due, self._space)
 
     def _states(
@@ -289,6 +295,14 @@ class PostgresStore:
 
     # The whole
 
+    def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
+        for line, archived in entry_lists.lines(self._connections, agent, session, "true"):
+            record = line.record or {}
+            yield RawLine(line.raw, archived, id_of(record), read_time(record.get("ts")))
+
+    def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
+        session_copies.take(self._connections, agent, session, lines)
+
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return PostgresChanges(self._connections, agents, since).look
 
@@ -296,6 +310,7 @@ class PostgresStore:
         for agent in self.agents():
             while self.maintenance.upkeep(agent):
                 pass
+        self.maintenance.analyze()
 
     def close(self) -> None:
         self._connections.close()

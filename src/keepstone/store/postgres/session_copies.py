@@ -22,9 +22,10 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import fill, lines_in, unfold
-from keepstone.store.postgres.session_lines import remove_vectors, tell
+from keepstone.store.postgres.session_lines import insert_lines, remove_vectors, tell
 from keepstone.store.postgres.session_removal import SESSION_TABLES, info_in, recount
 from keepstone.store.protocol import Compacted, SessionNotFoundError
+from keepstone.store.transfer import RawLine
 
 
 def compact(
@@ -218,3 +219,37 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
     if session == new:
         raise ValueError(f"session {new!r:.80} has this id already: choose another one")
     locked(connections, agent, session, [], work)
+
+
+# Moves
+
+
+def take(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> None:
+    """Bring a session to these lines, those in the archive first."""
+    archived = {line.id for line in lines if line.archived}
+
+    def work(held: LockedSession | None) -> None:
+        assert held is not None  # noqa: S101  It was made.
+        held.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,))
+        held.do("DELETE FROM lines WHERE agent = %s AND session = %s", held.place)
+        held.flush()
+        seen = set[str | None]()
+        rows: list[tuple[object, ...]] = []
+        for seq, line in enumerate(lines, 1):
+            # What a compaction folded repeats the archive, and stands first in the log.
+            folded = not line.archived and line.id is not None and line.id in archived and line.id not in seen
+            seen.add(None if line.archived else line.id)
+            name = None if line.id is None else stored(line.id)
+            rows.append((seq, folded, line.archived, name, line.ts, line.raw))
+        insert_lines(held, rows)
+        held.next_seq = len(lines) + 1
+        fill(held, keep_made=True)
+        held.do(
+            "UPDATE sessions SET next_seq = %s WHERE agent = %s AND session = %s",
+            (held.next_seq, *held.place),
+        )
+        held.do("DELETE FROM events WHERE agent = %s AND session = %s", held.place)
+        tell(held, [("clear", None)])
+        _tell_all(held)
+
+    locked(connections, agent, session, [], work, create=True)

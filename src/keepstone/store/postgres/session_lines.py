@@ -88,12 +88,9 @@ def _said(record: Record) -> Record:
 
 def insert_lines(held: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows of seq, folded, archived, id, time and bytes."""
-    sql = (
-        "INSERT INTO lines (agent, session, seq, folded, archived, id, ts, line) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+    held.insert(
+        "lines (agent, session, seq, folded, archived, id, ts, line)", [(*held.place, *row) for row in rows]
     )
-    for row in rows:
-        held.do(sql, (*held.place, *row))
 
 
 def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
@@ -137,16 +134,14 @@ def insert_entries(
     held: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
 ) -> None:
     """Insert rows of new entries; ``keys`` are those that some had before."""
+    rows: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
     for entry_id, after, columns in new:
         record = kept_record(after.record, pristine=after.pristine)
-        values = (*held.place, stored(entry_id), after.place, record, *columns)
-        key, given = ("key", (keys[entry_id],)) if entry_id in keys else ("", ())
-        held.do(
-            "INSERT INTO entries (agent, session, id, seq, record, ts, type, pinned, tags, targets, facts, "
-            f"head, sum, length, terms, times{key and ', key'}) OVERRIDING SYSTEM VALUE "
-            f"VALUES ({', '.join(['%s'] * (16 + len(given)))})",
-            (*values, *given),
-        )
+        key = (keys[entry_id],) if entry_id in keys else ()
+        rows[entry_id in keys].append((*held.place, stored(entry_id), after.place, record, *columns, *key))
+    table = f"entries (agent, session, id, seq, record, {', '.join(Columns._fields)}"
+    held.insert(f"{table}, key) OVERRIDING SYSTEM VALUE", rows[True])
+    held.insert(f"{table})", rows[False])
 
 
 def _update(held: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
@@ -211,11 +206,8 @@ def literal(vector: Vector) -> str:
 
 def tell(held: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
     """Note what happened, for those who watch."""
-    for kind, entry_id in events:
-        held.do(
-            "INSERT INTO events (agent, session, id, kind, xid) VALUES (%s, %s, %s, %s, %s::xid8)",
-            (*held.place, None if entry_id is None else stored(entry_id), kind, held.xid),
-        )
+    rows = [(*held.place, None if one is None else stored(one), kind, held.xid) for kind, one in events]
+    held.insert("events (agent, session, id, kind, xid)", rows)
 
 
 def embedding_in(record: Record) -> Embedding | None:

@@ -20,6 +20,8 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
 _LEAST = 1e-6
 """The weight of a word that half of all entries hold."""
+_FEW = 1_000
+"""Entries below which every word is looked for."""
 _LARGE = 20_000
 """Entries from which on an agent is large: how many hold a word is remembered for a time then."""
 _SECONDS = 60.0
@@ -90,9 +92,12 @@ class WordQuery:
                 held.append(f"{count}::bigint AS d{at}")
         idf = "ln(greatest(n - {d} + 0.5, 0.5) / ({d} + 0.5))"
         factor = _SATURATION + 1
+        told = f"(n < {_FEW} OR d{{at}} * 2 < n)"
+        some = " OR ".join(f"({told.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
         weights = [
-            f"CASE WHEN {idf.format(d=f'd{at}')} > 0 "
-            f"THEN {idf.format(d=f'd{at}')} ELSE {_LEAST} END * {factor} AS w{at}"
+            f"CASE WHEN NOT {told.format(at=at)} AND ({some}) THEN 0 "
+            f"WHEN {idf.format(d=f'd{at}')} > 0 THEN {idf.format(d=f'd{at}')} ELSE {_LEAST} END "
+            f"* {factor} AS w{at}"
             for at in range(len(tokens))
         ]
         condition, scope_values = conditions(scope)
@@ -106,22 +111,26 @@ class WordQuery:
             parts = " + ".join(f"w{place[one]} * (t{place[one]} / (t{place[one]} + damping))" for one in word)
             has_all = " AND ".join(f"t{place[one]} > 0" for one in word)
             sums.append(f"CASE WHEN {has_all} THEN {parts} ELSE 0 END")
+        asked = ", ".join(f"CASE WHEN {told.format(at=at)} THEN %s::bigint END" for at in range(len(tokens)))
         damping = f"{_SATURATION} * ({1 - _BY_LENGTH} + {_BY_LENGTH} * e.length / weight.average)"
         sql = (
             "WITH total AS MATERIALIZED (SELECT greatest(sum(entries), 1)::float8 AS n, "
             "greatest(sum(words) / greatest(sum(entries), 1), 1)::float8 AS average "
             "FROM sessions WHERE agent = %s), "
             f"held AS MATERIALIZED (SELECT {', '.join(held)}), "
-            f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)} FROM total, held), "
-            f"found AS (SELECT e.key, e.head, e.ts, {damping} AS damping, {', '.join(times)} "
-            f"FROM entries e, weight WHERE {condition} AND e.terms && %s::bigint[]), "
+            # Words that half of all entries hold have no weight; finding their holders is most of the work.
+            f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)}, "
+            f"CASE WHEN {some} THEN array_remove(ARRAY[{asked}], NULL) ELSE %s::bigint[] END AS asked "
+            "FROM total, held), "
+            f"found AS MATERIALIZED (SELECT e.key, e.head, e.ts, {damping} AS damping, {', '.join(times)} "
+            f"FROM entries e, weight WHERE {condition} AND e.terms && (SELECT asked FROM weight)), "
             f"scored AS (SELECT found.key, {' + '.join(sums)} AS score, found.head, found.ts "
             "FROM found, weight), "
             "best AS (SELECT * FROM scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s) "
             f"SELECT best.*, weight.n, ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
             "FROM weight LEFT JOIN best ON true ORDER BY best.score DESC, best.key"
         )
-        return sql, [agent, *held_values, *tokens, *scope_values, tokens, limit]
+        return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
 
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
         """Return what the rows of the query say, best first."""
