@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.postgres_server import GIVEN, running_server
+from tests.postgres_server import GIVEN, running_server, schema_of
 
 # What is installed on a machine must not decide what a test sees; tests of meaning name their embedder.
 os.environ["KEEPSTONE_EMBEDDER"] = "none"
@@ -37,3 +37,10 @@ def postgres() -> Iterator[str]:
         return
     with running_server() as server:
         yield server.dsn
+
+
+@pytest.fixture
+def dsn(postgres: str) -> Iterator[str]:
+    """The URL of an empty home in a schema of its own."""
+    with schema_of(postgres) as url:
+        yield url

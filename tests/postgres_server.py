@@ -105,10 +105,17 @@ class PostgresServer:
             else:
                 return
 
-    def stop(self, signal_number: int = signal.SIGINT) -> None:
-        """Stop it: at once (SIGINT), or as in a crash (SIGQUIT)."""
+    def stop(self) -> None:
+        """Stop it; connections are cut."""
+        self._end(signal.SIGINT)
+
+    def crash(self) -> None:
+        """End it as a crash does: it recovers when it starts again."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(signal_number)
+            self._process.send_signal(how)
             self._process.wait(_SECONDS)
             self._process = None
 

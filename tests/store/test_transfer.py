@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.postgres_server import schema_of
 
 import keepstone
 from keepstone.errors import StoreError
@@ -15,13 +13,6 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.store.file_store import FileStore
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.transfer import move
-
-
-@pytest.fixture
-def dsn(postgres: str) -> Iterator[str]:
-    """The URL of an empty home in a schema of its own."""
-    with schema_of(postgres) as url:
-        yield url
 
 
 def _fill(folder: Path) -> None:

@@ -6,6 +6,7 @@ one line in ``SCHEMES``.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -109,6 +110,21 @@ def _open_database(target: str, _: Layout, durable: bool, language: str | None) 
         ) from error
     store = PostgresStore(target, durable=durable, language=language)
     return store, Path(store.shown)
+
+
+def is_database(root: Path) -> bool:
+    """Tell whether what stands for a home's folder is the URL of a database."""
+    return str(root).startswith(("postgresql:", "postgres:"))
+
+
+def local_folder(root: Path) -> Path:
+    """Return the folder of what this machine keeps of a home: its own folder, or one of the user's data."""
+    if not is_database(root):
+        return root
+    from platformdirs import user_data_dir
+
+    name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+    return Path(user_data_dir("keepstone", appauthor=False)) / "databases" / name
 
 
 SCHEMES: Mapping[str, Open] = MappingProxyType(

@@ -154,10 +154,8 @@ class Connections:
         try:
             connection = pool.getconn()
         except PoolTimeout:
-            with suppress(psycopg.Error):
-                psycopg.connect(self.target.dsn, connect_timeout=2).close()
-                raise
-            raise psycopg.OperationalError("no connection within 10 s") from None
+            self.alone().close()  # Tells why, if that is the server's doing.
+            raise
         try:
             yield connection
         finally:

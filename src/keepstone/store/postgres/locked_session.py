@@ -6,6 +6,7 @@ and the second one writes, commits and wakes those who watch.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from keepstone.store.postgres.connecting import Connection, Connections, Vanishe
 from keepstone.store.postgres.entry_rows import record_of, shown, stored
 
 T = TypeVar("T")
+
+_MAKE = "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_LOCK = "SELECT next_seq, pg_current_xact_id()::text FROM sessions WHERE agent = %s AND session = %s"
 
 _ROWS = 100
 """Rows that one statement inserts."""
@@ -45,6 +49,8 @@ class LockedSession:
     xid: str
     next_seq: int
     language: str
+    token: int = field(default_factory=lambda: random.getrandbits(63))
+    """Marks the rows of events that this transaction writes."""
     met: bool = False
     entries: dict[str, Folded] = field(default_factory=dict)
     """What was looked up of its live entries."""
@@ -119,21 +125,20 @@ def locked(
     ``work`` gets the session with its live entries of these ids (None: all), or None where it is missing and
     ``create`` does not make it. It may be called again, where the database has undone what it did.
     """
-    settle: list[tuple[str, T]] = []
+    settle: list[tuple[LockedSession, T]] = []
 
     def attempt(connection: Connection) -> T:
         if settle:
-            xid, result = settle[-1]
-            if _is_committed(connection, xid):
+            earlier, result = settle.pop()
+            if _is_committed(connections, connection, earlier):
                 return result
-            settle.clear()
         try:
             held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
             result = work(held)
             if held is None:
                 connection.execute("COMMIT")
                 return result
-            settle.append((held.xid, result))
+            settle.append((held, result))
             held.do("COMMIT")
             held.do(f"NOTIFY {CHANNEL}")
             held.flush()
@@ -145,12 +150,23 @@ def locked(
     return connections.run(attempt)
 
 
-def _is_committed(connection: Connection, xid: str) -> bool:
-    """Tell whether a transaction succeeded whose connection was cut at its commit."""
-    [(status,)] = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchall()
-    if status == "in progress":
-        raise VanishedError("the server is still ending a transaction whose connection was cut")
-    return bool(status == "committed")
+def _is_committed(connections: Connections, connection: Connection, earlier: LockedSession) -> bool:
+    """Tell whether a transaction succeeded whose connection was cut at its commit, by its events.
+
+    Waits until the server has ended it, whether or not it made the session. One that left no event can be
+    repeated: it counted, compacted or kept vectors.
+    """
+    with connection.pipeline():
+        connection.execute("BEGIN")
+        connection.execute(*connections.settings(earlier.agent))
+        connection.execute(_MAKE, earlier.place)
+        connection.execute(f"{_LOCK} FOR UPDATE".encode(), earlier.place)
+        found = connection.execute(
+            "SELECT 1 FROM events WHERE agent = %s AND xid = %s::xid8 AND token = %s",
+            (earlier.agent, earlier.xid, earlier.token),
+        )
+        connection.execute("ROLLBACK")
+    return bool(found.fetchall())
 
 
 def _undo(connection: Connection) -> None:
@@ -174,14 +190,8 @@ def _begin(
         connection.execute("BEGIN")
         connection.execute(*connections.settings(agent))
         if create:
-            connection.execute(
-                "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NOTHING", place
-            )
-        row = connection.execute(
-            "SELECT next_seq, pg_current_xact_id()::text FROM sessions "
-            f"WHERE agent = %s AND session = %s FOR UPDATE {lock}",
-            place,
-        )
+            connection.execute(_MAKE, place)
+        row = connection.execute(f"{_LOCK} FOR UPDATE {lock}".encode(), place)
         entries = _rows_of(connection, place, ids) if ids is None or ids else None
     found = row.fetchone()
     if found is None:

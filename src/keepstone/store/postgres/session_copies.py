@@ -157,7 +157,9 @@ def copy(connections: Connections, agent: str, session: str, new: str, until: st
 
 def _begun(held: LockedSession, new: str) -> LockedSession:
     """Make the row of a new session that goes on counting where another one is."""
-    target = LockedSession(held.connection, held.agent, new, held.xid, held.next_seq, held.language)
+    target = LockedSession(
+        held.connection, held.agent, new, held.xid, held.next_seq, held.language, token=held.token
+    )
     try:
         held.connection.execute(
             "INSERT INTO sessions (agent, session, next_seq, compacted) "
@@ -185,9 +187,10 @@ def state_in(held: LockedSession, moment: datetime | None) -> Sequence[Record]:
 
 def _tell_all(target: LockedSession) -> None:
     target.do(
-        "INSERT INTO events (agent, session, id, kind, xid) SELECT agent, session, id, 'add', %s::xid8 "
+        "INSERT INTO events (agent, session, id, kind, xid, token) "
+        "SELECT agent, session, id, 'add', %s::xid8, %s "
         "FROM entries WHERE agent = %s AND session = %s ORDER BY seq",
-        (target.xid, *target.place),
+        (target.xid, target.token, *target.place),
     )
 
 

@@ -206,8 +206,11 @@ def literal(vector: Vector) -> str:
 
 def tell(held: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
     """Note what happened, for those who watch."""
-    rows = [(*held.place, None if one is None else stored(one), kind, held.xid) for kind, one in events]
-    held.insert("events (agent, session, id, kind, xid)", rows)
+    rows = [
+        (*held.place, None if one is None else stored(one), kind, held.xid, held.token)
+        for kind, one in events
+    ]
+    held.insert("events (agent, session, id, kind, xid, token)", rows)
 
 
 def embedding_in(record: Record) -> Embedding | None:

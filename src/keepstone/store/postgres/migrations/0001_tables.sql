@@ -114,7 +114,8 @@ CREATE TABLE dropped (
     PRIMARY KEY (agent, session, ts)
 );
 
--- What happened to sessions, for those who watch.
+-- What happened to sessions, for those who watch. The token tells a writer whose connection was cut at the commit
+-- whether it succeeded; the transaction's number does not, as a crash of the server gives numbers again.
 CREATE TABLE events (
     agent text COLLATE "C" NOT NULL,
     number bigint GENERATED ALWAYS AS IDENTITY,
@@ -122,6 +123,7 @@ CREATE TABLE events (
     id text COLLATE "C",
     kind text NOT NULL,
     xid xid8 NOT NULL,
+    token bigint NOT NULL,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (agent, number)
 );
