@@ -164,3 +164,10 @@ def test_long_paragraphs_are_cut_and_nothing_is_lost() -> None:
     texts = [one.excerpt.text for one in sections_of("f", "\n".join([*lines, "x" * 2500]))]
     assert max(map(len, texts)) <= 1001
     assert "".join("".join(texts).split()) == "".join([*lines, "x" * 2500]).replace(" ", "")
+
+
+def test_a_hit_of_a_long_paragraph_has_its_best_passage(agent: Agent) -> None:
+    agent.files.write("plan.md", "Then we had tea. " * 40 + "The table is walnut. " + "We met at noon. " * 40)
+    hits = agent.recall("walnut table", include=("files",))
+    assert "The table is walnut." in hits[0].passage
+    assert len(hits[0].passage) <= 400

@@ -19,6 +19,7 @@ from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.time_words import moment_of
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
+from keepstone.text.passage import marked
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -175,7 +176,7 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     if hit.excerpt is not None:
         where = (f"  {one_line(_place(hit))}", "dim")
         head = Text.assemble(f"{place:>2}  ", (hit.kind, "bold cyan"), where)
-        return Group(head, Padding(Text(harmless(clipped(hit.text))), (0, 0, 1, 4)))
+        return Group(head, Padding(Text(_shown(hit)), (0, 0, 1, 4)))
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
@@ -185,7 +186,12 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     around = [(near, near.ts < entry.ts) for near in hit.neighbours]
     before = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if earlier]
     after = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if not earlier]
-    return Group(head, Padding(Group(*before, Text(harmless(clipped(entry.text))), *after), (0, 0, 1, 4)))
+    return Group(head, Padding(Group(*before, Text(_shown(hit)), *after), (0, 0, 1, 4)))
+
+
+def _shown(hit: Hit) -> str:
+    """Return a hit's text, of a long one the best passage."""
+    return harmless(marked(hit.passage, hit.text))
 
 
 def explained(hits: Hits) -> RenderableType:

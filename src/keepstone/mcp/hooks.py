@@ -90,7 +90,7 @@ def _recalled(memory: Agent, prompt: str) -> str:
 
     # What only stands beside a match in its session is noise here.
     hits = [hit for hit in memory.recall(prompt[:_LONGEST_TURN], limit=_HITS) if hit.why.words]
-    return hits_answer(hits, _HITS).text if hits else ""
+    return hits_answer(hits).text if hits else ""
 
 
 def _store(memory: Agent, session: str, transcript: Path) -> None:

@@ -103,6 +103,7 @@ def hit_document(hit: Hit) -> answers.Hit:
         "path": hit.path,
         "line": hit.line,
         "text": hit.text,
+        "passage": hit.passage,
         "score": hit.score,
         "why": why_document(hit.why),
         "neighbours": [entry_document(entry) for entry in hit.neighbours],

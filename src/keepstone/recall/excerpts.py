@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from keepstone.log.arguments import names_of
@@ -22,6 +23,7 @@ from keepstone.recall.pipeline import CANDIDATES, FAILURES, SECONDS, Question
 from keepstone.recall.query import terms_of
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.vectors import Vectors
+from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, stems_of
 
 LARGEST = 1 << 20
@@ -230,7 +232,8 @@ class _Search:
         places = {name: given[number] for name, given in ranks.items() if number in given}
         why = Why(places, words, parts, cosines.get(number))
         excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(section.excerpt.text))
-        return Hit(cast("Entry", None), sum(parts.values()), why, excerpt=excerpt)
+        passage = partial(passage_of, matcher=self._matcher)
+        return Hit(cast("Entry", None), sum(parts.values()), why, excerpt=excerpt, _find_passage=passage)
 
     def _best_line(self, text: str) -> int:
         """Return the first of the lines, from 0, that have the most words of the query."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from keepstone.errors import (
@@ -33,6 +34,7 @@ from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Candidate, ExpiredError, Reader, Similar, ask
 from keepstone.store.validity import BOUNDS, is_valid
+from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
 
@@ -224,6 +226,7 @@ class _Search:
         self._text = question.text[:_LONGEST]
         self._terms = terms_of(self._text)
         self._matcher = Matcher(self._terms, language)
+        self._passage = partial(passage_of, matcher=self._matcher)
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False
@@ -315,7 +318,7 @@ class _Search:
                 boosted = tuple(map("{} named".format, filter(parts.__contains__, BOOSTED)))
                 cosine = found.cosines.get(key)
                 why = Why(found.ranks(key), words, parts, cosine, boosted, entry.supersedes)
-                yield Hit(entry, score, why)
+                yield Hit(entry, score, why, _find_passage=self._passage)
 
     def _allows(self, entry: Entry) -> bool:
         """Tell whether an entry passes the filters that the index does not know, and once more the others."""
