@@ -127,3 +127,14 @@ def test_since_and_until_take_ages_and_plain_words(cli: Command) -> None:
         assert len(cli.json("recall", "walnuts", *words.split())["hits"]) == count
     refused = cli("recall", "walnuts", "--since", "soon")
     assert refused.exit_code == 2
+
+
+def test_what_was_superseded_is_found_only_if_included(cli: Command) -> None:
+    old = cli.json("add", "Ada lives in Paris")
+    new = cli.json("supersede", old["id"], "Ada lives in Rome")
+
+    def found(*options: str) -> set[str]:
+        return {hit["entry"]["id"] for hit in cli.json("recall", "where does Ada live", *options)["hits"]}
+
+    assert found() == {new["id"]}
+    assert found("--include-superseded") == {old["id"], new["id"]}

@@ -68,6 +68,13 @@ IncludeOption = Annotated[
         help="Search entries (the default), files or notes; may be repeated.",
     ),
 ]
+SupersededOption = Annotated[
+    bool,
+    typer.Option(
+        "--include-superseded",
+        help="Also entries that are not valid now, or at --as-of: superseded, expired and future ones.",
+    ),
+]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show a table of why each hit was found.")]
 WhereOption = Annotated[
     list[str] | None,
@@ -104,6 +111,7 @@ def recall(
     as_of: AsOfOption = None,
     min_priority: LeastOption = 0.0,
     neighbours: NeighboursOption = 0,
+    include_superseded: SupersededOption = False,
     include: IncludeOption = None,
     folder: FolderOption = Path(),
     user_file: UserFileOption = None,
@@ -122,6 +130,7 @@ def recall(
         as_of=_moment(as_of, "--as-of"),
         min_priority=min_priority,
         neighbours=neighbours,
+        include_superseded=include_superseded,
         include=include or ["entries"],
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
     )
