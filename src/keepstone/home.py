@@ -6,6 +6,7 @@ import atexit
 import logging
 import math
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -296,7 +297,7 @@ class Home:
         names = names_of(agents, "agents")
         slugs = None if names is None else [*map(self._store.check_agent, names)]
         seconds = None if timeout is None else number_of(timeout, "timeout", least=0)
-        return _watched(self._store.changes(slugs, since), seconds)
+        return _Watch(self._store.changes(slugs, since), seconds)
 
     def close(self) -> None:
         """Close all files. They are reopened when needed.
@@ -330,22 +331,35 @@ class Home:
         self.close()
 
 
-def _watched(look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
-    """Yield changes until there was none for ``timeout`` seconds."""
-    idle_since = time.monotonic()
-    while True:
-        began = time.monotonic()
-        changes = look()
-        yield from changes
-        now = time.monotonic()
-        if changes:
-            idle_since = now
-            continue
-        left = math.inf if timeout is None else idle_since + timeout - now
-        if left <= 0:
-            return
-        # Looking at many sessions takes at most a tenth of one processor.
-        time.sleep(min(max(_LOOKING_SECONDS, 10 * (now - began)), left))
+class _Watch(Iterator[Change]):
+    """Changes until there was none for ``timeout`` seconds, or until any thread closes it."""
+
+    def __init__(self, look: Callable[[], list[Change]], timeout: float | None) -> None:
+        self._closed = threading.Event()
+        self._changes = self._found(look, timeout)
+
+    def __next__(self) -> Change:
+        return next(self._changes)
+
+    def close(self) -> None:
+        """End the iteration, also of a thread that waits in it."""
+        self._closed.set()
+
+    def _found(self, look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
+        idle_since = time.monotonic()
+        while not self._closed.is_set():
+            began = time.monotonic()
+            changes = look()
+            yield from changes
+            now = time.monotonic()
+            if changes:
+                idle_since = now
+                continue
+            left = math.inf if timeout is None else idle_since + timeout - now
+            if left <= 0:
+                return
+            # Looking at many sessions takes at most a tenth of one processor.
+            self._closed.wait(min(max(_LOOKING_SECONDS, 10 * (now - began)), left))
 
 
 _open_homes: weakref.WeakSet[Home] = weakref.WeakSet()

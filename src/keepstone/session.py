@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
     ADD_KEYS,
+    Clock,
     change_of,
     check_keys,
     entry_id_of,
@@ -102,9 +103,11 @@ class Session:
         """Add many entries with one write and one sync, all or none.
 
         Each item is a mapping with the keys of a log line, and has a ``type``. Unknown keys are its payload,
-        unless it has ``data``. See ``add``.
+        unless it has ``data``. Those without a ``ts`` have the same time, so that entries of another writer
+        do not come between them. See ``add``.
         """
-        records = [new_record_of(item, self._clock) for item in _checked(items)]
+        clock = _stopped(self._clock)
+        records = [new_record_of(item, clock) for item in _checked(items)]
         return self._added(self._settle(records))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
@@ -463,7 +466,8 @@ class Session:
         )
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
-        return self._settle([record_of(item, self._clock) for item in items])
+        clock = _stopped(self._clock)
+        return self._settle([record_of(item, clock) for item in items])
 
     def guarded(self, item: Record) -> Record:
         """Return an item for writing: with its secrets masked, if the home masks secrets.
@@ -487,6 +491,12 @@ class Session:
     def _later(self, id: str) -> Record:  # noqa: A002
         """Return the envelope of a later line of an entry."""
         return {"id": id, "ts": now(self._clock)}
+
+
+def _stopped(clock: Clock) -> Clock:
+    """Return a clock that always tells the time of this call."""
+    moment = clock()
+    return lambda: moment
 
 
 def _checked_item(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -196,3 +196,11 @@ def test_doctor_fits_100_columns_but_for_commands_to_copy(cli: Command) -> None:
 def test_doctor_counts_one_entry_in_the_singular(cli: Command) -> None:
     cli.json("add", "apple")
     assert "1 entry, every line readable" in cli("doctor").stdout
+
+
+def test_doctors_commands_work_when_pasted_anywhere(cli: Command, tmp_path: Path) -> None:
+    damage(cli)
+    home = tmp_path / "home"
+    result = cli("doctor", "--home", str(home))
+    assert f"keepstone doctor --home {home} --fix" in result.stdout
+    assert cli("doctor", "--home", str(home), "--fix").exit_code == 0

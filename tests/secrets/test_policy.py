@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Home, MemoryAdapter, MemoryService, SecretError, Session
-from keepstone.secrets.finding import kinds_in, masked
+from keepstone.secrets.detection import kinds_in, masked
 from keepstone.secrets.kinds import KINDS
 from keepstone.secrets.policy import mask
 

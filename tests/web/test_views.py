@@ -150,7 +150,8 @@ def test_versions_are_told_with_the_latest_first(agent: Agent) -> None:
     session.delete(made.id)
     views = version_views(agent.history(made.id))
     assert [view["what"] for view in views] == ["deleted", "changed", "made"]
-    assert [view["text"] for view in views][1:] == ["two", "one"]
+    parts = [[(part["kind"], part["text"]) for part in view["parts"]] for view in views]
+    assert parts[1:] == [[("del", "one"), ("ins", "two")], [("", "one")]]
 
 
 def test_a_session_is_shown_with_what_its_name_hides(place: Place) -> None:

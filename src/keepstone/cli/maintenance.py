@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +12,14 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, home_command
-from keepstone.cli.options import complete_sessions
+from keepstone.cli.options import complete_sessions, place_options
 from keepstone.cli.screen import progress
 from keepstone.errors import EmbedderUnavailableError, KeepstoneError
 from keepstone.model import Finding
 from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
 from keepstone.store.protocol import Compacted, SessionNotFoundError
+from keepstone.text.commands import placed
 from keepstone.text.display import counted, harmless, one_line, size
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def doctor(home: "Home", deep: DeepOption = False, fix: FixOption = False) -> An
     """
     with progress("checking") as bar:
         findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
+    findings = [replace(each, remedy=placed(each.remedy, place_options())) for each in findings]
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
     return Answer(document, _findings_view(findings), status=0 if healthy else 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,12 +30,28 @@ class HomeOptions:
 
     @contextmanager
     def open(self) -> Iterator[Home]:
-        """Open the home for a block."""
+        """Open the home for a block, in which ``place_options`` names it."""
         # Opened late: the engine imports SQLite, which help and completion do not need.
         import keepstone
 
         with keepstone.open(self.home, layout=self.layout, language=self.language) as home:
-            yield home
+            before = _PLACE.set(self._named(home))
+            try:
+                yield home
+            finally:
+                _PLACE.reset(before)
+
+    def _named(self, home: Home) -> tuple[str, ...]:
+        place = () if self.home is None else ("--home", str(home.root))
+        return place if self.layout == "default" else (*place, "--layout", self.layout)
+
+
+_PLACE: ContextVar[tuple[str, ...]] = ContextVar("place", default=())
+
+
+def place_options() -> tuple[str, ...]:
+    """Return the options with which another command works on the same home, from any folder."""
+    return _PLACE.get()
 
 
 @dataclass(frozen=True, slots=True)

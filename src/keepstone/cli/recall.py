@@ -10,7 +10,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import FolderOption, TypesOption, UserFileOption, complete_sessions
+from keepstone.cli.options import (
+    FolderOption,
+    TypesOption,
+    UserFileOption,
+    complete_sessions,
+    place_options,
+)
 from keepstone.cli.screen import table
 from keepstone.log.arguments import system_clock
 from keepstone.model import Hit, Hits
@@ -18,6 +24,7 @@ from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.time_words import moment_of
+from keepstone.text.commands import placed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 from keepstone.text.passage import marked
 
@@ -89,6 +96,12 @@ LeastOption = Annotated[
     float,
     typer.Option("--min-priority", metavar="P", help="Only entries with at least this decayed priority."),
 ]
+RelevanceOption = Annotated[
+    float,
+    typer.Option(
+        "--min-relevance", metavar="R", help="Only hits at least this relevant, from 0 to 1. Try 0.3."
+    ),
+]
 NeighboursOption = Annotated[
     int, typer.Option("--neighbours", metavar="N", help="Show N entries before and after each hit.")
 ]
@@ -110,6 +123,7 @@ def recall(
     until: UntilOption = None,
     as_of: AsOfOption = None,
     min_priority: LeastOption = 0.0,
+    min_relevance: RelevanceOption = 0.0,
     neighbours: NeighboursOption = 0,
     include_superseded: SupersededOption = False,
     include: IncludeOption = None,
@@ -129,6 +143,7 @@ def recall(
         until=_moment(until, "--until"),
         as_of=_moment(as_of, "--as-of"),
         min_priority=min_priority,
+        min_relevance=min_relevance,
         neighbours=neighbours,
         include_superseded=include_superseded,
         include=include or ["entries"],
@@ -169,14 +184,13 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
         words = (
             f"{counted(hits.pending, 'entry')} not yet embedded, found by words only. Run: keepstone index"
         )
-        notes.append(Text(words, "yellow"))
+        notes.append(Text(placed(words, place_options()), "yellow"))
     if hits.skipped:
         words = f"Not searched, too large or not text: {one_line(', '.join(hits.skipped))}"
         notes.append(Text(words, "yellow"))
     if hits.stale:
-        notes.append(
-            Text("The index is behind the logs, hits may be missing. Run: keepstone doctor", "yellow")
-        )
+        words = "The index is behind the logs, hits may be missing. Run: keepstone doctor"
+        notes.append(Text(placed(words, place_options()), "yellow"))
     return Group(*(shown or [Text(nothing)]), *notes)
 
 

@@ -13,6 +13,7 @@ from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
 from keepstone.operations.documents import entry_document, session_document
+from keepstone.operations.payload import unindexed
 from keepstone.store.protocol import SessionNotFoundError
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
@@ -67,7 +68,9 @@ def _entry_view(entry: Entry) -> Group:
         (f"  {one_line(entry.type)}", "bold cyan"),
         (f"  {one_line(entry.id)}", "dim"),
     )
-    return Group(head, Padding(Text(harmless(clipped(entry.text))), (0, 0, 0, 2)))
+    rest = [f"{key}: {clipped(value)}" for key, value in unindexed(entry)]
+    text = "\n".join((clipped(entry.text), *rest))
+    return Group(head, Padding(Text(harmless(text)), (0, 0, 0, 2)))
 
 
 MessagesArgument = Annotated[

@@ -22,7 +22,7 @@ from keepstone.model import STANDING
 from keepstone.text.stemming import ENGLISH, stemmed, stemming_of
 from keepstone.text.tokenizer import tokenizer_of
 
-SCHEMA = 6
+SCHEMA = 7
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0

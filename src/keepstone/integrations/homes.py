@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import ParamSpec, TypeVar
 
 from keepstone.agent import Agent
-from keepstone.errors import KeepstoneError, install_command
+from keepstone.errors import InvalidSessionIdError, KeepstoneError, install_command
+from keepstone.filesystem.layout import Layout
 from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.services.async_calls import AsyncCalls
 from keepstone.services.memory_repository import Target
+from keepstone.session import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,6 +59,21 @@ def opened_home(home: Target) -> Home:
     return shared
 
 
+def opened_session(agent: Agent, *identity: str) -> Session:
+    """Return the session of an identity: the one of its only part, if that can be a session's id.
+
+    Other identities, of several parts or too long for a file name, have a digest as their id; keep the
+    identity in the session's log, as it cannot be read from the id.
+    """
+    with plain_errors():
+        if len(identity) == 1:
+            with suppress(InvalidSessionIdError):
+                return agent.session(identity[0])
+            if not identity[0]:
+                raise ValueError("session id must not be empty")
+        return agent.session(Layout.session_name(*identity))
+
+
 async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
     """Run a blocking call in a thread, for an asyncio event loop, with the errors of ``plain_errors``.
 
@@ -63,6 +81,21 @@ async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
     """
     with plain_errors():
         return await _threads.run(partial(call, *args, **keys))
+
+
+async def write_in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
+    """Run a call like ``in_thread``; a caller that is cancelled goes on when the call has ended.
+
+    What the caller reads next then shows the write.
+    """
+    task = asyncio.ensure_future(in_thread(call, *args, **keys))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # Retrieved, so that the loop does not report it.
+        raise
 
 
 @contextmanager

@@ -65,7 +65,8 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
             return None
         _archive(list(plan.archived(fd)), archive)
         rewritten = Rewritten(before, before, gone=sorted(plan.aged))
-        rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
+        # A compaction changes nothing that the log says, so lists by last change keep their order.
+        rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved), before.mtime)
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
 
@@ -237,6 +238,15 @@ def matching(log: Log, text: str) -> set[str]:
 
     A damaged line with the text is identified by its digest, which ``purge`` accepts.
     """
+    holds = holding(text)
+    with log.reading() as fd:
+        lines = _lines(fd, hidden=True) if fd is not None else ()
+        found = {holds(line, _bytes_of(fd, line)) for line in lines if fd is not None}
+    return {entry_id for entry_id in found if entry_id is not None}
+
+
+def holding(text: str) -> Callable[[Line, bytes], str | None]:
+    """Return a function of a line and its bytes that returns the line's id if it holds a text."""
     contains = containing(text)
     # A damaged line may have the text with or without JSON escapes.
     forms = [unicodedata.normalize(form, text.casefold()) for form in ("NFC", "NFD")]
@@ -244,21 +254,15 @@ def matching(log: Log, text: str) -> set[str]:
         json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)
     ]
     in_damage = [contains, *map(containing, spelled)]
-    with log.reading() as fd:
-        lines = _lines(fd, hidden=True) if fd is not None else ()
-        found = {_id_if_holding(fd, line, contains, in_damage) for line in lines if fd is not None}
-    return {entry_id for entry_id in found if entry_id is not None}
 
+    def holder(line: Line, raw: bytes) -> str | None:
+        if line.record is not None:
+            said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
+            return id_of(line.record) if any(map(contains, _texts(said))) else None
+        held = raw.decode("utf-8", "replace")
+        return derived_id(raw) if any(form(held) for form in in_damage) else None
 
-def _id_if_holding(
-    fd: int, line: Line, contains: Callable[[str], bool], in_damage: Sequence[Callable[[str], bool]]
-) -> str | None:
-    if line.record is not None:
-        said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
-        return id_of(line.record) if any(map(contains, _texts(said))) else None
-    raw = _bytes_of(fd, line)
-    held = raw.decode("utf-8", "replace")
-    return derived_id(raw) if any(form(held) for form in in_damage) else None
+    return holder
 
 
 _NO_TEXT = frozenset({"batch", "embedding"})
@@ -332,7 +336,11 @@ def _ids_of(fd: int, line: Line) -> set[str]:
     """
     if line.record is not None:
         return {entry_id} if (entry_id := id_of(line.record)) else set()
-    raw = _bytes_of(fd, line)
+    return named_in_damage(_bytes_of(fd, line))
+
+
+def named_in_damage(raw: bytes) -> set[str]:
+    """Return the ids by which a purge finds a damaged line, its digest among them."""
     return {derived_id(raw), *_named_first(raw), *_begun_in(raw)}
 
 

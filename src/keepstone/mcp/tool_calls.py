@@ -18,6 +18,7 @@ from keepstone.operations.agent_tools import (
     shortened,
 )
 from keepstone.operations.toolbox import ToolAnswer
+from keepstone.recall.relevance import worth_telling
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -63,10 +64,11 @@ class ToolCalls(AgentMemory):
         hits = self.agent.recall(
             query, limit=limit, sessions=None if session is None else [session], types=types or None
         )
-        answer = hits_answer(hits)
+        told = worth_telling(hits)
+        answer = hits_answer(told)
         found = [
             {**item, "session": hit.entry.session}
-            for item, hit in zip(answer.data["hits"], hits, strict=True)
+            for item, hit in zip(answer.data["hits"], told, strict=True)
         ]
         state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
         return ToolAnswer({"hits": found, **state}, answer.text + _state_of(hits))

@@ -10,6 +10,7 @@ from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNot
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Hit
 from keepstone.operations.toolbox import Tool, ToolAnswer, string
+from keepstone.recall.relevance import worth_telling
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -158,7 +159,7 @@ class AgentMemory:
 
     def recall(self, query: str, limit: int = _HITS) -> ToolAnswer:
         """Search all memories."""
-        return hits_answer(self.agent.recall(query, limit=limit))
+        return hits_answer(worth_telling(self.agent.recall(query, limit=limit)))
 
     def update(self, id: str, text: str) -> ToolAnswer:  # noqa: A002
         """Replace the text of a memory."""
@@ -215,7 +216,13 @@ def hits_answer(hits: Sequence[Hit]) -> ToolAnswer:
     """Return the hits of a recall, as data and fenced for a model; long texts by their best passage."""
     texts = [with_remark(hit.passage, hit.entry.text) for hit in hits]
     found = [
-        {"id": hit.entry.id, "text": text, "type": hit.entry.type, "ts": format_time(hit.entry.ts)}
+        {
+            "id": hit.entry.id,
+            "text": text,
+            "type": hit.entry.type,
+            "ts": format_time(hit.entry.ts),
+            "relevance": round(hit.relevance, 2),
+        }
         for hit, text in zip(hits, texts, strict=True)
     ]
     lines = [

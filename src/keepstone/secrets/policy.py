@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from keepstone.errors import SecretError
 from keepstone.model import Record
-from keepstone.secrets.finding import (
+from keepstone.secrets.detection import (
     UNTOUCHED,
     Secret,
     is_password,

@@ -107,9 +107,8 @@ class AgentLogs:
                 log = None
             if log is None:
                 name = self.session_files.name(session)
-                log = self._logs[session] = SessionLog(
-                    self.session_files, session, name, durable=self._durable
-                )
+                log = SessionLog(self.session_files, session, name, durable=self._durable)
+                self._logs[session] = log
             self._logs.move_to_end(session)
             if len(self._logs) > MIN_OPEN_LOGS:
                 self.close_some()  # Also those that were in use when it became too many.
@@ -384,11 +383,9 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:
     """Return a record as an entry."""
-    moment = read_time(record["ts"])
-    if moment is None:
+    if (moment := read_time(record["ts"])) is None:
         raise ValueError(f"{record['ts']!r} is not a time")
-    payload = payload_of(record)
-    text = text_of(record, payload)
+    text = text_of(record, payload := payload_of(record))
     return Entry(agent, session, record["id"], moment, record["type"], text, payload, record)
 
 

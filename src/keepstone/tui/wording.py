@@ -8,6 +8,7 @@ from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
 from keepstone.model import Entry, Hit, Hits, SessionInfo
 from keepstone.notes.notes import PROJECT, MemoryEntry
+from keepstone.operations.payload import unindexed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -79,7 +80,8 @@ def hits(found: Hits) -> str:
 
 def _hit(place: int, hit: Hit) -> str:
     why = one_line(str(hit.why))
-    text = harmless(clipped(hit.entry.text)).replace("\n", "\n   ")
+    rest = [f"{key}: {clipped(value)}" for key, value in unindexed(hit.entry)]
+    text = harmless("\n".join((clipped(hit.entry.text), *rest))).replace("\n", "\n   ")
     return f"{place}. {text}\n   {_origin(hit.entry)}\n   {why}"
 
 

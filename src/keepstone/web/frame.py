@@ -56,6 +56,7 @@ def head() -> None:
     """Load the style sheet and the script for keys."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
+        f'<script src="{ASSETS}/menu.js"></script>'
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,7 @@ def mount(
     answerer: Answerer | None = None,
     notes: Notes | None = None,
     sign_out: str | None = None,
+    place: Sequence[str] = (),
 ) -> None:
     """Mount the pages at ``/`` of an application, after its existing routes. Once per process.
 
@@ -74,11 +75,13 @@ def mount(
         answerer: Answers in the chat; default: quotes from memory.
         notes: The notes, if the user's file is not the default one.
         sign_out: The address to post to for signing out; without it pages show no such button.
+        place: The options of the command that name this home, such as ``("--home", "/srv/memory")``.
 
     The page on the browser (docs/web.md) has a program that mounts them.
     """
     notes = notes or Notes(project)
-    site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
+    answerer = answerer or Talking(notes, OfflineResponder())
+    site = Site(home, notes, access, answerer, sign_out, tuple(place) or ("--home", str(home.root)))
     pages.add_static_files(ASSETS, _STATIC)
     error_pages.install()
     sockets.install()

@@ -17,7 +17,7 @@ from keepstone.log.line import format_time, id_of, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Finding, Record
-from keepstone.secrets.finding import kinds_in, masked, secrets_in
+from keepstone.secrets.detection import kinds_in, masked, secrets_in
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.dropped import dropped_at
 from keepstone.store.maintenance.originals import log_of, original_names, originals

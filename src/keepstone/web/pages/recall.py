@@ -13,6 +13,7 @@ from keepstone.operations.error_codes import message_of
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
 from keepstone.web.components import HitList
+from keepstone.web.correcting import Correcting
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say
 from keepstone.web.frame import frame
 from keepstone.web.phrases import shown
@@ -53,7 +54,10 @@ class RecallPage:
                 button("Recall", self._ask, "main")
             self._filters()
             self.sum = say("p", "", "answer-line", role="status")
+            self.correcting = Correcting(self.place, self._ask)
             self.list = HitList()
+            self.list.show(readOnly=self.place.read_only)
+            self.list.when("act", self.correcting.act)
             self.rest = box()
             self._nothing(asked=False)
         if query:

@@ -1,0 +1,136 @@
+"""Microsoft Agent Framework: a history provider whose history is the agent's sessions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from threading import Lock
+from typing import Any, ClassVar, TypeGuard
+
+from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.integrations.homes import in_thread, needs, opened_agent
+from keepstone.integrations.sessions import session_for
+from keepstone.integrations.texts import called, returned, said, text_of_blocks
+from keepstone.model import Record
+from keepstone.services.memory_repository import Target
+from keepstone.session import Session
+
+with needs("agent-framework"):
+    from agent_framework import Content, HistoryProvider, Message
+
+_TYPE = "message"
+
+
+class KeepstoneHistoryProvider(HistoryProvider):
+    """Conversation history of an agent: loads a session's messages before a run, and stores what it adds.
+
+    Each session of the framework is a session of the keepstone agent, each message an entry. Nothing is kept
+    in the framework's session state.
+
+    Args:
+        home: What ``keepstone.open`` takes, or a Home.
+        agent: The agent of the home. Memory of other agents cannot be accessed.
+        source_id: The provider's id among the providers of one agent.
+        options: ``load_messages``, ``store_inputs``, ``store_context_messages``, ``store_context_from`` and
+            ``store_outputs``, as ``HistoryProvider`` takes them.
+    """
+
+    DEFAULT_SOURCE_ID: ClassVar[str] = "keepstone"
+    DEFAULT_SESSION_ID: ClassVar[str] = "agent-framework"
+    """The session of messages without a session id."""
+
+    def __init__(
+        self,
+        home: Target = None,
+        *,
+        agent: str = DEFAULT_AGENT,
+        source_id: str = DEFAULT_SOURCE_ID,
+        **options: Any,
+    ) -> None:
+        """Open the home; nothing is written before the first message."""
+        super().__init__(source_id, **options)
+        self._agent = opened_agent(home, agent)
+        self._saving = Lock()
+
+    async def get_messages(
+        self,
+        session_id: str | None,
+        *,
+        state: dict[str, Any] | None = None,  # noqa: ARG002  The log is the memory.
+        **_kwargs: Any,
+    ) -> list[Message]:
+        """Return a session's messages, oldest first. A missing session has none."""
+        return await in_thread(self._load, session_id)
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,  # noqa: ARG002
+        **_kwargs: Any,
+    ) -> None:
+        """Append what the session does not have yet, all or none.
+
+        The messages may be new ones, or a whole transcript that begins with stored ones.
+        """
+        await in_thread(self._save, session_id, messages)
+
+    def _session(self, session_id: str | None, *, create: bool = False) -> Session:
+        return session_for(self._agent, session_id or self.DEFAULT_SESSION_ID, create=create)
+
+    def _load(self, session_id: str | None) -> list[Message]:
+        records = self._session(session_id).records()
+        stored = (record.get("data") for record in records if record["type"] == _TYPE)
+        # Messages keep parts of what they are made of, and records are shared.
+        return [Message.from_dict(deepcopy(data)) for data in stored if _is_message(data)]
+
+    def _save(self, session_id: str | None, messages: Sequence[Message]) -> None:
+        with self._saving:  # Two calls with one transcript must not both add it.
+            new = _new_messages(self._load(session_id), messages)
+            if new:
+                self._session(session_id, create=True).add_many(map(_item, new))
+
+
+def _is_message(data: Any) -> TypeGuard[Record]:
+    return isinstance(data, dict) and isinstance(data.get("contents"), list) and "role" in data
+
+
+def _new_messages(stored: Sequence[Message], given: Sequence[Message]) -> list[Message]:
+    """Return the given messages after the longest run of them that the stored ones contain or end with.
+
+    A user's single message without an id is a repeated one, not an overlap.
+    """
+    known, ids = [*map(_identity, stored)], [*map(_identity, given)]
+    if not known:
+        return list(given)
+    is_plain_input = stored[-1].role == "user" and stored[-1].message_id is None
+    for start in range(len(ids) - len(known) + 1):
+        if ids[start : start + len(known)] == known and not (
+            is_plain_input and start == 0 and len(known) == 1
+        ):
+            return list(given[start + len(known) :])
+    for length in range(min(len(known), len(ids)), 0, -1):
+        if known[-length:] == ids[:length] and not (is_plain_input and length == 1):
+            return list(given[length:])
+    return list(given)
+
+
+def _identity(message: Message) -> tuple[str, ...]:
+    if message.message_id is not None:
+        return ("id", str(message.message_id))
+    contents = [content.to_dict() for content in message.contents]
+    return ("content", str(message.role), json.dumps(contents, sort_keys=True, default=str))
+
+
+def _item(message: Message) -> Record:
+    return {"type": _TYPE, "text": text_of_blocks(map(_block, message.contents)), "data": message.to_dict()}
+
+
+def _block(content: Content) -> Record:
+    if content.type == "function_call":
+        return called(content.name, content.parse_arguments())
+    if content.type == "function_result":
+        return returned(content.result)
+    return said(content.text)
