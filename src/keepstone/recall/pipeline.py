@@ -42,6 +42,7 @@ from keepstone.recall.query import (
 )
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import Span, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
@@ -163,15 +164,19 @@ class _Search:
         self._reranker = reranker
         self._patient = patient
         """Whether an entry that is not where it was found is left out, instead of asking again."""
-        self._text = question.text[:_LONGEST]
-        self._terms = terms_of(self._text)
-        self._times = times_of(self._text, question.as_of or question.now)
-        self._matcher = Matcher(self._terms, language)
-        self._passage = partial(passage_of, matcher=self._matcher)
+        self._language = language
+        self._read(question.text[:_LONGEST])
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False
         """Whether anything was left out after it was loaded."""
+
+    def _read(self, text: str) -> None:
+        self._text = text
+        self._terms = terms_of(text)
+        self._times = times_of(text, self._question.as_of or self._question.now)
+        self._matcher = Matcher(self._terms, self._language)
+        self._passage = partial(passage_of, matcher=self._matcher)
 
     def hits(self) -> list[Hit]:
         """Return the best hits."""
@@ -195,7 +200,7 @@ class _Search:
         alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
-        matches = self._reader.search(self._terms, self._scope, alone) if self._terms else Matches()
+        matches = self._by_words(alone)
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
         speakers = self._speakers(words)
@@ -214,6 +219,20 @@ class _Search:
             found.cosines = {candidate.key: candidate.score for candidate in near}
             found.parts = {"vectors": found.cosines}
         return found
+
+    def _by_words(self, limit: int) -> Matches:
+        """Return the entries that hold the question's words, typing errors in unknown ones corrected."""
+        if not self._terms:
+            return Matches()
+        matches = self._reader.search(self._terms, self._scope, limit)
+        text = corrected(self._text, self._terms, matches.holders, self._holders_of)
+        if text == self._text:
+            return matches
+        self._read(text)
+        return self._reader.search(self._terms, self._scope, limit)
+
+    def _holders_of(self, words: Sequence[str]) -> Mapping[str, int]:
+        return self._reader.search(words, self._scope, 1).holders
 
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
         asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
