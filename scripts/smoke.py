@@ -34,7 +34,10 @@ TESTS = """
 """.split()
 """At least one file for each dependency and extra; ``test_docstrings`` imports every module."""
 
-APART = "tests/integrations/test_strands.py tests/integrations/test_crewai.py".split()
+APART = """
+    tests/integrations/test_strands.py tests/integrations/test_strands_suite.py
+    tests/integrations/test_crewai.py tests/integrations/test_crewai_suite.py
+""".split()
 """The tests of frameworks that need an older ``mcp`` than the environment of development has."""
 
 KINDS = {

@@ -35,6 +35,7 @@ from keepstone.cli.options import (
 from keepstone.cli.screen import print_view
 from keepstone.operations.documents import Document
 from keepstone.operations.error_codes import HomeNotFoundError
+from keepstone.store.opening import is_database
 from keepstone.text.display import harmless
 
 
@@ -67,7 +68,7 @@ def agent_command(
         def answer(place: HomeOptions, **given: Any) -> Answer:
             with place.open() as home:
                 found = function(home.agent(place.agent), **given)
-                if needs_home and not home.root.exists():
+                if needs_home and not is_database(home.root) and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found
 

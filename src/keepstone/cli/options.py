@@ -127,8 +127,9 @@ HomeOption = Annotated[
     str | None,
     typer.Option(
         "--home",
-        metavar="DIR",
-        help="Where memory lives; default: $KEEPSTONE_HOME, else your data folder.",
+        metavar="HOME",
+        help="Where memory lives: a folder, or a postgresql: URL; default: $KEEPSTONE_HOME, else your data "
+        "folder.",
         rich_help_panel="Place",
     ),
 ]

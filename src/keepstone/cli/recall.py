@@ -234,7 +234,7 @@ def explained(hits: Hits) -> RenderableType:
     """Return a table of the parts of each hit's score."""
     rows = [_reasons(place, hit) for place, hit in enumerate(hits, 1)]
     return table(
-        ("", "relevance", "score", "words", "meaning", "near it", "more", "query words", "entry"), rows
+        ("", "score", "words", "meaning", "near it", "relevance", "more", "query words", "entry"), rows
     )
 
 
