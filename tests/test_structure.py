@@ -33,6 +33,7 @@ SHARED_NAMES = {
     "changes.py": "changes of sessions: their values and cursors, and the routes that stream them",
     "chat.py": "the conversation: the command and the page that open it",
     "doctor.py": "the doctor, and the page that shows its findings",
+    "context.py": "the context of an agent: the command and the page",
     "entries.py": "entries: their rows, the routes and the commands",
     "files.py": "agents' own files: the folder, the routes, the commands and the page",
     "maintenance.py": "maintenance of a home: the commands, and the conformance checks about it",

@@ -22,6 +22,7 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
+from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.vectors import Vectors
@@ -201,6 +202,20 @@ class Session:
         from keepstone.text.messages.providers import for_provider
 
         return for_provider(found, provider)
+
+    def set_title(self, title: str | None) -> None:
+        """Give the session a title, or take it away with None. It is a line of the log, and no entry.
+
+        Raises:
+            SessionNotFoundError: The session is missing.
+            TypeError, ValueError: The title is not a text, or is empty.
+            SecretError: The title has a suspected secret, which the home refuses.
+        """
+        given = None if title is None else name_of(title, "title").strip()
+        if given == "":
+            raise ValueError("title must not be blank; take it away with None")
+        line = self.guarded({"id": TITLE_ID, "summary": given})
+        self._store.set_title(self.agent, self.id, line["summary"], now(self._clock))
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session; None if it is missing."""

@@ -23,8 +23,9 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
-from keepstone.model import Entry, Record, Scope, SessionInfo, Version
-from keepstone.store import filtering, lists, lookup, raw_files, renaming, writing
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
+from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -147,6 +148,19 @@ class FileStore:
     # Writing
 
     @again_if_moved
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        with self._using(agent) as logs:
+            return summaries.summaries(logs, sessions, texts=texts) if logs else []
+
+    @again_if_moved
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                raise SessionNotFoundError(agent, session)
+            summaries.set_title(logs, session, {"id": TITLE_ID, "ts": ts, "summary": title})
+
     def create(self, agent: str, session: str) -> None:
         with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
