@@ -23,5 +23,6 @@ app = command_line(
         "hook",
         "tokens",
         "watch",
+        "moving",
     )
 )
