@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -28,7 +28,7 @@ from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.vectors import Vectors
 from keepstone.shared import Shared
 from keepstone.store.decay import Decay
-from keepstone.store.protocol import Compacted, SessionCheck
+from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
 from keepstone.store.validity import newest_valid
 
@@ -118,9 +118,34 @@ class Session:
         """
         return self.put_many([item])[0]
 
-    def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """Add or replace many entries with one write, all or none, each like ``put``."""
-        return self._store.put(self.agent, self.id, self._records(_checked(items)))
+    def put_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        check: Callable[[LiveSession], object] | None = None,
+    ) -> list[Entry]:
+        """Add or replace many entries with one write, all or none, each like ``put``.
+
+        ``check`` is called with the live entries, whose ``get`` takes an id, while no other writer can change
+        them; raising cancels the call, and nothing is written. It must not use the home.
+
+        Example:
+            >>> def is_missing(session):
+            ...     if session.get("lease") is not None:
+            ...         raise ValueError("the lease is taken")
+            >>> session.put_many([{"id": "lease", "type": "note", "text": "Ada"}], check=is_missing)[0].text
+            'Ada'
+        """
+        records = self._records(_checked(items))
+        if check is None:
+            return self._store.put(self.agent, self.id, records)
+
+        def revision(live: LiveSession) -> list[Record]:
+            check(live)
+            return records
+
+        self._store.create(self.agent, self.id)
+        return self._store.revise(self.agent, self.id, revision)
 
     def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
         """Remember chat messages as a provider or framework has them: all of them, or none.
@@ -336,18 +361,21 @@ class Session:
         step = reinstating(id, now(self._clock), versions[0].valid_to if versions else None)
         return self._store.revise(self.agent, self.id, step)[0]
 
-    def delete(self, id: str) -> None:  # noqa: A002
+    def delete(self, id: str, *, check: Callable[[Entry], object] | None = None) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, but its lines stay in the log until purged.
+
+        ``check`` is called with the entry while no other writer can change it; raising cancels the call.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
         """
-        self._store.modify(
-            self.agent,
-            self.id,
-            entry_id_of(id),
-            lambda _: {"id": id, "deleted": True, "ts": now(self._clock)},
-        )
+
+        def change(entry: Entry) -> Record:
+            if check is not None:
+                check(entry)
+            return {"id": id, "deleted": True, "ts": now(self._clock)}
+
+        self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def restore(self, id: str) -> Entry:  # noqa: A002
         """Give a deleted entry back, with its id, payload and reserved keys, at the time of this call.

@@ -53,6 +53,11 @@ def doctor(home: "Home", deep: DeepOption = False, fix: FixOption = False) -> An
     The status is 1 if there is an error; warnings do not count. Without --fix no memory is changed. The
     newest MiB of each log is scanned for secrets, with --deep all of it.
     """
+    return checked(home, deep=deep, fix=fix)
+
+
+def checked(home: "Home", *, deep: bool, fix: bool) -> Answer:
+    """Return the answer of a check of a home."""
     with progress("checking") as bar:
         findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
     findings = [replace(each, remedy=placed(each.remedy, place_options())) for each in findings]

@@ -30,7 +30,7 @@ from keepstone.log.line import (
 )
 from keepstone.log.scan import derived_id
 from keepstone.model import Record, Scope
-from keepstone.text.tokenizer import spread
+from keepstone.text.tokenizer import spread, with_name_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,17 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
-        indexed(text_of(record)),
+        indexed(record),
         row_sum(*said, head, None),
     )
 
 
-def indexed(text: str) -> str:
-    """Return an entry's text as its row keeps it."""
+def indexed(record: Record) -> str:
+    """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
+    text, aliases = text_of(record), record.get("aliases")
+    if isinstance(aliases, list):
+        text = "\n".join((text, *[name for name in aliases if isinstance(name, str)]))
+    text = with_name_parts(text)
     return text if text.isascii() else _storable(spread(text))
 
 

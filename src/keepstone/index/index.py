@@ -23,7 +23,7 @@ from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.search import Nearest, VectorSearch
 from keepstone.index.vectors.vector_table import Pending
 from keepstone.index.words import word_table
-from keepstone.index.words.ranking import Ranking
+from keepstone.index.words.ranking import Ranked, Ranking
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
@@ -294,9 +294,7 @@ class Index:
         with self._database.guarded() as database:
             return entries.rows_of(database, eids)
 
-    def ranked(
-        self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True
-    ) -> list[tuple[int, float]]:
+    def ranked(self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25.
 
         Without ``flush``, which has to write, rows whose words still wait are not found.
@@ -346,6 +344,10 @@ class Index:
     def upkeep(self) -> bool:
         """Do one piece of the work that queries left; False if there is none that can be done now."""
         return self._similar.upkeep.step()
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
+        return self._similar.cosine_quartiles(vector, Space(space, len(vector)))
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""

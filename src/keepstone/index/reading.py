@@ -176,7 +176,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
         fields.save(database, [(room.eid, folded.record)])
         vector_table.insert(database, [folded], room.eid)
         return room.eid
-    if folded is not None and folded.at == known.at:
+    if folded is not None and folded.at == known.at and "aliases" not in (line.record or {}):
         entries.patch(database, row.eid, folded)
     else:
         entries.change(database, row.eid, folded)

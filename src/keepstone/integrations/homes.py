@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,12 @@ from keepstone.errors import InvalidSessionIdError, KeepstoneError, install_comm
 from keepstone.filesystem.layout import Layout
 from keepstone.home import Home
 from keepstone.home import open as open_home
+from keepstone.log.arguments import Clock
+from keepstone.model import Entry, Record
 from keepstone.services.async_calls import AsyncCalls
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
+from keepstone.store.protocol import LiveSession, Revision
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,6 +75,32 @@ def opened_session(agent: Agent, *identity: str) -> Session:
             if not identity[0]:
                 raise ValueError("session id must not be empty")
         return agent.session(Layout.session_name(*identity))
+
+
+def clock_of(agent: Agent) -> Clock:
+    """Return the clock of an agent's home."""
+    return agent._shared.clock  # noqa: SLF001
+
+
+def revise(session: Session, revision: Revision, *, create: bool = True) -> list[Entry]:
+    """Write the lines that a function makes of what a session holds at that moment, all or none.
+
+    Reading, the function and writing are one step: no other writer comes between, and the function must not
+    use the home. Its lines are valid log lines with ``id`` and ``ts``. A missing session is made; without
+    ``create`` nothing is done.
+    """
+    shared = session._shared  # noqa: SLF001
+    store, guard = shared.store, shared.guard
+
+    def guarded(live: LiveSession) -> Sequence[Record]:
+        return revision(live) if guard is None else guard(session.id, revision(live))
+
+    shared.meaning.claim(session.agent)
+    if store.session(session.agent, session.id) is None:
+        if not create:
+            return []
+        store.create(session.agent, session.id)
+    return store.revise(session.agent, session.id, guarded)
 
 
 async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:

@@ -8,8 +8,14 @@ from typing import Any, TypeGuard
 
 from keepstone.agent import Agent
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.integrations.homes import in_thread, needs, opened_agent, plain_errors
-from keepstone.integrations.sessions import session_for
+from keepstone.integrations.homes import (
+    in_thread,
+    needs,
+    opened_agent,
+    opened_session,
+    plain_errors,
+    write_in_thread,
+)
 from keepstone.model import Hit, Record
 from keepstone.services.memory_repository import Target
 from keepstone.text.messages.indexed import message_text
@@ -41,9 +47,8 @@ class KeepstoneChatMessageHistory(BaseChatMessageHistory):
     def __init__(self, session_id: str, home: Target = None, *, agent: str = DEFAULT_AGENT) -> None:
         """Open the home; nothing is written before the first message."""
         self.session_id = session_id
-        self._agent = opened_agent(home, agent)
-        with plain_errors():
-            self._session = session_for(self._agent, session_id)
+        self._session = opened_session(opened_agent(home, agent), session_id)
+        self._named = {} if self._session.id == session_id else {"session_id": session_id}
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
@@ -57,9 +62,7 @@ class KeepstoneChatMessageHistory(BaseChatMessageHistory):
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, all or none."""
         with plain_errors():
-            items = [_item(message) for message in messages]
-            if items:
-                session_for(self._agent, self.session_id, create=True).add_many(items)
+            self._session.add_many({**_item(message), **self._named} for message in messages)
 
     def clear(self) -> None:
         """Remove all messages."""
@@ -72,11 +75,11 @@ class KeepstoneChatMessageHistory(BaseChatMessageHistory):
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, all or none."""
-        await in_thread(self.add_messages, messages)
+        await write_in_thread(self.add_messages, messages)
 
     async def aclear(self) -> None:
         """Remove all messages."""
-        await in_thread(self.clear)
+        await write_in_thread(self.clear)
 
 
 class KeepstoneRetriever(BaseRetriever):

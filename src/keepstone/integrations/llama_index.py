@@ -7,8 +7,7 @@ from typing import Any
 
 from keepstone.agent import Agent
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.integrations.homes import in_thread, needs, opened_agent
-from keepstone.integrations.sessions import session_for
+from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.integrations.texts import called, said, text_of_blocks
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target
@@ -51,7 +50,7 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         """Store messages in the sessions that they name, those of one session all or none."""
-        await in_thread(self._store, messages)
+        await write_in_thread(self._store, messages)
 
     def _context(self, messages: Sequence[ChatMessage]) -> str:
         asked = [text for message in messages[-_WINDOW:] if (text := message.content)]
@@ -62,10 +61,12 @@ class KeepstoneMemoryBlock(BaseMemoryBlock[str]):
     def _store(self, messages: Sequence[ChatMessage]) -> None:
         items: dict[str, list[Record]] = {}
         for message in messages:
-            session = str(message.additional_kwargs.get(_SESSION_KEY) or self.name)
-            items.setdefault(session, []).append(_item(message))
-        for session, group in items.items():
-            session_for(self._agent, session, create=True).add_many(group)
+            name = str(message.additional_kwargs.get(_SESSION_KEY) or self.name)
+            items.setdefault(name, []).append(_item(message))
+        for name, group in items.items():
+            session = opened_session(self._agent, name)
+            named = {} if session.id == name else {"session_id": name}
+            session.add_many({**item, **named} for item in group)
 
 
 def _item(message: ChatMessage) -> Record:

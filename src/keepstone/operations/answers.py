@@ -102,7 +102,9 @@ class Hit(TypedDict):
     path: str | None
     line: int | None
     text: str
+    passage: str
     score: float
+    relevance: float
     why: Why
     neighbours: list[Entry]
 
@@ -110,6 +112,7 @@ class Hit(TypedDict):
 class RecallState(TypedDict):
     """How a recall was done."""
 
+    nothing_relevant: bool
     lexical_only: bool
     embedder: str | None
     reason: str

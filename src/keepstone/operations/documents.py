@@ -104,7 +104,9 @@ def hit_document(hit: Hit) -> answers.Hit:
         "path": hit.path,
         "line": hit.line,
         "text": hit.text,
+        "passage": hit.passage,
         "score": hit.score,
+        "relevance": hit.relevance,
         "why": why_document(hit.why),
         "neighbours": [entry_document(entry) for entry in hit.neighbours],
     }
@@ -118,6 +120,7 @@ def hits_document(hits: Hits) -> answers.Recall:
 def recall_state_document(hits: Hits) -> answers.RecallState:
     """Return how a recall was done."""
     return {
+        "nothing_relevant": hits.nothing_relevant,
         "lexical_only": hits.lexical_only,
         "embedder": hits.embedder,
         "reason": hits.reason,

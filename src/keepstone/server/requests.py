@@ -136,6 +136,9 @@ class RecallQuery(Body):
     until: Moment | None = Field(None, description="Only entries made before this time.")
     as_of: Moment | None = Field(None, description="Search the entries as they were at this time.")
     min_priority: float = Field(0.0, ge=0, description="Only entries with at least this decayed priority.")
+    min_relevance: float = Field(
+        0.0, ge=0, le=1, description="Only hits with at least this relevance; 0.3 leaves out unrelated ones."
+    )
     vector: Many[float] | None = Field(None, description="A vector to use instead of the query's own.")
     neighbours: int = Field(0, ge=0, le=100, description="Show N entries before and after each hit.")
     include_superseded: bool = Field(

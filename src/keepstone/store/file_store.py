@@ -25,7 +25,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store import filtering, lists, lookup, renaming, summaries, writing
+from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -44,6 +44,7 @@ from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
 from keepstone.store.reader_protocol import Reader
 from keepstone.store.session_files import info_of
+from keepstone.store.transfer import RawLine
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
@@ -447,6 +448,16 @@ class FileStore:
                 raise unusable(agent, error) from error
 
     # The whole
+
+    def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
+        with self._using(agent) as logs:
+            if logs is not None:
+                yield from raw_files.raw_lines(logs, session)
+
+    @again_if_moved
+    def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
+        with self._agents.using(agent, create=True) as logs:
+            raw_files.take_raw_lines(logs, session, lines)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look

@@ -1,10 +1,12 @@
 """Opening a home's store by the scheme of its target.
 
-A path or a ``file:`` URL is a folder. Another store gets one line in ``SCHEMES``.
+A path or a ``file:`` URL is a folder, a ``postgresql:`` URL a schema of a database. Another store gets
+one line in ``SCHEMES``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -32,7 +34,7 @@ def open_store(
     Raises:
         TypeError, ValueError: The target is neither a path nor a URL of a known scheme, or is a file.
         AccessDeniedError: Permission to access the target is denied.
-        StoreError: The store needs an extra that is not installed.
+        StoreError: The store needs an extra that is not installed, or its database cannot be used.
     """
     path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
     if not isinstance(path, str):
@@ -98,13 +100,34 @@ def _is_folder(root: Path) -> bool:
         return True
 
 
-def _needs_postgres(target: str, layout: Layout, durable: bool, _language: str | None) -> tuple[Store, Path]:  # noqa: ARG001, FBT001
-    raise StoreError(
-        f"a home in PostgreSQL needs the extra 'postgres', which is missing: {install_command('postgres')}"
-    )
+def _open_database(target: str, _: Layout, durable: bool, language: str | None) -> tuple[Store, Path]:  # noqa: FBT001
+    try:
+        from keepstone.store.postgres.postgres_store import PostgresStore
+    except ImportError as error:
+        raise StoreError(
+            "a home in PostgreSQL needs the extra 'postgres', which is missing: "
+            f"{install_command('postgres')}"
+        ) from error
+    store = PostgresStore(target, durable=durable, language=language)
+    return store, Path(store.shown)
+
+
+def is_database(root: Path) -> bool:
+    """Tell whether what stands for a home's folder is the URL of a database."""
+    return str(root).startswith(("postgresql:", "postgres:"))
+
+
+def local_folder(root: Path) -> Path:
+    """Return the folder of what this machine keeps of a home: its own folder, or one of the user's data."""
+    if not is_database(root):
+        return root
+    from platformdirs import user_data_dir
+
+    name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+    return Path(user_data_dir("keepstone", appauthor=False)) / "databases" / name
 
 
 SCHEMES: Mapping[str, Open] = MappingProxyType(
-    {"file": _open_folder, "postgresql": _needs_postgres, "postgres": _needs_postgres}
+    {"file": _open_folder, "postgresql": _open_database, "postgres": _open_database}
 )
 """The function that opens a target, by scheme."""

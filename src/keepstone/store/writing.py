@@ -116,7 +116,7 @@ def revise(logs: AgentLogs, session: str, revision: Revision) -> list[Entry]:
 def revised(
     live: LiveSession, place: tuple[str, str], revision: Revision
 ) -> tuple[list[Written], list[Entry]]:
-    """Return the lines that a revision makes of the live entries of an agent's session, and what is live then."""
+    """Return the lines that a revision makes of a session's live entries, and what is live then."""
     written: list[Written] = []
     entries: dict[str, Entry | None] = {}
     for record in revision(live):

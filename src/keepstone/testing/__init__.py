@@ -55,6 +55,7 @@ from keepstone.testing.purge import (
 )
 from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
 from keepstone.testing.vectors import (
+    check_cosine_quartiles,
     check_drop_and_counts,
     check_made_vectors,
     check_similar,
@@ -165,6 +166,7 @@ CHECKS: tuple[Check, ...] = (
     check_purge,
     check_clear_and_remove,
     check_similar,
+    check_cosine_quartiles,
     check_vectors_follow_changes,
     check_made_vectors,
     check_upkeep,
