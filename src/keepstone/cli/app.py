@@ -24,5 +24,7 @@ app = command_line(
         "tokens",
         "watch",
         "moving",
+        "git",
+        "diff",
     )
 )
