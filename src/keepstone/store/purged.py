@@ -10,9 +10,10 @@ import hashlib
 import json
 from collections.abc import Container, Iterable
 from contextlib import closing
+from pathlib import Path
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import LOCK, PURGED
+from keepstone.filesystem.layout import GIT_ATTRIBUTES, LOCK, PURGED
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
@@ -30,12 +31,12 @@ def digest(session: str, entry_id: str) -> str:
     return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
 
 
-def is_recording(folder: Folder) -> bool:
-    """Tell whether purges in this folder are recorded: ``git init`` has made the file."""
+def is_recording(folder: Folder, root: Path) -> bool:
+    """Tell whether purges are recorded: ``git init`` has made the file, or the home's attributes."""
     try:
         folder.stat(PURGED)
     except FileNotFoundError:
-        return False
+        return (root / GIT_ATTRIBUTES).is_file()
     return True
 
 
