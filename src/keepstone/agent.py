@@ -36,6 +36,7 @@ from keepstone.store.protocol import Files
 from keepstone.store.related import related
 from keepstone.store.removal import remove_selected
 from keepstone.store.validity import is_valid, newest_valid
+from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
@@ -457,7 +458,8 @@ class Agent:
         Each entry has a short reference, such as ``[3]``; ``Context.sources`` maps it to the entry.
 
         The prefix has short instructions, notes, pinned entries, preferences and decisions, and is the same
-        for every query while none of these changes. Recalled entries and the newest turns follow.
+        for every query while none of these changes. Recalled entries, long ones by their best passage, and
+        the newest turns follow.
 
         Args:
             query: The user's question; without it, or if nothing is relevant to it, nothing is recalled.
@@ -485,10 +487,18 @@ class Agent:
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
         recalled = [] if query is None else worth_telling(self.recall(query, limit=min(hits, _MOST_HITS)))
         newest = [entry for info in self._store.sessions(self.slug, 1) for entry in self._newest(info.id)]
+        found = {(hit.entry.session, hit.entry.id): hit for hit in recalled}
+        whole = {(entry.session, entry.id) for entry in newest}
+
+        def passage(entry: Entry) -> str:
+            key = entry.session, entry.id
+            return entry.text if key in whole else marked(found[key].passage, entry.text)
+
         wanted = Contents(
             pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
             standing=standing(self._store, self.slug, self._now()),
             recalled=[hit.entry for hit in recalled],
+            passage=passage,
             newest=newest,
             notes=notes.sources() if notes is not None else (),
             query=query,

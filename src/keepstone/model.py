@@ -350,6 +350,8 @@ class Hit:
     """What of a file or of notes was found; None in a hit of an entry."""
     relevance: float = 0.0
     """How sure it is that the hit is about the query, from 0 to 1; comparable across queries and homes."""
+    _find_passage: Callable[[str], str] = field(default=str, compare=False, kw_only=True)
+    """Finds what ``passage`` returns in the text."""
 
     @property
     def kind(self) -> str:
@@ -360,6 +362,15 @@ class Hit:
     def text(self) -> str:
         """The text that was found."""
         return self.entry.text if self.excerpt is None else self.excerpt.text
+
+    @property
+    def passage(self) -> str:
+        """The part of the text with most of the query's words, at most 400 characters; found on each access.
+
+        A text of no more than 400 characters is its own passage. Without a word of the query it is the
+        beginning.
+        """
+        return self._find_passage(self.text)
 
     @property
     def path(self) -> str | None:

@@ -103,6 +103,18 @@ def test_a_layout_decides_where_the_log_lies(cli: Command, layout: str, log: str
     assert (cli.home / log).is_file()
 
 
+def test_a_language_that_was_named_once_is_remembered(cli: Command) -> None:
+    cli.json("add", "Unsere Häuser am See")
+    assert cli.json("recall", "Haus")["hits"] == []
+    assert len(cli.json("recall", "Haus", "--language", "de")["hits"]) == 1
+    assert len(cli.json("recall", "Haus")["hits"]) == 1
+
+
+def test_a_language_without_a_stemmer_is_bad_input(cli: Command) -> None:
+    assert cli.error("add", "text", "--language", "xx") == (2, "invalid_argument")
+    assert not cli.home.exists()
+
+
 def test_an_unknown_layout_is_bad_input(cli: Command) -> None:
     assert cli.error("add", "text", "--layout", "nonsense") == (2, "invalid_argument")
 

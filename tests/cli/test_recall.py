@@ -149,3 +149,14 @@ def test_explanations_are_readable_in_80_columns(cli: Command) -> None:
     shown = CliRunner().invoke(app, ["recall", "passkeys", "--explain"], env=settings).stdout
     assert "    passkeys replace passwords\n" in shown
     assert "    score 1.00 = words 1.00 (#1); words: passkeys\n    relevance 0." in shown
+
+
+def test_what_was_superseded_is_found_only_if_included(cli: Command) -> None:
+    old = cli.json("add", "Ada lives in Paris")
+    new = cli.json("supersede", old["id"], "Ada lives in Rome")
+
+    def found(*options: str) -> set[str]:
+        return {hit["entry"]["id"] for hit in cli.json("recall", "where does Ada live", *options)["hits"]}
+
+    assert found() == {new["id"]}
+    assert found("--include-superseded") == {old["id"], new["id"]}

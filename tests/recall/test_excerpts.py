@@ -167,6 +167,13 @@ def test_long_paragraphs_are_cut_and_nothing_is_lost() -> None:
     assert "".join("".join(texts).split()) == "".join([*lines, "x" * 2500]).replace(" ", "")
 
 
+def test_a_hit_of_a_long_paragraph_has_its_best_passage(agent: Agent) -> None:
+    agent.files.write("plan.md", "Then we had tea. " * 40 + "The table is walnut. " + "We met at noon. " * 40)
+    hits = agent.recall("walnut table", include=("files",))
+    assert "The table is walnut." in hits[0].passage
+    assert len(hits[0].passage) <= 400
+
+
 @pytest.mark.parametrize("embedder", [None, Concepts])
 def test_excerpts_that_say_what_is_asked_are_relevant_and_others_not(
     tmp_path: Path, notes: Notes, embedder: type[Concepts] | None

@@ -116,6 +116,9 @@ def test_taking_names_from_a_query_never_makes_it_longer(query: str, speakers: l
         ("in March or in mid-July", [Period(None, 3), Period(None, 7)]),
         ("since 2021", [Period(2021)]),
         ("In May 2023 and in June", [Period(2023, 5), Period(None, 6)]),
+        ("am 3. Mai 2023", [Period(2023, 5, 3)]),
+        ("im März, im Oktober oder Ende Dezember", [Period(None, 3), Period(None, 10), Period(None, 12)]),
+        ("Januar 2023, seit Juli, im Jahr 2021", [Period(2023, 1), Period(None, 7), Period(2021)]),
     ],
 )
 def test_dates_are_read_as_people_write_them(query: str, periods: list[Period]) -> None:
@@ -128,6 +131,7 @@ def test_dates_are_read_as_people_write_them(query: str, periods: list[Period]) 
         "May I march on?",
         "you may 5 times",
         "April said so",
+        "Mai wohnt hier",
         "room 2001",
         "20 marchers",
         "12023-05-03",

@@ -26,6 +26,7 @@ class HomeOptions:
 
     home: str | None = None
     layout: str = "default"
+    language: str | None = None
     agent: str = "default"
     json: bool = False
 
@@ -35,7 +36,7 @@ class HomeOptions:
         # Opened late: the engine imports SQLite, which help and completion do not need.
         import keepstone
 
-        with keepstone.open(self.home, layout=self.layout) as home:
+        with keepstone.open(self.home, layout=self.layout, language=self.language) as home:
             before = _PLACE.set(self._named(home))
             try:
                 yield home
@@ -123,6 +124,13 @@ def complete_layouts(incomplete: str) -> list[str]:
     return _matching(list(LAYOUTS), incomplete)
 
 
+def complete_languages(incomplete: str) -> list[str]:
+    """Offer the codes of the languages that have a stemmer."""
+    from keepstone.text.stemming import LANGUAGES
+
+    return _matching(list(LANGUAGES), incomplete)
+
+
 HomeOption = Annotated[
     str | None,
     typer.Option(
@@ -140,6 +148,16 @@ LayoutOption = Annotated[
         metavar="NAME",
         help="The home's layout: default, bmad or cache.",
         autocompletion=complete_layouts,
+        rich_help_panel="Place",
+    ),
+]
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="CODE",
+        help="The language of words in Latin letters, such as de; the home remembers it.",
+        autocompletion=complete_languages,
         rich_help_panel="Place",
     ),
 ]

@@ -26,6 +26,7 @@ from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.commands import placed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
+from keepstone.text.passage import marked
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -74,6 +75,13 @@ IncludeOption = Annotated[
         help="Search entries (the default), files or notes; may be repeated.",
     ),
 ]
+SupersededOption = Annotated[
+    bool,
+    typer.Option(
+        "--include-superseded",
+        help="Also entries that are not valid now, or at --as-of: superseded, expired and future ones.",
+    ),
+]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show a table of why each hit was found.")]
 WhereOption = Annotated[
     list[str] | None,
@@ -117,6 +125,7 @@ def recall(
     min_priority: LeastOption = 0.0,
     min_relevance: RelevanceOption = 0.0,
     neighbours: NeighboursOption = 0,
+    include_superseded: SupersededOption = False,
     include: IncludeOption = None,
     folder: FolderOption = Path(),
     user_file: UserFileOption = None,
@@ -136,6 +145,7 @@ def recall(
         min_priority=min_priority,
         min_relevance=min_relevance,
         neighbours=neighbours,
+        include_superseded=include_superseded,
         include=include or ["entries"],
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
     )
@@ -187,7 +197,7 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     if hit.excerpt is not None:
         where = (f"  {one_line(_place(hit))}", "dim")
         head = Text.assemble(f"{place:>2}  ", (hit.kind, "bold cyan"), where)
-        return Group(head, Padding(Text(harmless(clipped(hit.text))), (0, 0, 1, 4)))
+        return Group(head, Padding(Text(_shown(hit)), (0, 0, 1, 4)))
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
@@ -197,7 +207,12 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     around = [(near, near.ts < entry.ts) for near in hit.neighbours]
     before = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if earlier]
     after = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if not earlier]
-    return Group(head, Padding(Group(*before, Text(harmless(clipped(entry.text))), *after), (0, 0, 1, 4)))
+    return Group(head, Padding(Group(*before, Text(_shown(hit)), *after), (0, 0, 1, 4)))
+
+
+def _shown(hit: Hit) -> str:
+    """Return a hit's text, of a long one the best passage."""
+    return harmless(marked(hit.passage, hit.text))
 
 
 class Explained:

@@ -10,7 +10,6 @@ from typing import Any, Self, TypeVar
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import (
     in_thread,
-    needs,
     opened_agent,
     opened_session,
     plain_errors,
@@ -20,9 +19,11 @@ from keepstone.model import Record
 from keepstone.services.memory_repository import Target
 from keepstone.vector import Vector, decode, encode, unit
 
-with needs("crewai"):
+try:
     from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
     from crewai.memory.types import MemoryRecord, ScopeInfo
+except ImportError as error:  # There is no extra: CrewAI's dependencies disagree with those of other extras.
+    raise ImportError(f"the adapter needs CrewAI: pip install crewai; {error}", name=error.name) from error
 
 T = TypeVar("T")
 

@@ -94,7 +94,7 @@ def _recalled(memory: Agent, prompt: str) -> str:
     # What only stands beside a match in its session is noise here.
     told = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS))
     hits = [hit for hit in told if hit.why.words or hit.relevance >= RELEVANT]
-    return hits_answer(hits, _HITS).text if hits else ""
+    return hits_answer(hits).text if hits else ""
 
 
 def _store(memory: Agent, session: str, transcript: Path) -> None:

@@ -102,6 +102,7 @@ class Hit(TypedDict):
     path: str | None
     line: int | None
     text: str
+    passage: str
     score: float
     relevance: float
     why: Why

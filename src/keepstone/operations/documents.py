@@ -103,6 +103,7 @@ def hit_document(hit: Hit) -> answers.Hit:
         "path": hit.path,
         "line": hit.line,
         "text": hit.text,
+        "passage": hit.passage,
         "score": hit.score,
         "relevance": hit.relevance,
         "why": why_document(hit.why),

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from keepstone.log.arguments import names_of
@@ -26,6 +27,7 @@ from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.time_words import times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.reader_protocol import Matches, Reader
+from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, stems_of, with_name_parts
 from keepstone.vector import Vector
 
@@ -278,6 +280,7 @@ class _Search:
             why,
             excerpt=excerpt,
             relevance=relevance.of(words, cosine),
+            _find_passage=partial(passage_of, matcher=self._matcher),
         )
 
     def _best_line(self, text: str) -> int:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from keepstone.model import Entry, Hit, Hits, Scope, Why
@@ -41,12 +42,14 @@ from keepstone.recall.query import (
 )
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import Span, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
+from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
 
@@ -161,14 +164,19 @@ class _Search:
         self._reranker = reranker
         self._patient = patient
         """Whether an entry that is not where it was found is left out, instead of asking again."""
-        self._text = question.text[:_LONGEST]
-        self._terms = terms_of(self._text)
-        self._times = times_of(self._text, question.as_of or question.now)
-        self._matcher = Matcher(self._terms, language)
+        self._language = language
+        self._read(question.text[:_LONGEST])
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False
         """Whether anything was left out after it was loaded."""
+
+    def _read(self, text: str) -> None:
+        self._text = text
+        self._terms = terms_of(text)
+        self._times = times_of(text, self._question.as_of or self._question.now)
+        self._matcher = Matcher(self._terms, self._language)
+        self._passage = partial(passage_of, matcher=self._matcher)
 
     def hits(self) -> list[Hit]:
         """Return the best hits."""
@@ -192,7 +200,7 @@ class _Search:
         alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
-        matches = self._reader.search(self._terms, self._scope, alone) if self._terms else Matches()
+        matches = self._by_words(alone)
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
         speakers = self._speakers(words)
@@ -211,6 +219,20 @@ class _Search:
             found.cosines = {candidate.key: candidate.score for candidate in near}
             found.parts = {"vectors": found.cosines}
         return found
+
+    def _by_words(self, limit: int) -> Matches:
+        """Return the entries that hold the question's words, typing errors in unknown ones corrected."""
+        if not self._terms:
+            return Matches()
+        matches = self._reader.search(self._terms, self._scope, limit)
+        text = corrected(self._text, self._terms, matches.holders, self._holders_of)
+        if text == self._text:
+            return matches
+        self._read(text)
+        return self._reader.search(self._terms, self._scope, limit)
+
+    def _holders_of(self, words: Sequence[str]) -> Mapping[str, int]:
+        return self._reader.search(words, self._scope, 1).holders
 
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
         asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
@@ -282,7 +304,7 @@ class _Search:
                 parts = {name: given[key] for name, given in found.parts.items() if key in given}
                 boosted = tuple([reason for name, reason in BOOSTED.items() if name in parts])
                 why = Why(found.ranks(key), words, parts, cosine, boosted, entry.supersedes)
-                yield Hit(entry, score, why, relevance=relevance)
+                yield Hit(entry, score, why, relevance=relevance, _find_passage=self._passage)
 
     def _allows(self, entry: Entry) -> bool:
         """Tell whether an entry passes the filters that the index does not know, and once more the others."""

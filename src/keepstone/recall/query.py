@@ -181,15 +181,19 @@ class Period:
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
+"""Where German months begin otherwise than English ones."""
 # Small letters are a month's as well, but for "may" and with what a verb would not have beside it.
 _MONTH = (
-    r"\b(?P<month>May|(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\b\.?"
+    r"\b(?P<month>May|Mai|(?i:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz|apr(?:il)?|jun[ei]?|jul[yi]?"
+    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?))\b\.?"
 )
-_DAY = r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
+_DAY = r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?(?!\w)"
 _YEAR = r"(?<!\d)(?P<year>(?:19|20)\d\d)\b"
-_IN = r"\b(?i:in|of|during|since|last|this|early|late|mid)[ -]"
-_DATE_HINT = re.compile(r"\d|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+_IN = (
+    r"\b(?i:in|of|during|since|last|this|early|late|mid|im|im jahr|seit|letzten|diesen|anfang|mitte|ende)[ -]"
+)
+_DATE_HINT = re.compile(r"\d|(?i:jan|feb|mar|mär|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])")
 """What every date has one of."""
 _DATES = [
     re.compile(pattern)
@@ -205,7 +209,7 @@ _DATES = [
 
 
 def periods_of(query: str) -> list[Period]:
-    """Return the days, months and years that a query names: in English, or as ISO dates.
+    """Return the days, months and years that a query names: in English or German, or as ISO dates.
 
     A month without a day or a year counts after words such as "in"; so does a year alone.
 
@@ -240,4 +244,5 @@ def _period(year: str | None = None, month: str | None = None, day: str | None =
 def _number(value: str | None) -> int | None:
     if value is None:
         return None
-    return int(value) if value.isdigit() else _MONTHS.index(value[:3].lower()) + 1
+    begin = value[:3].lower()
+    return int(value) if value.isdigit() else _MONTHS.index(_GERMAN.get(begin, begin)) + 1

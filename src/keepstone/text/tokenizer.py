@@ -149,7 +149,7 @@ def _tokenizer(language: str) -> apsw.FTS5Tokenizer:
     return apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
 
 
-_LOOKED_THROUGH = 20_000
+LOOKED_THROUGH = 20_000
 """Characters of a text that are looked through for the words of a query."""
 
 
@@ -169,7 +169,7 @@ class Matcher:
 
     def matched(self, text: str) -> tuple[str, ...]:
         """Return those of the words that the text holds, as the query has them."""
-        begin = with_name_parts(text[:_LOOKED_THROUGH])
+        begin = with_name_parts(text[:LOOKED_THROUGH])
         letters = self._letters
         there = {
             stem(word, self._language)
