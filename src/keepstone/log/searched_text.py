@@ -8,11 +8,11 @@ from keepstone.text.tokenizer import with_name_parts
 
 
 def searched_text(record: Record) -> str:
-    """Return the text of an entry, with its aliases and the parts of names in camelCase behind it.
+    r"""Return the text of an entry, with its aliases and the parts of names in camelCase behind it.
 
     Example:
         >>> searched_text({"text": "It calls getUserName.", "aliases": ["login"]})
-        'It calls getUserName.\\nlogin get User Name'
+        'It calls getUserName.\nlogin get User Name'
     """
     text, aliases = text_of(record), record.get("aliases")
     if isinstance(aliases, list):
