@@ -56,6 +56,7 @@ test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 
 snapshots: $(INSTALLED)
 	$(BIN)/python -m keepstone.tui.picture docs/chat.svg
+	$(BIN)/python scripts/readme_picture.py docs/recall.svg
 	KEEPSTONE_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 # Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.

@@ -23,7 +23,7 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.filters import Filters, scope_of
 from keepstone.log.line import instant
-from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, Version
+from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, SessionSummary, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.relevance import worth_telling
@@ -73,14 +73,18 @@ class Agent:
         """The agent's own text files."""
         return self._store.files(self.slug)
 
-    def new_session(self, id: str | None = None) -> Session:  # noqa: A002
+    def new_session(self, id: str | None = None, *, title: str | None = None) -> Session:  # noqa: A002
         """Create an empty session with a new or given id, unless it exists, and return it.
+
+        ``title`` is given to it as by ``Session.set_title``.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
         """
         session = self.session(new_id() if id is None else id)
         self._store.create(self.slug, session.id)
+        if title is not None:
+            session.set_title(title)
         return session
 
     def session(self, id: str) -> Session:  # noqa: A002  The name in the log line.
@@ -94,6 +98,19 @@ class Agent:
     def sessions(self) -> list[SessionInfo]:
         """Return id, last change and size of all sessions, last changed first."""
         return self._store.sessions(self.slug)
+
+    def session_summaries(
+        self, ids: Iterable[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        """Return titles, counts and previews of sessions, the one with the newest entry first.
+
+        A title is what ``Session.set_title`` gave, else the start of the first user's message.
+
+        Args:
+            ids: Only these sessions.
+            texts: Without texts there are only given titles and no previews, which is much faster.
+        """
+        return self._store.summaries(self.slug, names_of(ids, "ids"), texts=bool(texts))
 
     def dropped_sessions(self) -> list[str]:
         """Return the ids of the sessions that ``Session.drop`` marked, sorted; also if they began again."""

@@ -246,6 +246,23 @@ class SessionInfo:
         yield "size", self.size
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """What a list shows of a session."""
+
+    id: str
+    title: str | None
+    """Its given title, else the start of the first user's message; None if it has neither."""
+    named: bool
+    """Whether the title was given."""
+    entries: int
+    """Number of live entries."""
+    changed: datetime
+    """The time of the newest entry; of an empty session, when its log last changed."""
+    preview: str
+    """The start of the newest entry's text; empty where texts were not asked for."""
+
+
 class Comparison(Protocol):
     """One condition of a ``where``; ``keepstone.log.where`` makes them."""
 

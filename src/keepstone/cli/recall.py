@@ -24,9 +24,9 @@ from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
-from keepstone.text.commands import placed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
 from keepstone.text.passage import marked
+from keepstone.text.pasting import placed
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent

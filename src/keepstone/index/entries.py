@@ -255,6 +255,12 @@ def newest(
     return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
 
 
+def oldest(database: Database, session: str, limit: int) -> list[Row]:
+    """Return a session's first rows by time and place."""
+    sql = f"SELECT {ROW} {_FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
+    return list(starmap(Row, database.rows(sql, (session, limit))))
+
+
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
     sql = f"SELECT {ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"

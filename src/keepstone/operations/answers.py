@@ -182,6 +182,21 @@ class Session(TypedDict):
     size: int
 
 
+class SessionSummary(TypedDict):
+    """What a list shows of a session."""
+
+    id: Annotated[str, Schema(examples=["main"])]
+    title: str | None
+    """Its given title, else the start of the first user's message."""
+    named: bool
+    """Whether the title was given."""
+    entries: int
+    changed: Time
+    """The time of its newest entry."""
+    preview: str
+    """The start of its newest entry."""
+
+
 class SessionChange(TypedDict):
     """A change of a session, as a watch tells it."""
 

@@ -23,6 +23,7 @@ from keepstone.model import (
     Purged,
     Record,
     SessionInfo,
+    SessionSummary,
     Version,
     Why,
 )
@@ -163,6 +164,18 @@ def part_document(part: Part) -> answers.Part:
 def session_document(info: SessionInfo) -> answers.Session:
     """Return a session for a list."""
     return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
+
+
+def summary_document(summary: SessionSummary) -> answers.SessionSummary:
+    """Return what a list shows of a session."""
+    return {
+        "id": summary.id,
+        "title": summary.title,
+        "named": summary.named,
+        "entries": summary.entries,
+        "changed": format_time(summary.changed),
+        "preview": summary.preview,
+    }
 
 
 def change_document(change: Change) -> answers.SessionChange:

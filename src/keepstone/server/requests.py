@@ -223,6 +223,15 @@ class NewSession(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "main"}]})
 
     id: str | None = Field(None, min_length=1, description="An id of the caller's own; default: a new one.")
+    title: str | None = Field(None, min_length=1, description="A title for lists.")
+
+
+class Title(Body):
+    """The title of a session."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Sign-in"}]})
+
+    title: str | None = Field(min_length=1, description="The title; null takes it away.")
 
 
 class NewSessionId(Body):

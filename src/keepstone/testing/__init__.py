@@ -43,6 +43,7 @@ from keepstone.testing.lifecycle import (
     check_lines,
     check_rename,
     check_restore,
+    check_titles,
 )
 from keepstone.testing.maintenance import check_backup, check_rebuild_and_doctor
 from keepstone.testing.making import Check, Factory
@@ -133,6 +134,7 @@ __all__ = [
     "check_store",
     "check_threads",
     "check_time_travel_and_archive",
+    "check_titles",
     "check_upkeep",
     "check_vectors_follow_changes",
 ]
@@ -177,6 +179,7 @@ CHECKS: tuple[Check, ...] = (
     check_spaces,
     check_backup,
     check_restore,
+    check_titles,
     check_rename,
     check_copy_and_fork,
     check_lines,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keepstone.log.line import format_time, read_time
-from keepstone.model import Entry, Hit, Hits, SessionInfo, Version
+from keepstone.model import Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
 from keepstone.store.decay import worth_of
@@ -29,15 +29,21 @@ _PIECES = re.compile(r"\w+|\W+")
 _NEAR = 600
 
 
-def session_view(info: SessionInfo, place: Place, now: datetime) -> View:
+def session_view(
+    info: SessionInfo, place: Place, now: datetime, summary: SessionSummary | None = None
+) -> View:
     """Return a session as a row."""
+    changed = info.modified if summary is None else summary.changed
     return {
         "key": key_of(info.id),
         "shown": shown(info.id),
+        "title": shown(summary.title or "") if summary else "",
+        "entries": f"{summary.entries:,}" if summary else "",
+        "preview": shown(summary.preview) if summary else "",
         "href": place.link("session", id=info.id),
-        "iso": format_time(info.modified),
-        "moment": moment(info.modified),
-        "ago": ago(info.modified, now),
+        "iso": format_time(changed),
+        "moment": moment(changed),
+        "ago": ago(changed, now),
         "size": size(info.size),
     }
 

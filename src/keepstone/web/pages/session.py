@@ -63,10 +63,12 @@ class SessionEntriesPage:
 
     async def build(self) -> None:
         """Draw the page."""
-        with frame(self.place, "sessions", shown(self.session.id)) as head:
+        found = await aside(self.place.agent.session_summaries, [self.session.id])
+        title = next((one.title for one in found if one.title), None)
+        with frame(self.place, "sessions", shown(title or self.session.id)) as head:
             if self.place.sees_notes:
                 with head:
-                    link("Continue in chat", self.place.link("chat", session=self.session.id), "plain")
+                    link("Continue", self.place.link("chat", session=self.session.id), "plain")
             self.about = say("p", "", "lead")
             with box(classes="bar-tools"):
                 self._filter()
@@ -206,7 +208,9 @@ class SessionEntriesPage:
     def _say_where(self, found: SessionSlice) -> None:
         info, end = found.info, found.total - self.back
         begin = end - len(found.entries)
-        self.about.text = f"Last change {moment(info.modified)}, {size(info.size)}" if info else "Not there"
+        changed = found.entries[-1].ts if found.entries and not self.back else (info and info.modified)
+        about = f"Last change {moment(changed)}, {size(info.size)}" if info and changed else "Not there"
+        self.about.text = f"{shown(self.session.id)} · {about}"
         total = counted(found.total, "entry")
         self.where.text = total if self.types or not found.total else f"{begin + 1:,} to {end:,} of {total}"
         self.older.props.update(disabled=len(found.entries) < _PAGE or (begin <= 0 and not self.types))
