@@ -1,7 +1,8 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in at most four round trips.
+"""The reader of an agent in PostgreSQL: what a recall asks, in four round trips for most questions.
 
 They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
 candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+Identifiers and rare words take another one, and so do cosines of an embedder that was not measured.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loade
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Similar
+from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
 Query = tuple[str, Sequence[Any]]
@@ -47,11 +48,11 @@ class PostgresReader:
         self._pending: tuple[str, Scope, list[int]] | None = None
         self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
         query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
         if not query.sql or not limit:
-            return []
+            return Matches()
         queries: list[Query] = [(query.sql, query.values), self._space.query]
         space = self._space.known
         if space is not None:
@@ -63,7 +64,7 @@ class PostgresReader:
             self._sized = (space.id, scope, more[1][0])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return [Candidate(one.key, one.score) for one in ranked]
+        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted(rows))
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -164,6 +165,14 @@ class PostgresReader:
         self._look_up([key for key in keys if key not in self._near])
         found = ((key, self._near.get(key)) for key in keys)
         return {key: near for key, near in found if near is not None}
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
+        query, values = vector_rows.sampled_cosines(vector, space, self._agent)
+        found = sorted(cosine for (cosine,) in self._connections.read(self._agent, query, values))
+        if len(found) < vector_rows.FEWEST_SAMPLED:
+            return None
+        return found[len(found) // 2], found[3 * len(found) // 4]
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of entries begin, and when they were made."""
