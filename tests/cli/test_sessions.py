@@ -141,3 +141,16 @@ def test_compacting_changes_no_order_of_sessions(cli: Command) -> None:
     order = [(info["id"], info["modified"]) for info in cli.json("sessions", "list")["sessions"]]
     cli.json("compact", "--session", "newer")
     assert [(info["id"], info["modified"]) for info in cli.json("sessions", "list")["sessions"]] == order
+
+
+def test_show_prints_every_value_of_a_payload(cli: Command) -> None:
+    cli.json("add", "--data", '{"issue": "slow", "seconds": 14, "of": {"runs": [1, 2]}}')
+    shown = cli("sessions", "show", "main").stdout
+    assert "seconds: 14" in shown
+    assert 'of: {"runs": [1, 2]}' in shown
+
+
+def test_a_session_is_created_with_a_name_once(cli: Command) -> None:
+    assert cli.json("sessions", "new", "release plans") == {"id": "release plans"}
+    assert [info["id"] for info in cli.json("sessions", "list")["sessions"]] == ["release plans"]
+    assert cli.error("sessions", "new", "release plans") == (2, "invalid_argument")

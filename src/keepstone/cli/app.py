@@ -24,5 +24,6 @@ app = command_line(
         "hook",
         "tokens",
         "watch",
+        "moving",
     )
 )

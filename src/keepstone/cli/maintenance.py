@@ -19,8 +19,8 @@ from keepstone.model import Finding
 from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
 from keepstone.store.protocol import Compacted, SessionNotFoundError
-from keepstone.text.commands import placed
 from keepstone.text.display import counted, harmless, one_line, size
+from keepstone.text.pasting import placed
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -14,6 +14,8 @@ import typer
 from keepstone.errors import KeepstoneError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from keepstone.home import Home
     from keepstone.notes.notes import Notes
 
@@ -24,6 +26,7 @@ class HomeOptions:
 
     home: str | None = None
     layout: str = "default"
+    language: str | None = None
     agent: str = "default"
     json: bool = False
 
@@ -33,7 +36,7 @@ class HomeOptions:
         # Opened late: the engine imports SQLite, which help and completion do not need.
         import keepstone
 
-        with keepstone.open(self.home, layout=self.layout) as home:
+        with keepstone.open(self.home, layout=self.layout, language=self.language) as home:
             before = _PLACE.set(self._named(home))
             try:
                 yield home
@@ -66,6 +69,14 @@ class NotesOptions:
         import keepstone
 
         return keepstone.Notes(self.folder, self.user_file)
+
+
+def moment_or_none(text: str | None, option: str) -> datetime | None:
+    """Return the time that an option names, such as ``7d`` or ``yesterday``."""
+    from keepstone.log.arguments import system_clock
+    from keepstone.recall.time_words import moment_of
+
+    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _place_of(context: typer.Context) -> HomeOptions:
@@ -113,6 +124,13 @@ def complete_layouts(incomplete: str) -> list[str]:
     return _matching(list(LAYOUTS), incomplete)
 
 
+def complete_languages(incomplete: str) -> list[str]:
+    """Offer the codes of the languages that have a stemmer."""
+    from keepstone.text.stemming import LANGUAGES
+
+    return _matching(list(LANGUAGES), incomplete)
+
+
 HomeOption = Annotated[
     str | None,
     typer.Option(
@@ -130,6 +148,16 @@ LayoutOption = Annotated[
         metavar="NAME",
         help="The home's layout: default, bmad or cache.",
         autocompletion=complete_layouts,
+        rich_help_panel="Place",
+    ),
+]
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="CODE",
+        help="The language of words in Latin letters, such as de; the home remembers it.",
+        autocompletion=complete_languages,
         rich_help_panel="Place",
     ),
 ]

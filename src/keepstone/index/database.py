@@ -22,7 +22,7 @@ from keepstone.model import STANDING
 from keepstone.text.stemming import ENGLISH, stemmed, stemming_of
 from keepstone.text.tokenizer import tokenizer_of
 
-SCHEMA = 6
+SCHEMA = 7
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -46,7 +46,7 @@ CREATE TABLE session(
     sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
     offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
-    compacted INTEGER NOT NULL DEFAULT 0
+    compacted INTEGER NOT NULL DEFAULT 0, title TEXT
 );
 CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
 CREATE TABLE entry(

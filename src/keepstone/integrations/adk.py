@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from keepstone.errors import EntryNotFoundError
-from keepstone.filesystem.layout import DEFAULT_AGENT, Layout
-from keepstone.integrations.homes import in_thread, needs, opened_agent
+from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.integrations.texts import called, returned, said, text_of_blocks
 from keepstone.model import Entry, Record
 from keepstone.services.memory_repository import Target
@@ -72,7 +72,7 @@ class KeepstoneMemoryService(BaseMemoryService):
             for event in events
             if event.content and event.content.parts
         ]
-        await in_thread(self._put, scope, items)
+        await write_in_thread(self._put, scope, items)
 
     async def add_memory(
         self,
@@ -90,7 +90,7 @@ class KeepstoneMemoryService(BaseMemoryService):
             item = _item("memory", scope, memory.content, memory.author, metadata)
             item["data"]["timestamp"] = memory.timestamp
             items.append({"id": memory.id, **item})
-        await in_thread(self._put, scope, items)
+        await write_in_thread(self._put, scope, items)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return what matches a question best in the memory of one app and user, best first."""
@@ -104,11 +104,11 @@ class KeepstoneMemoryService(BaseMemoryService):
         """
         if memory_id:
             scope = {"app_name": app_name, "user_id": user_id}
-            await in_thread(self._agent.delete_where, ids=[memory_id], where=scope)
+            await write_in_thread(self._agent.delete_where, ids=[memory_id], where=scope)
 
     def _put(self, scope: Record, items: Sequence[Record]) -> None:
         parts = [scope["app_name"], scope["user_id"], scope["session_id"]]
-        session = self._agent.session(Layout.session_name(*(part for part in parts if part is not None)))
+        session = opened_session(self._agent, *(part for part in parts if part is not None))
         is_new = session.info() is None
         live = {record["id"]: record.get("data") for record in session.records()}
         changed = [item for item in items if item["id"] not in live or item["data"] != live[item["id"]]]

@@ -9,8 +9,7 @@ from threading import Lock
 from typing import Any, ClassVar, TypeGuard
 
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.integrations.homes import in_thread, needs, opened_agent
-from keepstone.integrations.sessions import session_for
+from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.integrations.texts import called, returned, said, text_of_blocks
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target
@@ -75,10 +74,10 @@ class KeepstoneHistoryProvider(HistoryProvider):
 
         The messages may be new ones, or a whole transcript that begins with stored ones.
         """
-        await in_thread(self._save, session_id, messages)
+        await write_in_thread(self._save, session_id, messages)
 
-    def _session(self, session_id: str | None, *, create: bool = False) -> Session:
-        return session_for(self._agent, session_id or self.DEFAULT_SESSION_ID, create=create)
+    def _session(self, session_id: str | None) -> Session:
+        return opened_session(self._agent, session_id or self.DEFAULT_SESSION_ID)
 
     def _load(self, session_id: str | None) -> list[Message]:
         records = self._session(session_id).records()
@@ -89,8 +88,9 @@ class KeepstoneHistoryProvider(HistoryProvider):
     def _save(self, session_id: str | None, messages: Sequence[Message]) -> None:
         with self._saving:  # Two calls with one transcript must not both add it.
             new = _new_messages(self._load(session_id), messages)
-            if new:
-                self._session(session_id, create=True).add_many(map(_item, new))
+            session = self._session(session_id)
+            named = {} if session_id in (session.id, None) else {"session_id": session_id}
+            session.add_many({**_item(message), **named} for message in new)
 
 
 def _is_message(data: Any) -> TypeGuard[Record]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import EntryNotFoundError, KeepstoneError
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.integrations.homes import needs, opened_agent
-from keepstone.integrations.sessions import STATE, session_for
-from keepstone.integrations.texts import called, returned, said, text_of_blocks
+from keepstone.integrations.homes import needs, opened_agent, opened_session
+from keepstone.integrations.texts import STATE, called, returned, said, text_of_blocks
 from keepstone.model import Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session as KeepstoneSession
@@ -149,7 +148,7 @@ class KeepstoneSessionManager(RepositorySessionManager, SessionRepository):
         self.create_multi_agent(session_id, multi_agent)
 
     def _session(self, session_id: str) -> KeepstoneSession:
-        return session_for(self._agent, _checked("session", session_id))
+        return opened_session(self._agent, _checked("session", session_id))
 
     def _data(self, session_id: str, entry_id: str) -> Record | None:
         with _session_errors():

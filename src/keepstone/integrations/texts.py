@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from keepstone.model import Record
 from keepstone.text.messages.indexed import message_text
+
+STATE: Mapping[str, Any] = MappingProxyType({"text": "", "expires": "1970-01-01T00:00:00Z"})
+"""Keys of an entry that holds a framework's state: no search and no context returns it."""
 
 
 def said(text: object) -> Record:

@@ -14,11 +14,13 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 from keepstone.log.fold import Fold, Folded
 from keepstone.log.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.scan import Line, Scan, backwards, behind_last_newline, derived_id
+from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
 from keepstone.text.tokenizer import containing
 
@@ -66,7 +68,8 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
         _archive(list(plan.archived(fd)), archive)
         rewritten = Rewritten(before, before, gone=sorted(plan.aged))
         # A compaction changes nothing that the log says, so lists by last change keep their order.
-        rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved), before.mtime)
+        lines = chain(_moving(plan.kept(), rewritten.moved), plan.title())
+        rewritten.stat = log.replace(lines, before.mtime)
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
 
@@ -159,7 +162,7 @@ class _Plan:
         entry_id = id_of(line.record) if line.record is not None else None
         if entry_id is None:
             return True
-        if only_counts(line):
+        if only_counts(line) or (entry_id not in self._fold.entries and is_title(line.record or {})):
             return False
         folded = self._fold.entries.get(entry_id)
         if folded is None or line.offset != folded.place:
@@ -173,6 +176,11 @@ class _Plan:
             return False
         # With another time it is a different entry: the archived one was moved there for its age.
         return bool(archived.record["ts"] == record["ts"])
+
+    def title(self) -> Iterator[bytes]:
+        """Yield the line with the session's title, if it has one."""
+        if self._fold.title is not None and title_of(self._fold.title) is not None:
+            yield dump_read(self._fold.title)
 
     def kept(self) -> Iterator[tuple[Folded, bytes]]:
         """Yield the live entries with their folded lines."""

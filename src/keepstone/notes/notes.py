@@ -91,6 +91,11 @@ class Notes:
         self._with_others = others
         self._read_last: dict[str, tuple[bytes, Source]] = {}
 
+    @property
+    def folder(self) -> Path:
+        """The project's folder."""
+        return self._folder
+
     def add(self, text: str, type: str, line: int | None = None) -> SaveResult:  # noqa: A002 - the name in MemoryEntry
         """Save ``text`` as the last note of its file, unless the file has a duplicate.
 

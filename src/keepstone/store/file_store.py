@@ -6,7 +6,7 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial, wraps
@@ -23,15 +23,16 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
-from keepstone.model import Entry, Record, Scope, SessionInfo, Version
-from keepstone.store import filtering, lists, lookup, raw_files, renaming, writing
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
+from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
-from keepstone.store.history import state
+from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.log_changes import Changes
@@ -39,6 +40,7 @@ from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
+from keepstone.store.purged import GoneIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
 from keepstone.store.reader_protocol import Reader
@@ -147,6 +149,19 @@ class FileStore:
     # Writing
 
     @again_if_moved
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        with self._using(agent) as logs:
+            return summaries.summaries(logs, sessions, texts=texts) if logs else []
+
+    @again_if_moved
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                raise SessionNotFoundError(agent, session)
+            summaries.set_title(logs, session, {"id": TITLE_ID, "ts": ts, "summary": title})
+
     def create(self, agent: str, session: str) -> None:
         with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
@@ -355,6 +370,12 @@ class FileStore:
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
             return lookup.entry_counts(logs, session) if logs else {}
+
+    def gone(self, agent: str, session: str) -> Container[str]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return frozenset()
+            return GoneIds(session, gone(logs, session), purged_digests(logs.folder))
 
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:

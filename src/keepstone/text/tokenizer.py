@@ -36,6 +36,9 @@ STOP_WORDS = frozenset(
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
+_CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
+_HUMP = re.compile(r"[a-z][A-Z]")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
@@ -89,6 +92,21 @@ def spread(text: str) -> str:
     return text if text.isascii() else _CJK_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
+def with_name_parts(text: str) -> str:
+    """Return a text for indexing, with the parts of its names in camelCase after it.
+
+    The parts of other identifiers are words already.
+
+    Example:
+        >>> with_name_parts("call getUserName twice")
+        'call getUserName twice get User Name'
+    """
+    if _HUMP.search(text) is None:
+        return text
+    names = dict.fromkeys(_CAMEL_CASE.findall(text))
+    return " ".join((text, *[part for name in names for part in _CAMEL_PART.findall(name) if len(part) > 1]))
+
+
 _guard = threading.Lock()
 
 hold_over_forks(_guard)
@@ -131,7 +149,7 @@ def _tokenizer(language: str) -> apsw.FTS5Tokenizer:
     return apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
 
 
-_LOOKED_THROUGH = 20_000
+LOOKED_THROUGH = 20_000
 """Characters of a text that are looked through for the words of a query."""
 
 
@@ -151,7 +169,7 @@ class Matcher:
 
     def matched(self, text: str) -> tuple[str, ...]:
         """Return those of the words that the text holds, as the query has them."""
-        begin = text[:_LOOKED_THROUGH]
+        begin = with_name_parts(text[:LOOKED_THROUGH])
         letters = self._letters
         there = {
             stem(word, self._language)

@@ -19,7 +19,19 @@ from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
-from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
+from keepstone.web.pages import (
+    agents,
+    chat,
+    context,
+    doctor,
+    files,
+    memory,
+    overview,
+    recall,
+    session,
+    sessions,
+    timeline,
+)
 from keepstone.web.site import Hook, Permissions, Place, Site, address
 
 if TYPE_CHECKING:
@@ -39,8 +51,10 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "sessions": ("Sessions", sessions.build),
     "session": ("Session", session.build),
     "chat": ("Chat", chat.build),
+    "timeline": ("Timeline", timeline.build),
     "recall": ("Recall", recall.build),
-    "memory": ("Memory", memory.build),
+    "context": ("Context", context.build),
+    "memory": ("Notes", memory.build),
     "files": ("Files", files.build),
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),

@@ -8,7 +8,7 @@ out again with the very text that was put in, which the entry's row keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 
@@ -47,12 +47,12 @@ def numbers(database: Database) -> tuple[int, int]:
     return highest, flushed
 
 
-def count(database: Database, term: str) -> int:
-    """Return how many entries hold a word."""
-    found = database.row(
-        "SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term], database.language),)
-    )
-    return int(found[0]) if found else 0
+def counts(database: Database, terms: Sequence[str]) -> dict[str, int]:
+    """Return how many entries hold each word."""
+    each = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(terms)
+    matches = tuple(match_of([term], database.language) for term in terms)
+    found = database.row(f"SELECT {', '.join(each)}", matches)
+    return dict(zip(terms, found or (), strict=True))
 
 
 def taken_out(database: Database) -> int:

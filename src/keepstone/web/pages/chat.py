@@ -260,6 +260,7 @@ _COMMANDS: dict[str, Callable[[Chat, str], object]] = {
     "sessions": lambda chat, _: chat._go("sessions"),  # noqa: SLF001
     "new": lambda chat, _: chat._go("chat"),  # noqa: SLF001
     "recall": lambda chat, words: chat._go("recall", **({"q": words} if words else {})),  # noqa: SLF001
+    "context": lambda chat, words: chat._go("context", **({"q": words} if words else {})),  # noqa: SLF001
     "agent": lambda chat, slug: chat._switch(slug),  # noqa: SLF001
     "theme": lambda _, __: ui.run_javascript("keepstoneTheme()"),
     "help": lambda chat, _: chat._help(),  # noqa: SLF001

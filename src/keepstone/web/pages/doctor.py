@@ -9,8 +9,8 @@ from nicegui import ui
 from keepstone.model import Finding
 from keepstone.operations.documents import finding_document
 from keepstone.operations.error_codes import message_of
-from keepstone.text.commands import placed
 from keepstone.text.display import counted
+from keepstone.text.pasting import placed
 from keepstone.web.components import FindingList
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.frame import frame

@@ -36,7 +36,7 @@ class MemoryPage:
 
     async def build(self) -> None:
         """Draw the page."""
-        with frame(self.place, "memory", "Memory", _LEAD):
+        with frame(self.place, "memory", "Notes", _LEAD):
             if not self.place.read_only:
                 self._adding()
             self.undo = box(role="status")

@@ -48,6 +48,11 @@
   });
 
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+      event.preventDefault();
+      document.querySelector("[data-find]")?.click();
+      return;
+    }
     const save = (event.ctrlKey || event.metaKey) && event.key === "s" && document.querySelector("[data-save]");
     if (save) {
       event.preventDefault();
