@@ -1,8 +1,7 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in four round trips for most questions.
+"""The reader of an agent in PostgreSQL: what a recall asks, in at most four round trips.
 
 They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
 candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
-Identifiers and rare words take another one, and so do cosines of an embedder that was not measured.
 """
 
 from __future__ import annotations
@@ -46,6 +45,7 @@ class PostgresReader:
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, list[int]] | None = None
+        self._sampled: list[tuple[Any, ...]] = []
         self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
@@ -64,7 +64,7 @@ class PostgresReader:
             self._sized = (space.id, scope, more[1][0])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted(rows))
+        return Matches((Candidate(one.key, one.score) for one in ranked), *query.statistics(rows))
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -80,9 +80,13 @@ class PostgresReader:
         if is_whole and len(vector) <= vector_rows.MOST_DIMENSIONS:
             by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
 
+        quartiles, quartile_values = vector_rows.quartiles(self._agent, vector, space)
+
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             with connection.pipeline():
                 connection.execute(*self._connections.settings(self._agent))
+                sampled = connection.execute(quartiles.encode(), quartile_values)
+                self._sampled = sampled.fetchall()
                 if by_graph:
                     connection.execute(vector_rows.graph_settings(limit).encode())
                     statement, values = vector_rows.nearest_by_graph(vector, space, scope, limit)
@@ -93,6 +97,14 @@ class PostgresReader:
         found = sorted((Candidate(key, score) for key, score in rows), key=lambda one: (-one.score, one.key))
         self._near |= {one.key: one.score for one in found}
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors."""
+        self._remember(vector, space)
+        if not self._sampled:
+            query, values = vector_rows.quartiles(self._agent, vector, space)
+            self._sampled = self._connections.read(self._agent, query, values)
+        return vector_rows.quartiles_of(self._sampled)
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether a space's graph is to be asked, and whether one is to be made."""
@@ -109,7 +121,7 @@ class PostgresReader:
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
         if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
-            self._asked, self._near = (space, vector), {}
+            self._asked, self._near, self._sampled = (space, vector), {}, []
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return keys with the other entries in scope at most ``reach`` places from them."""
@@ -165,14 +177,6 @@ class PostgresReader:
         self._look_up([key for key in keys if key not in self._near])
         found = ((key, self._near.get(key)) for key in keys)
         return {key: near for key, near in found if near is not None}
-
-    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
-        """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
-        query, values = vector_rows.sampled_cosines(vector, space, self._agent)
-        found = sorted(cosine for (cosine,) in self._connections.read(self._agent, query, values))
-        if len(found) < vector_rows.FEWEST_SAMPLED:
-            return None
-        return found[len(found) // 2], found[3 * len(found) // 4]
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of entries begin, and when they were made."""
