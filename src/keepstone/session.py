@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -22,6 +22,7 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
+from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.vectors import Vectors
@@ -201,6 +202,20 @@ class Session:
         from keepstone.text.messages.providers import for_provider
 
         return for_provider(found, provider)
+
+    def set_title(self, title: str | None) -> None:
+        """Give the session a title, or take it away with None. It is a line of the log, and no entry.
+
+        Raises:
+            SessionNotFoundError: The session is missing.
+            TypeError, ValueError: The title is not a text, or is empty.
+            SecretError: The title has a suspected secret, which the home refuses.
+        """
+        given = None if title is None else name_of(title, "title").strip()
+        if given == "":
+            raise ValueError("title must not be blank; take it away with None")
+        line = self.guarded({"id": TITLE_ID, "summary": given})
+        self._store.set_title(self.agent, self.id, line["summary"], now(self._clock))
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session; None if it is missing."""
@@ -483,6 +498,18 @@ class Session:
         Lines that cannot be read are left out, and so is ``batch``, which says what was written together.
         """
         return self._store.lines(self.agent, self.id)
+
+    def gone(self) -> Container[str]:
+        """Return a container of the ids of entries that were deleted, archived or, under git, purged.
+
+        An import asks it, so that what was deleted here stays deleted.
+
+        Example:
+            >>> session.delete(decision.id)
+            >>> decision.id in session.gone()
+            True
+        """
+        return self._store.gone(self.agent, self.id)
 
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""
