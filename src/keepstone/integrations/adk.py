@@ -12,8 +12,7 @@ from keepstone.errors import EntryNotFoundError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
 from keepstone.integrations.texts import called, returned, said, text_of_blocks
-from keepstone.model import Entry, Record
-from keepstone.recall.relevance import RELEVANT
+from keepstone.model import RELEVANT, Entry, Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
 
