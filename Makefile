@@ -17,11 +17,12 @@ FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_mode
 	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run test test-voltagent offline-voltagent snapshots lowest newest frameworks faults fuzz check check-voltagent without-npm docs lock bench clean
+.PHONY: help run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks faults fuzz check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
+	@echo "make serve   serve the demo and open it in your browser"
 	@echo "make test    run the tests (PYTEST=\"-x tests/log/test_log_file.py\" chooses)"
 	@echo "make snapshots  take new pictures of the chat, for the tests and the README"
 	@echo "make lowest  run a smoke part of the tests with the lowest versions we accept, on the oldest Python"
@@ -38,8 +39,13 @@ help:
 run: $(INSTALLED)
 	@$(BIN)/keepstone model install minilm || echo "Without the model recall goes by words and by static vectors."
 	@$(BIN)/keepstone demo
-	@echo "Open the demo in your browser:"
-	@echo "  $(BIN)/keepstone serve --open --home .keepstone-demo --project .keepstone-demo/project --user-file .keepstone-demo/user/memory.md"
+	@echo "Open the demo in your browser: make serve"
+
+serve: .keepstone-demo/DEMO.txt
+	$(BIN)/keepstone serve --open --home .keepstone-demo --project .keepstone-demo/project --user-file .keepstone-demo/user/memory.md
+
+.keepstone-demo/DEMO.txt: $(INSTALLED)
+	@$(BIN)/keepstone demo > /dev/null
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST)
@@ -50,6 +56,7 @@ test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 
 snapshots: $(INSTALLED)
 	$(BIN)/python -m keepstone.tui.picture docs/chat.svg
+	$(BIN)/python scripts/readme_picture.py docs/recall.svg
 	KEEPSTONE_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 # Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.

@@ -34,7 +34,14 @@ TESTS = """
 """.split()
 """At least one file for each dependency and extra; ``test_docstrings`` imports every module."""
 
-APART = "tests/integrations/test_strands.py tests/integrations/test_crewai.py".split()
+APART = """
+    tests/integrations/test_strands.py tests/integrations/test_strands_suite.py
+    tests/integrations/test_crewai.py tests/integrations/test_crewai_suite.py
+    tests/integrations/test_examples.py::test_an_example_runs_offline_and_recalls_something[crewai_memory]
+    tests/integrations/test_examples.py::test_an_example_runs_offline_and_recalls_something[strands_agents]
+    tests/integrations/test_examples.py::test_programs_of_a_page_run[crewai]
+    tests/integrations/test_examples.py::test_programs_of_a_page_run[strands]
+""".split()
 """The tests of frameworks that need an older ``mcp`` than the environment of development has."""
 
 KINDS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -22,12 +22,13 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
+from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.conflicts import ConflictFinder
+from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
-from keepstone.shared import Shared
 from keepstone.store.decay import Decay
-from keepstone.store.protocol import Compacted, SessionCheck
+from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
 from keepstone.store.validity import newest_valid
 
@@ -117,9 +118,34 @@ class Session:
         """
         return self.put_many([item])[0]
 
-    def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """Add or replace many entries with one write, all or none, each like ``put``."""
-        return self._store.put(self.agent, self.id, self._records(_checked(items)))
+    def put_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        check: Callable[[LiveSession], object] | None = None,
+    ) -> list[Entry]:
+        """Add or replace many entries with one write, all or none, each like ``put``.
+
+        ``check`` is called with the live entries, whose ``get`` takes an id, while no other writer can change
+        them; raising cancels the call, and nothing is written. It must not use the home.
+
+        Example:
+            >>> def is_missing(session):
+            ...     if session.get("lease") is not None:
+            ...         raise ValueError("the lease is taken")
+            >>> session.put_many([{"id": "lease", "type": "note", "text": "Ada"}], check=is_missing)[0].text
+            'Ada'
+        """
+        records = self._records(_checked(items))
+        if check is None:
+            return self._store.put(self.agent, self.id, records)
+
+        def revision(live: LiveSession) -> list[Record]:
+            check(live)
+            return records
+
+        self._store.create(self.agent, self.id)
+        return self._store.revise(self.agent, self.id, revision)
 
     def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
         """Remember chat messages as a provider or framework has them: all of them, or none.
@@ -176,6 +202,20 @@ class Session:
         from keepstone.text.messages.providers import for_provider
 
         return for_provider(found, provider)
+
+    def set_title(self, title: str | None) -> None:
+        """Give the session a title, or take it away with None. It is a line of the log, and no entry.
+
+        Raises:
+            SessionNotFoundError: The session is missing.
+            TypeError, ValueError: The title is not a text, or is empty.
+            SecretError: The title has a suspected secret, which the home refuses.
+        """
+        given = None if title is None else name_of(title, "title").strip()
+        if given == "":
+            raise ValueError("title must not be blank; take it away with None")
+        line = self.guarded({"id": TITLE_ID, "summary": given})
+        self._store.set_title(self.agent, self.id, line["summary"], now(self._clock))
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session; None if it is missing."""
@@ -321,18 +361,21 @@ class Session:
         step = reinstating(id, now(self._clock), versions[0].valid_to if versions else None)
         return self._store.revise(self.agent, self.id, step)[0]
 
-    def delete(self, id: str) -> None:  # noqa: A002
+    def delete(self, id: str, *, check: Callable[[Entry], object] | None = None) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, but its lines stay in the log until purged.
+
+        ``check`` is called with the entry while no other writer can change it; raising cancels the call.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
         """
-        self._store.modify(
-            self.agent,
-            self.id,
-            entry_id_of(id),
-            lambda _: {"id": id, "deleted": True, "ts": now(self._clock)},
-        )
+
+        def change(entry: Entry) -> Record:
+            if check is not None:
+                check(entry)
+            return {"id": id, "deleted": True, "ts": now(self._clock)}
+
+        self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def restore(self, id: str) -> Entry:  # noqa: A002
         """Give a deleted entry back, with its id, payload and reserved keys, at the time of this call.
@@ -455,6 +498,18 @@ class Session:
         Lines that cannot be read are left out, and so is ``batch``, which says what was written together.
         """
         return self._store.lines(self.agent, self.id)
+
+    def gone(self) -> Container[str]:
+        """Return a container of the ids of entries that were deleted, archived or, under git, purged.
+
+        An import asks it, so that what was deleted here stays deleted.
+
+        Example:
+            >>> session.delete(decision.id)
+            >>> decision.id in session.gone()
+            True
+        """
+        return self._store.gone(self.agent, self.id)
 
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""

@@ -418,6 +418,7 @@ PUBLIC = {
         "supersede": "supersede_entry", "reinstate": "reinstate_entry",
         "related": "related_entries", "recall": "recall", "context": "context",
         "entry_counts": "count_entries", "dropped_sessions": "list_dropped_sessions",
+        "session_summaries": "list_session_summaries",
         "entries": "list_agent_entries", "iter_entries": "list_agent_entries", "count": "count_agent_entries",
         "delete_where": "delete_where", "purge_where": "purge_where",
     },
@@ -425,6 +426,7 @@ PUBLIC = {
         "add_messages": "add_messages", "messages": "messages",
         "add": "add_entry", "add_many": "add_entries", "put": "put_entry",
         "put_many": "put_entries", "info": "show_session",
+        "set_title": "set_session_title",
         "entries": "list_entries", "records": "list_entries",
         "update": "update_entry", "replace": "put_entry",
         "delete": "delete_entry", "link": "link_entry",
@@ -450,7 +452,7 @@ PUBLIC = {
 WITHIN = {
     "Home": {"agent", "close", "root"},
     "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
-    "Session": {"agent", "id", "guarded", "compacted_size"},
+    "Session": {"agent", "id", "guarded", "compacted_size", "gone"},
     "Notes": {"sources", "warning"},
     "Files": {"matching", "texts"},
 }

@@ -18,10 +18,14 @@ app = command_line(
         "agents",
         "models",
         "maintenance",
+        "databases",
         "serve",
         "mcp",
         "hook",
         "tokens",
         "watch",
+        "moving",
+        "git",
+        "diff",
     )
 )

@@ -8,14 +8,14 @@ Agent slugs, session ids and records are checked before they come here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from keepstone.files import Check
-from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
@@ -108,6 +108,21 @@ class EntryStore(Protocol):
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         """Return one session, None if it is missing."""
+
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        """Return summaries of some sessions or of all, the one with the newest entry first, then by id.
+
+        Without ``texts`` a title is only one that was given, and there is no preview.
+        """
+
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        """Give a session a title at this time (RFC 3339), or take it away (None).
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+        """
 
     def create(self, agent: str, session: str) -> None:
         """Make an empty session. One that exists is left as it is."""
@@ -299,6 +314,9 @@ class EntryStore(Protocol):
     ) -> Page[Version]:
         """Return an entry's versions by session, oldest first, with deletions; none if it was purged."""
 
+    def gone(self, agent: str, session: str) -> Container[str]:
+        """Return a container of the ids that a session had: deleted, archived, or recorded as purged."""
+
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""
 
@@ -377,6 +395,10 @@ class Store(EntryStore, VectorStore, Protocol):
     @property
     def maintenance(self) -> Maintenance:
         """What looks after this store."""
+
+    @property
+    def language(self) -> str:
+        """The language by whose rules words in Latin letters are stemmed, see ``keepstone.open``."""
 
     def files(self, agent: str) -> Files:
         """Return the agent's files. Makes nothing."""

@@ -17,7 +17,7 @@ from keepstone.log.line import format_time, id_of, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Finding, Record
-from keepstone.secrets.policy import kinds_in, masked, secrets_in
+from keepstone.secrets.detection import kinds_in, masked, secrets_in
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.dropped import dropped_at
 from keepstone.store.maintenance.originals import log_of, original_names, originals
@@ -34,6 +34,7 @@ _MOST_PLACES = 5
 _CHUNK = 1 << 20
 _TIMED = 7
 """The version of UUIDs that begin with the milliseconds from 1970 to when they were made."""
+_CONFLICT_MARKERS = (b"<<<<<<< ", b"=======\n", b">>>>>>> ", b"||||||| ")
 _FIX = "keepstone doctor --fix"
 _REBUILD = "keepstone index --rebuild"
 _SLOWER = "recall may miss entries, or find them by words that are no longer theirs"
@@ -100,7 +101,16 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
             return fold, []
         scan = Scan(fd, unfinished=True)
         fold.take(_noting(unreadable, watch(scan, stat.size)))
-        return fold, [*_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+        markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
+        found = [_conflicted(subject, _places(fd, markers))] if markers else []
+        return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+
+
+def _conflicted(subject: str, places: str) -> Finding:
+    message = f"conflict markers of git in {places}: it was merged without keepstone's driver"
+    remedy = "abort the merge, run keepstone git init, and merge again; or take only the marker lines out"
+    cost = "both sides' lines count, but perhaps in the wrong order, and deletions may have come undone"
+    return Finding("error", subject, message, remedy, cost)
 
 
 def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:
@@ -159,13 +169,13 @@ def _numbers(fd: int, offsets: Iterable[int]) -> Iterator[int]:
 
 def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) -> Iterator[Finding]:
     if fold.unreadable:
-        message = f"{fold.unreadable} unreadable line(s), skipped: {places()}"
+        message = f"{counted(fold.unreadable, 'unreadable line')}, skipped: {places()}"
         remedy = f"mend the lines in a text editor, or take them out: {_FIX}"
         yield Finding(
             "error", subject, message, remedy, "what they said is not remembered; all other lines are"
         )
     if scan.torn:
-        message = f"{scan.torn} line(s) of a batch whose write was cut short, hidden"
+        message = f"{counted(scan.torn, 'line')} of a batch whose write was cut short, hidden"
         cost = "nothing: the write never succeeded, and the next one removes what stands at the end"
         yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
@@ -173,7 +183,7 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
         cost = "what it said is not remembered" if scan.unread else "it is not recalled before that"
         yield Finding("warning", subject, message, _FIX, cost)
     if fold.ignored:
-        message = f"{fold.ignored} patch(es) without an entry, ignored"
+        message = f"{counted(fold.ignored, 'patch')} without an entry, ignored"
         cost = "nothing: they speak of entries that are gone"
         yield Finding("warning", subject, message, "keepstone compact", cost)
 
