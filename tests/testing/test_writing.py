@@ -35,8 +35,8 @@ def from_the_first_version(store: Any, agent: str, session: str, entry_id: str, 
     return store.modify(agent, session, entry_id, lambda entry: change(*first or [entry]))
 
 
-def only_the_first_line(store: Any, agent: str, session: str, revision: Any) -> Any:
-    return store.revise(agent, session, lambda live: revision(live)[:1])
+def only_the_first_line(store: Any, agent: str, session: str, revision: Any, ids: Any = ()) -> Any:
+    return store.revise(agent, session, lambda live: revision(live)[:1], ids)
 
 
 def oldest_first(store: Any, agent: str, session: str, limit: int | None, types: Any) -> Any:
