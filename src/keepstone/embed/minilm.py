@@ -12,6 +12,7 @@ from keepstone.embed.embedder import check_package, encodable
 from keepstone.embed.installed import check_file, model_folder, state_of
 from keepstone.embed.lazy import Lazy
 from keepstone.embed.tensors import read_tensors
+from keepstone.embed.threads import fitting_threads
 from keepstone.errors import EmbedderUnavailableError
 from keepstone.vector import Matrix, Vector
 
@@ -64,8 +65,10 @@ class MiniLM:
         tokenizer, bert = self._model()
         tokens = [tokenizer.encode(encodable(text[:_CHARACTERS])).ids for text in texts]
         made = np.empty((len(texts), DIM), np.float32)
-        for batch in _batches([len(ids) for ids in tokens]):
-            made[batch] = _pooled(bert, [tokens[place] for place in batch])
+        batches = list(_batches([len(ids) for ids in tokens]))
+        for batch in batches:
+            with fitting_threads(is_bulk=len(batches) > 1):
+                made[batch] = _pooled(bert, [tokens[place] for place in batch])
         return made
 
     def embed_query(self, text: str) -> Vector:
