@@ -11,7 +11,8 @@ from functools import partial
 from keepstone.errors import AgentNotFoundError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import apply, id_of, read_time
-from keepstone.model import Entry, Record, Scope, SessionInfo, Version
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
@@ -21,6 +22,7 @@ from keepstone.store.postgres import (
     schema,
     session_copies,
     session_removal,
+    session_summaries,
     session_writes,
     vector_rows,
 )
@@ -100,7 +102,16 @@ class PostgresStore:
     def session(self, agent: str, session: str) -> SessionInfo | None:
         return entry_lists.session(self._connections, agent, session)
 
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        return session_summaries.summaries(self._connections, agent, sessions, texts=texts)
+
     # Writing
+
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        line = {"id": TITLE_ID, "ts": ts, "summary": title}
+        session_summaries.set_title(self._connections, agent, session, line)
 
     def create(self, agent: str, session: str) -> None:
         session_writes.create_session(self._connections, agent, session)
