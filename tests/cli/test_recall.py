@@ -32,6 +32,17 @@ def test_recall_gives_hits_with_reasons_as_json(cli: Command) -> None:
     assert set(document) >= {"hits", "lexical_only", "pending", "stale", "took_ms"}
 
 
+def test_the_least_relevance_leaves_out_what_is_not_about_the_question(cli: Command) -> None:
+    cli.json("add", "The mirror hangs in the corridor")
+    question = ("recall", "which plumber repaired the mirror in the boiler room?")
+    assert "Nothing certain" in cli(*question).stdout
+    found = cli.json(*question)
+    assert found["nothing_relevant"]
+    assert found["hits"][0]["relevance"] < 0.3
+    assert cli.json(*question, "--min-relevance", "0.3")["hits"] == []
+    assert "Nothing certain" not in cli("recall", "where does the mirror hang?").stdout
+
+
 def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
     cli.json("add", "passkeys replace passwords")
     assert "query words" not in cli("recall", "passkeys").stdout
@@ -137,7 +148,7 @@ def test_explanations_are_readable_in_80_columns(cli: Command) -> None:
     settings = {"KEEPSTONE_HOME": str(cli.home), "COLUMNS": "80"}
     shown = CliRunner().invoke(app, ["recall", "passkeys", "--explain"], env=settings).stdout
     assert "    passkeys replace passwords\n" in shown
-    assert "    score 1.00 = words 1.00 (#1); words: passkeys\n" in shown
+    assert "    score 1.00 = words 1.00 (#1); words: passkeys\n    relevance 0." in shown
 
 
 def test_what_was_superseded_is_found_only_if_included(cli: Command) -> None:

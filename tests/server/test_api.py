@@ -452,7 +452,7 @@ PUBLIC = {
 WITHIN = {
     "Home": {"agent", "close", "root"},
     "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
-    "Session": {"agent", "id", "guarded", "compacted_size"},
+    "Session": {"agent", "id", "guarded", "compacted_size", "gone"},
     "Notes": {"sources", "warning"},
     "Files": {"matching", "texts"},
 }

@@ -169,6 +169,15 @@ def test_bars_of_hits_are_drawn_to_the_scale_of_the_best(place: Place) -> None:
     assert best["sum"] == "Score is the sum of words 3.00, meaning 1.00"
 
 
+def test_relevance_of_a_hit_does_not_depend_on_the_others(place: Place) -> None:
+    made = replace(hit(entry(), {"words": 3.0}), relevance=0.8124)
+    alone, beside = (
+        hit_views(Hits([made]), place)[0],
+        hit_views(Hits([hit(entry(), {"words": 9.0}), made]), place)[1],
+    )
+    assert alone["relevance"] == beside["relevance"] == "0.81"
+
+
 def test_what_counts_against_a_hit_has_a_minus_and_a_tone_of_its_own(place: Place) -> None:
     [view] = hit_views(Hits([hit(entry(), {"words": 1.0, "neighbours": -1.0, "reranker": 0.5})]), place)
     assert [(part["label"], part["tone"]) for part in view["parts"]] == [

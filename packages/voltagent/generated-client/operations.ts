@@ -73,7 +73,7 @@ same([page.entries.length, typeof page.next], [1, "string"]);
 await data("count_accesses", POST(`${SESSION}/count`, { ...session, body: { increments: { effect: 2 }, wait: true } }));
 same((await data("count_entries", GET(`${AGENT}/entry-counts`, agent))).counts, { "a/b ü": 3 });
 
-const asked = { limit: 5, min_priority: 0, neighbours: 0, include_superseded: false, include: ["entries"] };
+const asked = { limit: 5, min_priority: 0, min_relevance: 0, neighbours: 0, include_superseded: false, include: ["entries"] };
 const recalled = await data("recall", POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth" } }));
 same(recalled.hits.flatMap(({ entry, why }) => [entry?.id, ...why.words]).includes("oauth"), true);
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });

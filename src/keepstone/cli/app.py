@@ -24,5 +24,8 @@ app = command_line(
         "hook",
         "tokens",
         "watch",
+        "moving",
+        "git",
+        "diff",
     )
 )

@@ -176,6 +176,8 @@ def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
         notes.append(Text(f"By words only: {one_line(hits.reason)}", "yellow"))
     elif explain:
         notes.append(Text(f"By words and vectors: {hits.embedder}, {one_line(hits.reason)}", "dim"))
+    if hits and hits.nothing_relevant:
+        notes.append(Text("Nothing certain: no hit is clearly about this", "yellow"))
     if hits.pending:
         words = (
             f"{counted(hits.pending, 'entry')} not yet embedded, found by words only. Run: keepstone index"
@@ -226,7 +228,7 @@ class Explained:
             return
         for place, hit in enumerate(self._hits, 1):
             yield hit_view(place, hit)
-            yield Padding(Text(_sum(hit), "dim"), (0, 0, 1, 4))
+            yield Padding(Text(f"{_sum(hit)}\nrelevance {hit.relevance:.2f}", "dim"), (0, 0, 1, 4))
 
 
 def _sum(hit: Hit) -> str:
@@ -246,7 +248,9 @@ def _summand(name: str, part: float, rank: int | None) -> str:
 def explained(hits: Hits) -> RenderableType:
     """Return a table of the parts of each hit's score."""
     rows = [_reasons(place, hit) for place, hit in enumerate(hits, 1)]
-    return table(("", "score", "words", "meaning", "near it", "more", "query words", "entry"), rows)
+    return table(
+        ("", "score", "words", "meaning", "near it", "relevance", "more", "query words", "entry"), rows
+    )
 
 
 def _reasons(place: int, hit: Hit) -> tuple[str, ...]:
@@ -258,6 +262,7 @@ def _reasons(place: int, hit: Hit) -> tuple[str, ...]:
     more = ", ".join((*why.boosts, *(f"{name} {part:.2f}" for name, part in parts.items())))
     where = _place(hit) if hit.excerpt is not None else f"{hit.entry.ts:%Y-%m-%d} {hit.entry.session}"
     what = f"{where}: {clipped(hit.text, _SHORT)}"
+    shown.append(f"{hit.relevance:.2f}")
     return (str(place), f"{hit.score:.2f}", *shown, more, ", ".join(why.words), what)
 
 

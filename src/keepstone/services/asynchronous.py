@@ -147,6 +147,7 @@ class AsyncSession(_Face[Session]):
     remove = awaited(_SESSION.remove)
     drop = awaited(_SESSION.drop)
     entry_count = awaited(_SESSION.entry_count)
+    gone = awaited(_SESSION.gone)
     guarded = awaited(_SESSION.guarded)
 
 

@@ -6,7 +6,7 @@ It keeps the contract of ``Store``, whose docstrings say what each method does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial, wraps
@@ -32,7 +32,7 @@ from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
-from keepstone.store.history import state
+from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.log_changes import Changes
@@ -40,6 +40,7 @@ from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
+from keepstone.store.purged import GoneIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
 from keepstone.store.reader_protocol import Reader
@@ -369,6 +370,12 @@ class FileStore:
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         with self._using(agent) as logs:
             return lookup.entry_counts(logs, session) if logs else {}
+
+    def gone(self, agent: str, session: str) -> Container[str]:
+        with self._using(agent) as logs:
+            if logs is None:
+                return frozenset()
+            return GoneIds(session, gone(logs, session), purged_digests(logs.folder))
 
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:

@@ -143,6 +143,24 @@ def deleted_in(lines: Iterable[Line], entry_id: str) -> Record | None:
     return last if current is None else None
 
 
+def gone(logs: AgentLogs, session: str) -> set[str]:
+    """Return the ids of a session's entries that were deleted, or archived for their age."""
+    seen: set[str] = set()
+    live: set[str] = set()
+    for line, archived in _both(logs, session):
+        entry_id = id_of(line.record or {})
+        if line.record is None or entry_id is None:
+            continue
+        if is_tombstone(line.record):
+            live.discard(entry_id)
+            seen.add(entry_id)
+        elif is_put(line.record):
+            seen.add(entry_id)
+            if not archived:
+                live.add(entry_id)
+    return seen - live
+
+
 def _version(agent: str, session: str, record: Record, line: Record) -> Version:
     made, written = read_time(record["ts"]), read_time(line["ts"])
     if made is None or written is None:

@@ -8,7 +8,7 @@ Agent slugs, session ids and records are checked before they come here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -313,6 +313,9 @@ class EntryStore(Protocol):
         cursor: str | None = None,
     ) -> Page[Version]:
         """Return an entry's versions by session, oldest first, with deletions; none if it was purged."""
+
+    def gone(self, agent: str, session: str) -> Container[str]:
+        """Return a container of the ids that a session had: deleted, archived, or recorded as purged."""
 
     def entry_counts(self, agent: str, session: str | None = None) -> dict[str, int]:
         """Return how many live entries each session has, or only one; those without any are left out."""

@@ -22,7 +22,7 @@ View = dict[str, Any]
 
 _SIDES = {"user": "me", "human": "me", "assistant": "agent", "ai": "agent", "model": "agent"}
 _TONES = ("decision", "finding", "preference")
-_NAMES = {"words": "words", "vectors": "meaning", "neighbours": "near it", "boosts": "named in the query"}
+_NAMES = {"words": "words", "vectors": "meaning", "neighbours": "near it", "exact": "rare words"}
 _COLOURS = {"words": "words", "vectors": "meaning", "neighbours": "near"}
 _START = 40
 _PIECES = re.compile(r"\w+|\W+")
@@ -198,6 +198,7 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
         "text": shown(clipped(words_of(entry), 1200)),
         "marked": _marked(shown(clipped(words_of(entry), 1200)), hit.why.words),
         "score": f"{hit.score:.2f}",
+        "relevance": f"{hit.relevance:.2f}",
         "parts": parts,
         "sum": "Score is the sum of " + ", ".join(part["label"] for part in parts),
         "reasons": _reasons(hit),

@@ -18,7 +18,7 @@ from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
 from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Similar
-from keepstone.vector import Space, Vector
+from keepstone.vector import Vector
 
 Query = tuple[str, Sequence[Any]]
 
@@ -34,7 +34,7 @@ class PostgresReader:
         agent: str,
         counts: HolderCounts,
         due: set[tuple[str, int]],
-        space: Space | None,
+        space: vector_rows.RecordedSpace,
     ) -> None:
         self._connections = connections
         self._agent = agent
@@ -52,13 +52,15 @@ class PostgresReader:
         query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
         if not query.sql or not limit:
             return []
-        queries: list[Query] = [(query.sql, query.values)]
-        if self._space is not None:
-            queries += [_pending(self._space.id, scope), _sizes(self._space.id, scope)]
-        rows, *more = self._connections.read_all(self._agent, queries)
-        if self._space is not None:
-            self._pending = (self._space.id, scope, [key for (key,) in more[0]])
-            self._sized = (self._space.id, scope, more[1][0])
+        queries: list[Query] = [(query.sql, query.values), self._space.query]
+        space = self._space.known
+        if space is not None:
+            queries += [_pending(space.id, scope), _sizes(space.id, scope)]
+        rows, recorded, *more = self._connections.read_all(self._agent, queries)
+        self._space.take(recorded)
+        if space is not None:
+            self._pending = (space.id, scope, [key for (key,) in more[0]])
+            self._sized = (space.id, scope, more[1][0])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
         return [Candidate(one.key, one.score) for one in ranked]
@@ -198,8 +200,9 @@ class PostgresReader:
         known, self._pending = self._pending, None  # Once: what is made later is to be seen.
         if known is not None and known[:2] == (space, scope):
             return known[2]
-        query, values = _pending(space, scope)
-        return [key for (key,) in self._connections.read(self._agent, query, values)]
+        rows, sized = self._connections.read_all(self._agent, [_pending(space, scope), _sizes(space, scope)])
+        self._sized = (space, scope, sized[0])
+        return [key for (key,) in rows]
 
 
 def _pending(space: str, scope: Scope) -> Query:

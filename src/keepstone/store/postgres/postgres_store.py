@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -43,9 +42,6 @@ from keepstone.vector import Space, Vector
 _NAMES = LAYOUTS["default"]
 """What agents and sessions may be called: the same as in a folder, so that a home can move."""
 
-_SPACE_SECONDS = 1.0
-"""Seconds after which a reader looks again whether the home has a space now."""
-
 
 class PostgresStore:
     """A ``Store`` in a schema of a database."""
@@ -54,8 +50,7 @@ class PostgresStore:
         self._connections = Connections(url, durable=durable)
         self._counts = HolderCounts()
         self._due: set[tuple[str, int]] = set()
-        self._space: Space | None = None
-        self._looked = float("-inf")
+        self._space = vector_rows.RecordedSpace(self._connections)
         self.maintenance = PostgresMaintenance(self._connections, self._due)
         schema.prepare(self._connections)
         self._settle_language(language)
@@ -264,8 +259,6 @@ class PostgresStore:
                 agent, partial(self._states, agent, as_of), partial(self._same_today, agent), self.language
             )
             return
-        if self._space is None and time.monotonic() - self._looked > _SPACE_SECONDS:
-            self._space, self._looked = self.home_space(), time.monotonic()
         yield PostgresReader(self._connections, agent, self._counts, self._due, self._space)
 
     def _states(
@@ -286,11 +279,10 @@ class PostgresStore:
     # Vectors
 
     def home_space(self) -> Space | None:
-        return vector_rows.home_space(self._connections)
+        return self._space.get()
 
     def set_home_space(self, space: Space) -> None:
-        vector_rows.set_home_space(self._connections, space)
-        self._space = space
+        self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
         return vector_rows.spaces(self._connections, agent)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from psycopg import sql
 
@@ -21,22 +23,41 @@ MOST_DIMENSIONS = 2000
 """Dimensions that a graph of pgvector can have."""
 
 _SPACE = "space"
+_FRESH = 1.0
+"""Seconds for which what was read counts."""
 
 
-def home_space(connections: Connections) -> Space | None:
-    """Return the space of the home's embedder."""
-    rows = connections.read("", "SELECT value FROM home WHERE key = %s", (_SPACE,))
-    return next((Space(**json.loads(value)) for (value,) in rows), None)
+class RecordedSpace:
+    """The space of the home's embedder, as the database said it a short time ago."""
 
+    query = ("SELECT value FROM home WHERE key = %s", (_SPACE,))
+    """What brings it, with the first queries of a recall."""
 
-def set_home_space(connections: Connections, space: Space) -> None:
-    """Record the space of the home's embedder."""
-    value = json.dumps({"id": space.id, "dim": space.dim})
-    connections.read(
-        "",
-        "INSERT INTO home VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        (_SPACE, value),
-    )
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.known: Space | None = None
+        self._at = float("-inf")
+
+    def get(self) -> Space | None:
+        """Return the space, None if none is recorded."""
+        if time.monotonic() - self._at >= _FRESH:
+            self.take(self._connections.read("", *self.query))
+        return self.known
+
+    def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take what the query brought."""
+        self.known = next((Space(**json.loads(value)) for (value,) in rows), None)
+        self._at = time.monotonic()
+
+    def set(self, space: Space) -> None:
+        """Record the space."""
+        value = json.dumps({"id": space.id, "dim": space.dim})
+        self._connections.read(
+            "",
+            "INSERT INTO home VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (_SPACE, value),
+        )
+        self.known, self._at = space, time.monotonic()
 
 
 def spaces(connections: Connections, agent: str) -> list[Space]:

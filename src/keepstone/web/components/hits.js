@@ -28,6 +28,8 @@ export default {
                 :style="{ width: part.width }" :title="part.label"></i>
             </div>
             <ul>
+              <li class="score"><meter :value="hit.relevance" min="0" max="1" low="0.3" high="0.6" optimum="1"
+                aria-hidden="true"></meter> Relevance {{ hit.relevance }}</li>
               <li class="score">Score {{ hit.score }}</li>
               <li v-for="part in hit.parts" :key="part.name"><i :class="'part-' + part.tone"></i>{{ part.label }}</li>
               <li v-for="reason in hit.reasons" :key="reason" dir="auto">{{ reason }}</li>

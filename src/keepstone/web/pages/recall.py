@@ -34,6 +34,7 @@ _NUMBERS = (
     ("limit", "Hits", 10.0, 100.0),
     ("neighbours", "Neighbours", 2.0, 10.0),
     ("min_priority", "Priority", 0.0, 1.0),
+    ("min_relevance", "Relevance", 0.0, 1.0),
 )
 
 
@@ -109,6 +110,7 @@ class RecallPage:
             "limit": int(numbers["limit"]),
             "neighbours": int(numbers["neighbours"]),
             "min_priority": numbers["min_priority"],
+            "min_relevance": numbers["min_relevance"],
         }
 
     def _numbers(self) -> dict[str, float]:
@@ -156,6 +158,7 @@ class RecallPage:
 def _sum(hits: Hits) -> str:
     """Return a sentence on how the hits were found."""
     said = [f"{counted(len(hits), 'hit')} in {hits.took_ms:.0f} ms."]
+    said += ["Nothing certain: no hit is clearly about this."] if hits and hits.nothing_relevant else []
     if hits.lexical_only:
         said += [] if hits.reason == UNWANTED else [f"By words only: {hits.reason}."]
     else:

@@ -1,0 +1,164 @@
+"""``keepstone import`` and ``export``: memory from other tools, and into open formats."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from keepstone.cli.command import Answer, agent_command, home_command
+from keepstone.cli.options import complete_agents
+from keepstone.cli.screen import progress, table
+from keepstone.importing import SOURCES, import_memory
+from keepstone.operations.exporting import FORMATS, export_memory
+from keepstone.text.display import counted, harmless
+
+if TYPE_CHECKING:
+    from keepstone.agent import Agent
+    from keepstone.home import Home
+
+app = typer.Typer()
+
+_SHOWN = 20
+"""Failures that are shown to people; ``--json`` has all."""
+
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help=f"One of {' '.join(SOURCES)}.",
+        autocompletion=lambda incomplete: [name for name in SOURCES if name.startswith(incomplete)],
+        show_default=False,
+    ),
+]
+PathArgument = Annotated[
+    Path, typer.Argument(metavar="PATH", help="The file, folder or zip archive.", show_default=False)
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count what would be imported.")]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Skip records that are here already without comparing them.")
+]
+MapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        metavar="FIELD=COLUMN,…",
+        help="For csv and jsonl: the columns of text, ts, role, id, session, type and tags.",
+    ),
+]
+SecretsOption = Annotated[
+    str, typer.Option("--secrets", metavar="POLICY", help="For keys and tokens: keep, mask or refuse.")
+]
+BranchesOption = Annotated[
+    bool, typer.Option("--branches", help="All branches of a conversation, not only the current one.")
+]
+
+
+@agent_command(app, "keepstone import chatgpt ~/Downloads/export.zip --agent me", name="import")
+def import_(
+    agent: "Agent",
+    source: SourceArgument,
+    path: PathArgument,
+    *,
+    dry_run: DryRunOption = False,
+    resume: ResumeOption = False,
+    mapping: MapOption = None,
+    secrets: SecretsOption = "keep",
+    branches: BranchesOption = False,
+) -> Answer:
+    """Import the memory of another tool; auto recognises which.
+
+    A second run adds nothing: changed records replace their entries, and what was deleted here stays deleted.
+    The source is never changed, and nothing of it is executed. Status 0 also when single records failed.
+    """
+    with progress("importing") as bar:
+        task = bar.task_ids[0]
+        result = import_memory(
+            agent,
+            source,
+            path,
+            dry_run=dry_run,
+            resume=resume,
+            mapping=_columns(mapping),
+            branches=branches,
+            secrets=secrets,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    document = {
+        "source": result.source,
+        "imported": result.imported,
+        "unchanged": result.unchanged,
+        "failed": [{"place": one.place, "reason": one.reason} for one in result.failed],
+    }
+    verb = "would import" if dry_run else "imported"
+    words = f"{verb} {counted(result.imported, 'entry')} from {result.source}, {result.unchanged:,} unchanged"
+    shown: list[Any] = [Text(words + (f", {len(result.failed):,} failed" if result.failed else ""))]
+    if result.failed:
+        rows = [(one.place, one.reason) for one in result.failed[:_SHOWN]]
+        shown.append(table(("not imported", "reason"), rows))
+        if len(result.failed) > _SHOWN:
+            shown.append(Text(f"and {len(result.failed) - _SHOWN:,} more: see --json"))
+    return Answer(document, Group(*shown))
+
+
+def _columns(mapping: str | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in (mapping or "").split(","):
+        field, equals, column = pair.strip().partition("=")
+        if pair.strip() and not (field and equals and column):
+            raise ValueError(f"--map takes field=column pairs, not {pair.strip()!r:.80}: text=body,ts=date")
+        if pair.strip():
+            found[field.strip()] = column.strip()
+    return found
+
+
+OnlyAgentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", metavar="SLUG", help="Only this agent; default: all, each in its folder.",
+        autocompletion=complete_agents, rich_help_panel="Place",
+    ),
+]  # fmt: skip
+SinceOption = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="Made then or later: 2026-03-01, or RFC 3339.")
+]
+FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help=f"One of {' '.join(FORMATS)}.")]
+OutOption = Annotated[
+    str,
+    typer.Option(
+        "--out", metavar="PATH", help="Where to write to; - is standard output.", show_default=False
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
+
+
+@home_command(app, "keepstone export --agent coder --format md --out coder-memory", name="export")
+def export(
+    home: "Home",
+    *,
+    out: OutOption,
+    agent: OnlyAgentOption = None,
+    format_: FormatOption = "ndjson",
+    since: SinceOption = None,
+    force: ForceOption = False,
+) -> Answer:
+    """Export memory in an open format: lines, Markdown, an OKF bundle, SQLite or CSV.
+
+    keepstone import reads all of them, and gives the same memory. Deleted and archived entries are left out.
+    """
+    with progress("exporting") as bar:
+        task = bar.task_ids[0]
+        count = export_memory(
+            home,
+            out,
+            agent=agent,
+            format=format_,
+            since=since,
+            force=force,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    document = {"entries": count, "format": format_, "out": out}
+    if out == "-":  # The entries are all that is printed.
+        raise typer.Exit
+    return Answer(document, Text(f"exported {counted(count, 'entry')} to {harmless(out)}"))

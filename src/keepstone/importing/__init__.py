@@ -1,0 +1,78 @@
+"""Importing the memory of other tools: OpenAI Agents, LangGraph, mem0, Chroma, ChatGPT, Claude and more.
+
+A reader of each source yields records, and one writer stores them. Records are recognised by a stable id: a
+second run adds nothing, a changed record replaces its entry, and what was deleted here stays deleted.
+Nothing of a foreign file is executed: no pickle is loaded, and no class of the source is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from keepstone.agent import Agent
+from keepstone.importing.item import Options, SourceError, Unread
+from keepstone.importing.origin import Origin
+from keepstone.importing.registry import SOURCES, reader_of
+from keepstone.importing.writer import Imported, Writer
+
+__all__ = ["SOURCES", "Imported", "SourceError", "Unread", "import_memory"]
+
+
+def import_memory(
+    agent: Agent,
+    source: str,
+    path: str | os.PathLike[str],
+    *,
+    dry_run: bool = False,
+    resume: bool = False,
+    mapping: Mapping[str, str] | None = None,
+    branches: bool = False,
+    secrets: str = "keep",
+    progress: Callable[[int, int], None] | None = None,
+) -> Imported:
+    """Import a foreign memory into an agent.
+
+    The whole source is read once before anything is written, so that a damaged one leaves nothing half
+    imported. An import that was killed is finished by running it again.
+
+    Args:
+        agent: The agent to import into.
+        source: One of ``SOURCES``; ``auto`` recognises it.
+        path: The file, folder or zip archive of the source. It is not changed.
+        dry_run: Write nothing, and return the same counts.
+        resume: Skip records whose id is here already without comparing them, which is faster.
+        mapping: For ``csv`` and ``jsonl`` the column of each field: ``text``, ``ts``, ``role``, ``id``,
+            ``session``, ``type``, ``tags``.
+        branches: Import all branches of a conversation, not only the current one.
+        secrets: ``"keep"``, ``"mask"`` or ``"refuse"`` keys and tokens, as for ``keepstone.open``.
+        progress: Called with the number of records read and their total.
+
+    Raises:
+        SourceError: The source is not recognised, cannot be read, is damaged or hostile; nothing was written.
+        TypeError, ValueError: An argument is invalid; nothing was written.
+        LockTimeoutError, StoreError: As for ``Session.add``; what was written before stays.
+
+    Example:
+        >>> import_memory(agent, "jsonl", "notes.jsonl", mapping={"text": "body"})  # doctest: +SKIP
+        Imported(source='jsonl', imported=2, unchanged=0, failed=[])
+    """
+    if secrets not in ("keep", "mask", "refuse"):
+        raise ValueError(f"secrets must be 'keep', 'mask' or 'refuse', not {secrets!r}")
+    origin = Origin(Path(path).expanduser())
+    name, read = reader_of(source, origin)
+    options = Options(dict(mapping or {}), branches)
+    total = sum(1 for _ in read(origin, options))
+    result = Imported(name)
+    writer = Writer(agent, result, dry_run=dry_run, resume=resume, secrets=secrets, mtime=origin.mtime)
+    for done, item in enumerate(read(origin, options), 1):
+        writer.add(item)
+        if progress is not None and (done % _STEP == 0 or done == total):
+            progress(done, total)
+    writer.finish()
+    return result
+
+
+_STEP = 200
+"""Records between two calls of ``progress``."""

@@ -1,0 +1,221 @@
+"""The data exports of ChatGPT and Claude: a zip archive, its folder, or its ``conversations.json``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from keepstone.importing.item import Item, Items, Options, SourceError, Unread, message, named, time_of
+from keepstone.importing.json_text import elements
+from keepstone.importing.origin import Origin
+from keepstone.model import Record
+
+_CONVERSATIONS = re.compile(r"(?:.*/)?conversations[-_0-9]*\.json")
+
+
+def is_chatgpt(origin: Origin) -> bool:
+    """Tell whether the first conversation is a tree, as ChatGPT exports it."""
+    return "mapping" in _first(origin)
+
+
+def is_claude(origin: Origin) -> bool:
+    """Tell whether the first conversation has messages as Claude exports them."""
+    return "chat_messages" in _first(origin)
+
+
+def _files(origin: Origin) -> list[str]:
+    names = origin.names(".json")
+    if not (origin.is_folder or origin.is_zip):
+        return names
+    return [name for name in names if _CONVERSATIONS.fullmatch(name)]
+
+
+def _first(origin: Origin) -> Record:
+    for name in _files(origin):
+        if not name.lower().endswith(".json"):
+            continue
+        try:
+            with origin.open(name) as file:
+                found: Any = next(elements(file, name), {})
+        except SourceError:
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _conversations(origin: Origin) -> Iterator[tuple[str, Record]]:
+    names = _files(origin)
+    if not names:
+        raise SourceError(f"{origin.path} has no conversations.json")
+    for name in names:
+        with origin.open(name) as file:
+            for number, conversation in enumerate(elements(file, name), 1):
+                yield f"{name}: conversation {number}", conversation
+
+
+def read_chatgpt(origin: Origin, options: Options) -> Items:
+    """Yield the messages of each conversation: of its current branch, or of all branches with links."""
+    for place, conversation in _conversations(origin):
+        session = named(conversation.get("conversation_id")) or named(conversation.get("id"))
+        tree = conversation.get("mapping")
+        if session is None or not isinstance(tree, dict):
+            yield Unread(place, "it has no id, or no mapping of messages")
+            continue
+        current = _branch(tree, conversation.get("current_node"))
+        names = _all_branches(tree) if options.branches or not current else current
+        title = named(conversation.get("title"))
+        for name in names:
+            node = tree[name]
+            try:
+                line = _chatgpt_line(node.get("message"))
+            except (TypeError, AttributeError, ValueError) as error:
+                yield Unread(f"{place}, message {name}", f"it is not of the known form: {error}")
+                continue
+            if line is None:
+                continue
+            line = {"id": name, **line}
+            if title:
+                line, title = line | {"aliases": [title]}, None
+            if options.branches and (parent := _spoken_parent(tree, name)):
+                line["links"] = [{"to": parent, "rel": "reply_to"}]
+            yield Item(session, line, f"{place}, message {name}")
+
+
+def _branch(tree: dict[str, Any], leaf: Any) -> list[str]:
+    """Return the names of the nodes from the root to a leaf."""
+    found: dict[str, None] = {}
+    while isinstance(leaf, str) and leaf in tree and leaf not in found and isinstance(tree[leaf], dict):
+        found[leaf] = None
+        leaf = tree[leaf].get("parent")
+    return list(reversed(found))
+
+
+def _all_branches(tree: dict[str, Any]) -> list[str]:
+    """Return the names of all nodes, each after its parent."""
+    nodes = {name: node for name, node in tree.items() if isinstance(node, dict)}
+    roots = [name for name, node in nodes.items() if node.get("parent") not in nodes]
+    found: dict[str, None] = {}
+    for start in chain(roots, nodes):  # What a circle keeps from every root comes last.
+        pending = [start]
+        while pending:
+            name = pending.pop()
+            if name in nodes and name not in found:
+                found[name] = None
+                children = nodes[name].get("children")
+                pending += reversed(
+                    [one for one in children if isinstance(one, str)] if isinstance(children, list) else []
+                )
+    return list(found)
+
+
+def _spoken_parent(tree: dict[str, Any], name: str) -> str | None:
+    for parent in reversed(_branch(tree, name)[:-1]):
+        if _chatgpt_line(tree[parent].get("message")) is not None:
+            return parent
+    return None
+
+
+def _chatgpt_line(said: Any) -> Record | None:
+    """Return a message of the tree; None for what was never shown and for what is empty."""
+    if said is None:
+        return None
+    author, content = said["author"], said["content"]
+    metadata = said.get("metadata") or {}
+    if metadata.get("is_visually_hidden_from_conversation"):
+        return None
+    text = _chatgpt_text(content)
+    if not text.strip():
+        return None
+    role = author.get("role")
+    return {"ts": time_of(said.get("create_time"))} | message(role, text, name=named(author.get("name")))
+
+
+def _chatgpt_text(content: Record) -> str:
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        return "\n".join(part if isinstance(part, str) else _part_text(part) for part in parts)
+    for key in ("text", "result", "content"):
+        if isinstance(content.get(key), str):
+            return str(content[key])
+    thoughts = content.get("thoughts")
+    if isinstance(thoughts, list):
+        return "\n".join(str(one.get("content") or one.get("summary") or "") for one in thoughts)
+    return ""
+
+
+def _part_text(part: Any) -> str:
+    """Return the text of a part that is not one: a transcription, or the name of what it points to."""
+    if not isinstance(part, dict):
+        return ""
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    pointer = part.get("asset_pointer")
+    return f"[{part.get('content_type', 'file')}: {pointer}]" if isinstance(pointer, str) else ""
+
+
+def read_claude(origin: Origin, options: Options) -> Items:
+    """Yield the messages of each conversation."""
+    for place, conversation in _conversations(origin):
+        session, said = named(conversation.get("uuid")), conversation.get("chat_messages")
+        if session is None or not isinstance(said, list):
+            yield Unread(place, "it has no uuid, or no chat_messages")
+            continue
+        title = named(conversation.get("name"))
+        current = None if options.branches else _claude_branch(said, conversation)
+        for number, one in enumerate(said, 1):
+            where = f"{place}, message {number}"
+            if not isinstance(one, dict) or named(one.get("uuid")) is None:
+                yield Unread(where, "it is not an object with a uuid")
+                continue
+            if current is not None and one["uuid"] not in current:
+                continue
+            content = _claude_content(one)
+            if not content:
+                continue  # Messages whose answer was stopped are empty.
+            line = {"id": one["uuid"], "ts": time_of(one.get("created_at"))}
+            line |= message(one.get("sender"), content)
+            if title:
+                line, title = line | {"aliases": [title]}, None
+            yield Item(session, line, where)
+
+
+def _claude_branch(said: list[Any], conversation: Record) -> set[str] | None:
+    """Return the messages of the current branch; None where the export has no branches."""
+    parents = {
+        one["uuid"]: one.get("parent_message_uuid")
+        for one in said
+        if isinstance(one, dict) and isinstance(one.get("uuid"), str)
+    }
+    leaf = conversation.get("current_leaf_message_uuid")
+    if leaf not in parents:
+        return None
+    found: set[str] = set()
+    while isinstance(leaf, str) and leaf in parents and leaf not in found:
+        found.add(leaf)
+        leaf = parents[leaf]
+    return found
+
+
+def _claude_content(said: Record) -> str | list[Any]:
+    """Return a message's text, or its blocks if it has more than text."""
+    blocks = [block for block in said.get("content") or [] if isinstance(block, dict)]
+    texts = [block for block in blocks if block.get("type") == "text"]
+    attached = [one for one in said.get("attachments") or [] if isinstance(one, dict)]
+    documents = [
+        {
+            "type": "document",
+            "title": str(one.get("file_name") or "attachment"),
+            "source": {"type": "text", "media_type": "text/plain", "data": one["extracted_content"]},
+        }
+        for one in attached
+        if isinstance(one.get("extracted_content"), str) and one["extracted_content"]
+    ]
+    joined = "\n".join(str(block.get("text") or "") for block in texts)
+    text = joined if joined.strip() else said.get("text")
+    text = text if isinstance(text, str) else ""
+    if len(texts) == len(blocks) and not documents:
+        return text
+    kept = blocks or ([{"type": "text", "text": text}] if text else [])
+    return [*kept, *documents]

@@ -1,0 +1,197 @@
+"""A Chroma folder: documents, metadata and vectors of its collections."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from keepstone.importing.inert import Object, read_pickle
+from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
+from keepstone.importing.origin import Origin
+from keepstone.importing.sqlite_file import ForeignDatabase, foreign_database, is_sqlite
+from keepstone.model import Record
+
+FILE = "chroma.sqlite3"
+_DOCUMENT = "chroma:document"
+_LABELS = 4_000_000
+"""Vectors of one segment that can be read."""
+
+
+def database_of(origin: Origin) -> Path | None:
+    """Return the database of a Chroma folder, or of the folder right below, None if there is none."""
+    if not origin.is_folder:
+        is_it = origin.path.name == FILE and is_sqlite(origin.path)
+        return origin.path if is_it else None
+    places = [origin.path / FILE, *sorted(origin.path.glob(f"*/{FILE}"))]
+    return next(
+        (path for path in places if path.is_file() and not path.is_symlink() and is_sqlite(path)), None
+    )
+
+
+def is_chroma(origin: Origin) -> bool:
+    """Tell whether there is a Chroma database."""
+    return database_of(origin) is not None
+
+
+def read_chroma(origin: Origin, _: Options) -> Items:
+    """Yield the documents of all collections, a session for each collection."""
+    for collection, record in chroma_records(origin):
+        if isinstance(record, Unread):
+            yield record
+            continue
+        data = {key: value for key, value in record.metadata.items() if key != _DOCUMENT}
+        line: Record = {"id": record.id, "ts": _time_of(record), "type": "document"}
+        if isinstance(text := record.metadata.get(_DOCUMENT), str):
+            line["text"] = text
+        if data:
+            line["data"] = data
+        if record.vector is not None:
+            line["embedding"] = record.vector
+        yield Item(collection, line, record.place)
+
+
+def _time_of(record: ChromaRecord) -> str | None:
+    given = (time_of(record.metadata.get(key)) for key in ("created_at", "timestamp", "date"))
+    return next((moment for moment in given if moment), None) or time_of(record.created)
+
+
+class ChromaRecord:
+    """One document of a collection."""
+
+    def __init__(self, name: str, created: Any, metadata: Record, vector: Any, place: str) -> None:
+        self.id = name
+        self.created = created
+        self.metadata = metadata
+        self.vector = vector
+        self.place = place
+
+
+def chroma_records(origin: Origin) -> Iterator[tuple[str, ChromaRecord | Unread]]:
+    """Yield each document with the name of its collection."""
+    path = database_of(origin)
+    if path is None:
+        raise SourceError(f"{origin.path} has no {FILE}")
+    with foreign_database(path) as database:
+        needed = {"collections", "segments", "embeddings", "embedding_metadata"}
+        if not needed <= database.tables:
+            raise SourceError(f"{path} is not a Chroma database of a known version")
+        collections = list(database.rows("SELECT id, name FROM collections ORDER BY name"))
+        for number, name in collections:
+            vectors = _Vectors(database, path.parent, str(number))
+            if vectors.problem is not None:
+                yield str(name), vectors.problem
+            for record in _documents(database, str(number), str(name), vectors):
+                yield str(name), record
+
+
+def _documents(
+    database: ForeignDatabase, number: str, name: str, vectors: _Vectors
+) -> Iterator[ChromaRecord]:
+    statement = (
+        "SELECT e.id, e.embedding_id, e.created_at FROM embeddings e JOIN segments s ON s.id = e.segment_id "
+        "WHERE s.collection = ? AND s.scope = 'METADATA' ORDER BY e.id"
+    )
+    values = (
+        "SELECT key, string_value, int_value, float_value, bool_value FROM embedding_metadata WHERE id = ?"
+    )
+    for row, entry_id, created in database.rows(statement, (number,)):
+        metadata: Record = {}
+        for key, text, whole, real, truth in database.rows(values, (row,)):
+            given = (
+                bool(truth)
+                if truth is not None
+                else next((v for v in (text, whole, real) if v is not None), None)
+            )
+            metadata[str(key)] = given
+        place = f"{database.name}: {name}/{entry_id}"
+        yield ChromaRecord(named(entry_id) or str(row), created, metadata, vectors.get(entry_id), place)
+
+
+class _Vectors:
+    """The vectors of one collection: those of the queue, newest first, then those of the HNSW files.
+
+    Attributes:
+        problem: Why the HNSW files cannot be read, or None.
+    """
+
+    def __init__(self, database: ForeignDatabase, folder: Path, collection: str) -> None:
+        self.problem: Unread | None = None
+        self._database = database
+        self._queued = _queued(database, collection) if "embeddings_queue" in database.tables else {}
+        self._labels: Mapping[str, int] = {}
+        self._data: _Level0 | None = None
+        found = database.rows(
+            "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'", (collection,)
+        )
+        for (segment,) in found:
+            files = folder / Path(str(segment)).name
+            try:
+                if (files / "index_metadata.pickle").is_file():
+                    self._labels = _labels(files / "index_metadata.pickle")
+                    self._data = _Level0(files)
+            except (ValueError, OSError, struct.error) as error:
+                self.problem = Unread(f"{files.name}: vectors", f"its files cannot be read: {error}")
+
+    def get(self, entry_id: Any) -> Any:
+        import numpy as np
+
+        if (place := self._queued.get(str(entry_id))) is not None:
+            for (blob,) in self._database.rows(
+                "SELECT vector FROM embeddings_queue WHERE seq_id = ?", (place,)
+            ):
+                return np.frombuffer(blob, "<f4")
+        label = self._labels.get(str(entry_id))
+        return None if label is None or self._data is None else self._data.get(label)
+
+
+def _queued(database: ForeignDatabase, collection: str) -> dict[str, int]:
+    """Return the place of the newest vector of each id in the queue of a collection."""
+    statement = (
+        "SELECT id, MAX(seq_id) FROM embeddings_queue WHERE topic LIKE ? AND encoding = 'FLOAT32' "
+        "AND vector IS NOT NULL GROUP BY id"
+    )
+    return {str(name): place for name, place in database.rows(statement, (f"%/{collection}",))}
+
+
+def _labels(path: Path) -> Mapping[str, int]:
+    """Return the HNSW label of each id, from the pickle that Chroma keeps; it is read as data only."""
+    found = read_pickle(path.read_bytes())
+    if isinstance(found, Object):
+        found = found.state
+    labels = found.get("id_to_label") if isinstance(found, dict) else None
+    if not isinstance(labels, dict):
+        raise ValueError("index_metadata.pickle has no id_to_label")  # noqa: TRY004  A fault of the file.
+    return {str(key): label for key, label in labels.items() if isinstance(label, int)}
+
+
+class _Level0:
+    """The vectors in hnswlib's files: ``header.bin`` says how long an element is, and where its parts are."""
+
+    _HEADER = struct.Struct("<iQQQQQQ")
+
+    def __init__(self, folder: Path) -> None:
+        header = (folder / "header.bin").read_bytes()
+        _, _, _, count, size, label_at, data_at = self._HEADER.unpack_from(header)
+        self._path = folder / "data_level0.bin"
+        length = self._path.stat().st_size
+        if not (0 < count <= _LABELS and data_at < label_at <= size - 8 and count * size <= length):
+            raise ValueError("header.bin does not fit data_level0.bin")
+        self._size, self._data_at, self._dim = size, data_at, (label_at - data_at) // 4
+        self._places: dict[int, int] = {}
+        with self._path.open("rb") as file:
+            for place in range(count):
+                file.seek(place * size + label_at)
+                (label,) = struct.unpack("<Q", file.read(8))
+                self._places[label] = place
+
+    def get(self, label: int) -> Any:
+        import numpy as np
+
+        place = self._places.get(label)
+        if place is None:
+            return None
+        with self._path.open("rb") as file:
+            file.seek(place * self._size + self._data_at)
+            return np.frombuffer(file.read(4 * self._dim), "<f4")

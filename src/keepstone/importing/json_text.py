@@ -1,0 +1,137 @@
+"""Reading JSON of any size with bounded memory: lines, and the elements of one array."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import IO, Any
+
+from keepstone.importing.item import SourceError
+from keepstone.log.line import MAX_LINE, parse, without_bom
+from keepstone.model import Record
+
+LARGEST = 256 << 20
+"""Maximum characters of one element of an array, such as one conversation, and of a whole object."""
+_CHUNK = 1 << 18
+_SPACE = " \t\n\r"
+
+
+def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the number of each line that is not blank, from 1, and its bytes; None if it is too long."""
+    number = 0
+    while raw := file.readline(MAX_LINE + 1):
+        number += 1
+        is_long = len(raw) > MAX_LINE
+        while len(raw) > MAX_LINE and not raw.endswith(b"\n"):
+            raw = file.readline(MAX_LINE + 1)
+        if is_long:
+            yield number, None
+        elif without_bom(raw).strip():
+            yield number, raw
+
+
+def objects(file: IO[bytes]) -> Iterator[tuple[int, Record | None]]:
+    """Yield the number of each line and its object; None if it is not one."""
+    for number, raw in numbered_lines(file):
+        yield number, None if raw is None else parse(raw)
+
+
+def whole(file: IO[bytes], name: str) -> Any:
+    """Return the value of a JSON file.
+
+    Raises:
+        SourceError: It is not JSON, or too large.
+    """
+    raw = file.read(LARGEST + 1)
+    if len(raw) > LARGEST:
+        raise SourceError(f"{name} has more than {LARGEST:,} bytes")
+    try:
+        return json.loads(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{name} is not whole JSON: {error}") from error
+
+
+def elements(file: IO[bytes], name: str) -> Iterator[Any]:
+    """Yield the elements of a file that is one JSON array of objects, with memory for one of them.
+
+    Raises:
+        SourceError: It is not such an array, is truncated, or an element is too large.
+    """
+    text = _Window(file, name)
+    if text.next_character() != "[":
+        raise SourceError(f"{name} is not a JSON array")
+    text.at += 1
+    while (character := text.next_character()) != "]":
+        if character == ",":
+            text.at += 1
+        elif character == "{":
+            yield text.value()
+        else:
+            raise SourceError(
+                f"{name} is not an array of objects: {character!r} at character {text.position:,}"
+            )
+    text.at += 1
+    if text.next_character(at_end=True):
+        raise SourceError(f"{name} goes on after its array, at character {text.position:,}")
+
+
+class _Window:
+    """The part of a text that is being parsed."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file = file
+        self._name = name
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._text = ""
+        self._before = 0
+        self._ended = False
+        self.at = 0
+
+    @property
+    def position(self) -> int:
+        return self._before + self.at
+
+    def next_character(self, *, at_end: bool = False) -> str:
+        """Return the next character that is not white space; empty at the end, where that is expected."""
+        while True:
+            while self.at < len(self._text) and self._text[self.at] in _SPACE:
+                self.at += 1
+            if self.at < len(self._text):
+                return self._text[self.at]
+            if not self._more(_CHUNK):
+                if at_end:
+                    return ""
+                raise SourceError(f"{self._name} is truncated at character {self.position:,}")
+
+    def value(self) -> Any:
+        """Parse the object that begins here."""
+        while True:
+            try:
+                value, self.at = _DECODER.raw_decode(self._text, self.at)
+            except (ValueError, RecursionError) as error:
+                length = len(self._text) - self.at
+                if length > LARGEST:
+                    raise SourceError(
+                        f"{self._name} has an element of more than {LARGEST:,} characters"
+                    ) from error
+                # Twice as much each time: what was read in vain costs no more than what is parsed at last.
+                if isinstance(error, RecursionError) or not self._more(max(_CHUNK, length)):
+                    place = f"character {self.position:,}"
+                    raise SourceError(f"{self._name} is damaged or truncated at {place}: {error}") from error
+            else:
+                return value
+
+    def _more(self, size: int) -> bool:
+        raw = b"" if self._ended else self._file.read(size)
+        self._ended = not raw
+        try:
+            new = self._decode(raw, self._ended)
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{self._name} is not UTF-8: {error}") from error
+        self._before += self.at
+        self._text, self.at = self._text[self.at :] + new, 0
+        return not self._ended
+
+
+_DECODER = json.JSONDecoder()

@@ -1,0 +1,241 @@
+"""Folders of Markdown: OKF bundles, basic-memory projects and Obsidian vaults."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from posixpath import basename, dirname, join, normpath
+from typing import Any
+from urllib.parse import unquote
+
+from keepstone.importing.front_matter import parse_yaml, split_front_matter
+from keepstone.importing.item import Item, Items, Options, SourceError, Unread, named, time_of
+from keepstone.importing.origin import Origin
+from keepstone.model import Record
+from keepstone.operations.exporting.parts import join_text
+
+_MARKDOWN = ".md"
+_RESERVED = frozenset({"index.md", "log.md"})
+_LONGEST = 8 << 20
+_TIMES = ("timestamp", "created", "created_at", "date", "generated", "updated", "modified")
+_WIKI = re.compile(r"\[\[([^\]\[|#^\n]+)(?:[#^][^\]\[|\n]*)?(?:\|[^\]\[\n]*)?\]\]")
+_LINK = re.compile(r"\]\(([^()\s#]+\.md)(?:#[^()\s]*)?\)")
+_RELATION = re.compile(r"^\s*[-*] +([^\[\]\n]*?) *\[\[([^\]\n]+)\]\]", re.MULTILINE)
+_OBSERVATION = re.compile(r"^\s*[-*] +\[([^\]\s][^\]\n]*)\] +\S", re.MULTILINE)
+_INLINE_TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-z_][\w/-]*)")
+_CHECKBOXES = frozenset(" xX-/>")
+
+
+def is_okf(origin: Origin) -> bool:
+    """Tell whether a folder is an OKF bundle: its index says so, or its first file has a ``type``."""
+    names = _names(origin)
+    if "index.md" in names and "okf_version" in _keys(origin, "index.md"):
+        return True
+    concepts = [name for name in names if basename(name) not in _RESERVED][:20]
+    found = [_keys(origin, name) for name in concepts]
+    return bool(found) and all(named(keys.get("type")) and "permalink" not in keys for keys in found)
+
+
+def is_basic_memory(origin: Origin) -> bool:
+    """Tell whether one of the first files has a permalink, as basic-memory writes it."""
+    return any("permalink" in _keys(origin, name) for name in _names(origin)[:50])
+
+
+def is_obsidian(origin: Origin) -> bool:
+    """Tell whether a folder or archive has Markdown files."""
+    return (origin.is_folder or origin.is_zip) and bool(_names(origin))
+
+
+def _names(origin: Origin) -> list[str]:
+    if not (origin.is_folder or origin.is_zip):
+        return []
+    hidden = (
+        name for name in origin.names(_MARKDOWN) if not any(part.startswith(".") for part in name.split("/"))
+    )
+    return list(hidden)
+
+
+def _keys(origin: Origin, name: str) -> Mapping[str, Any]:
+    try:
+        yaml, _ = split_front_matter(origin.read(name, _LONGEST).decode("utf-8", "replace"))
+        return {} if yaml is None else parse_yaml(yaml)
+    except ValueError:
+        return {}
+
+
+class _Note:
+    """One Markdown file."""
+
+    def __init__(self, name: str, text: str, modified: str) -> None:
+        self.name = name
+        yaml, body = split_front_matter(text.replace("\r\n", "\n"))
+        self.body = body.removeprefix("\n")
+        self.keys: dict[str, Any] = {}
+        self.has_keys = yaml is not None
+        self.modified = modified
+        self.problem = ""
+        if yaml is not None:
+            try:
+                self.keys = parse_yaml(yaml)
+            except ValueError as error:
+                self.keys, self.problem = {"frontmatter": yaml}, str(error)
+
+    @property
+    def time(self) -> str:
+        found = (time_of(self.keys.get(key)) for key in _TIMES)
+        return next((moment for moment in found if moment), self.modified)
+
+    @property
+    def tags(self) -> list[str]:
+        given = self.keys.get("tags")
+        words = given.replace(",", " ").split() if isinstance(given, str) else given
+        return [str(tag).removeprefix("#") for tag in words if tag] if isinstance(words, list) else []
+
+
+def _notes(origin: Origin) -> Iterator[_Note | Unread]:
+    for name in _names(origin):
+        try:
+            text = origin.read(name, _LONGEST).decode("utf-8-sig")
+        except ValueError as error:
+            yield Unread(name, f"it is not UTF-8 text of a readable size: {error}")
+            continue
+        yield _Note(name, text, origin.modified(name))
+    yield from origin.refused
+
+
+def _payload(note: _Note, *used: str) -> Record:
+    """Return the front matter that is not said otherwise, as JSON can say it."""
+    return {key: value for key, value in note.keys.items() if key not in used and value is not None}
+
+
+def read_okf(origin: Origin, _: Options) -> Items:
+    """Yield the concepts of a bundle; their links to other concepts become links."""
+    if not (origin.is_folder or origin.is_zip):
+        raise SourceError(f"{origin.path} is a file; an OKF bundle is a folder or a zip archive")
+    for note in _notes(origin):
+        if isinstance(note, Unread):
+            yield note
+        elif basename(note.name) not in _RESERVED:
+            yield _concept(note, origin.name)
+
+
+def _concept(note: _Note, session: str) -> Item | Unread:
+    kind = named(note.keys.get("type"))
+    if note.problem or kind is None:
+        return Unread(note.name, note.problem or "its front matter has no type, which OKF requires")
+    ours = note.keys.get("keepstone")
+    if isinstance(ours, dict):
+        return exported_item(ours, note.body.removesuffix("\n"), note.name)
+    line: Record = {
+        "id": note.name.removesuffix(_MARKDOWN),
+        "ts": note.time,
+        "type": kind,
+        "text": note.body.strip() or str(note.keys.get("title") or note.name),
+    }
+    line |= {"data": data} if (data := _payload(note, "type", "tags", *_TIMES)) else {}
+    line |= {"tags": note.tags} if note.tags else {}
+    found = (
+        normpath(join(dirname(note.name), unquote(path)))
+        for path in _LINK.findall(note.body)
+        if "://" not in path
+    )
+    targets = dict.fromkeys(
+        path.lstrip("/").removesuffix(_MARKDOWN) for path in found if not path.startswith("..")
+    )
+    line |= {"links": [{"to": target, "rel": "links"} for target in targets]} if targets else {}
+    return Item(session, line, note.name)
+
+
+def exported_item(ours: Record, text: str, place: str) -> Item | Unread:
+    """Return the entry of a part that ``keepstone export`` wrote, with the text as it stands there now."""
+    rest = dict(ours)
+    session = named(rest.pop("session", None))
+    try:
+        line = join_text(rest, text)
+    except ValueError as error:
+        return Unread(place, str(error))
+    if session is None:
+        return Unread(place, "what is kept beside the text names no session")
+    return Item(session, json.loads(json.dumps(line)), place, exported=True)
+
+
+def read_basic_memory(origin: Origin, _: Options) -> Items:
+    """Yield one entry for each note, with its relations as links and its categories as tags."""
+    yield from _linked_notes(origin, "permalink", _relations)
+
+
+def read_obsidian(origin: Origin, _: Options) -> Items:
+    """Yield one entry for each note, with its wiki links as links, and its properties and tags."""
+    yield from _linked_notes(origin, "", _wiki_links)
+
+
+def _linked_notes(origin: Origin, id_key: str, links_of: Any) -> Items:
+    if not (origin.is_folder or origin.is_zip):
+        raise SourceError(f"{origin.path} is a file; notes are a folder or a zip archive")
+    targets = _targets(origin, id_key)
+    for note in _notes(origin):
+        if isinstance(note, Unread):
+            yield note
+            continue
+        if not note.body.strip() and not note.keys:
+            yield Unread(note.name, "the file is empty")
+            continue
+        title = named(note.keys.get("title")) or basename(note.name).removesuffix(_MARKDOWN)
+        kind = named(note.keys.get("type")) or "note"
+        line: Record = {
+            "id": _id_of(note, id_key),
+            "ts": note.time,
+            "type": kind,
+            "text": note.body.strip() or title,
+            "data": {"title": title, "path": note.name} | _payload(note, "title", "type", "tags"),
+        }
+        tags = [*note.tags, *(_tags_in(note.body))]
+        line |= {"tags": list(dict.fromkeys(tags))} if tags else {}
+        links = [
+            {"to": targets[key], "rel": rel}
+            for rel, name in links_of(note.body)
+            if (key := name.strip().lower()) in targets and targets[key] != line["id"]
+        ]
+        unique = [link for number, link in enumerate(links) if link not in links[:number]][:1000]
+        line |= {"links": unique} if unique else {}
+        if isinstance(note.keys.get("aliases"), list):
+            line["aliases"] = [str(alias) for alias in note.keys["aliases"] if alias]
+            line["data"].pop("aliases", None)
+        yield Item(origin.name, line, note.name)
+
+
+def _id_of(note: _Note, id_key: str) -> str:
+    return named(note.keys.get(id_key)) or note.name.removesuffix(_MARKDOWN)
+
+
+def _targets(origin: Origin, id_key: str) -> dict[str, str]:
+    """Return the id of each note by all that links may call it: path, name, title and aliases."""
+    found: dict[str, str] = {}
+    for note in _notes(origin):
+        if isinstance(note, _Note):
+            path = note.name.removesuffix(_MARKDOWN)
+            aliases = note.keys.get("aliases")
+            calls = [path, basename(path), note.keys.get("title"), note.keys.get("permalink")]
+            for call in [*calls, *(aliases if isinstance(aliases, list) else [])]:
+                if (name := named(call)) is not None:
+                    found.setdefault(name.lower(), _id_of(note, id_key))
+    return found
+
+
+def _wiki_links(body: str) -> list[tuple[str, str]]:
+    return [("links", name) for name in _WIKI.findall(body)]
+
+
+def _relations(body: str) -> list[tuple[str, str]]:
+    """Return the relations of a note: ``- depends on [[Target]]``, and other wiki links."""
+    typed = [(rel.strip() or "relates_to", name) for rel, name in _RELATION.findall(body)]
+    known = {name.strip().lower() for _, name in typed}
+    return typed + [("links_to", name) for name in _WIKI.findall(body) if name.strip().lower() not in known]
+
+
+def _tags_in(body: str) -> list[str]:
+    """Return the tags and the categories of observations in a body, outside of code."""
+    text = re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", "", body, flags=re.DOTALL)
+    categories = [name for name in _OBSERVATION.findall(text) if name not in _CHECKBOXES]
+    return [*_INLINE_TAG.findall(text), *categories]

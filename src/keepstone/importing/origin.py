@@ -1,0 +1,180 @@
+"""The file, folder or zip archive of a source. Nothing is unpacked, and no link is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.confine import Folder, check_path
+from keepstone.importing.item import SourceError, Unread
+from keepstone.log.line import MAX_LINE, format_time
+
+MOST_MEMBERS = 200_000
+"""Maximum number of members of an archive."""
+LARGEST_MEMBER = 16 << 30
+"""Maximum bytes of a member of an archive, unpacked."""
+_SUSPECT = 8 << 20
+"""Unpacked bytes from which a member's ratio of compression is looked at."""
+_MOST_RATIO = 250
+"""Texts compress to a tenth or less; only runs of one byte reach this."""
+_DEEPEST = 40
+"""Maximum depth of folders."""
+
+
+class Origin:
+    """A source on the disk.
+
+    Raises:
+        SourceError: It is missing, neither file nor folder, or an archive that is damaged or hostile.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.refused: list[Unread] = []
+        """Files that are not read, such as links; known once ``names`` has ended."""
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+        self.is_folder = stat.S_ISDIR(status.st_mode)
+        if not (self.is_folder or stat.S_ISREG(status.st_mode)):
+            raise SourceError(f"{path} is neither a file nor a folder")
+        self.mtime = format_time(datetime.fromtimestamp(status.st_mtime, UTC))
+        self.is_zip = not self.is_folder and _is_zip(path)
+        self._members = _checked(path) if self.is_zip else {}
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its extension, or of the folder."""
+        path = self.path.resolve()
+        return (path.name if self.is_folder else path.stem) or "imported"
+
+    def names(self, *extensions: str) -> list[str]:
+        """Return the names of its files, sorted, relative and with ``/``; of a file its own name.
+
+        ``extensions`` restrict those of folders and archives; a file is meant as it is.
+        """
+        self.refused.clear()
+        if self.is_folder:
+            with Folder(self.path.resolve()) as folder:
+                found = list(self._below(folder, ""))
+        elif self.is_zip:
+            found = list(self._members)
+        else:
+            return [self.path.name]
+        return sorted(name for name in found if not extensions or name.lower().endswith(extensions))
+
+    def _below(self, folder: Folder, sub: str) -> Iterator[str]:
+        if sub.count("/") > _DEEPEST:
+            self.refused.append(Unread(sub, f"more than {_DEEPEST} folders deep"))
+            return
+        for entry in list(folder.scan(sub)):
+            name = f"{sub}/{entry.name}" if sub else entry.name
+            status = folder.stat(name)
+            if stat.S_ISDIR(status.st_mode):
+                if not entry.name.startswith("."):
+                    yield from self._below(folder, name)
+            elif stat.S_ISREG(status.st_mode):
+                yield name
+            elif stat.S_ISLNK(status.st_mode):
+                self.refused.append(Unread(name, "is a link, and links are not followed"))
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """Open one of its files for reading bytes."""
+        try:
+            if self.is_folder:
+                with (
+                    Folder(self.path.resolve()) as folder,
+                    os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file,
+                ):
+                    yield file
+            elif self.is_zip:
+                with zipfile.ZipFile(self.path) as archive, archive.open(self._members[name]) as member:
+                    yield member
+            else:
+                with self.path.open("rb") as file:
+                    yield file
+        except (OSError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, *_ZLIB) as error:
+            if isinstance(error, KeepstoneError):
+                raise SourceError(str(error)) from error
+            raise SourceError(f"{name} cannot be read: {error}") from error
+
+    def modified(self, name: str) -> str:
+        """Return when one of its files was last changed, as far as that is known."""
+        if self.is_folder:
+            status = (self.path / name).lstat()
+            return format_time(datetime.fromtimestamp(status.st_mtime, UTC))
+        return self.mtime
+
+    def read(self, name: str, limit: int = MAX_LINE) -> bytes:
+        """Return a whole file of at most ``limit`` bytes.
+
+        Raises:
+            ValueError: It is longer.
+        """
+        with self.open(name) as file:
+            raw = file.read(limit + 1)
+        if len(raw) > limit:
+            raise ValueError(f"has more than {limit:,} bytes")
+        return raw
+
+
+def _zlib_error() -> type[Exception]:
+    import zlib
+
+    return zlib.error
+
+
+_ZLIB = (_zlib_error(),)
+
+
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def _checked(path: Path) -> dict[str, zipfile.ZipInfo]:
+    """Return the files of an archive by name, after checking all of them."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise SourceError(f"{path} is not a whole zip archive: {error}") from error
+    if len(members) > MOST_MEMBERS:
+        raise SourceError(f"{path} has {len(members):,} members; at most {MOST_MEMBERS:,} are read")
+    found: dict[str, zipfile.ZipInfo] = {}
+    for member in members:
+        _check_member(path, member)
+        if member.filename in found:
+            raise SourceError(
+                f"{path} has two members {member.filename!r:.80}: which one is meant is unclear"
+            )
+        if not member.is_dir():
+            found[member.filename] = member
+    return found
+
+
+def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
+    name = member.filename
+    try:
+        check_path(name.removesuffix("/"))
+    except (KeepstoneError, ValueError) as error:
+        raise SourceError(f"{path} has a member with a dangerous path: {error}") from error
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise SourceError(f"{path} has a link as member {name!r:.80}; links are not followed")
+    if member.flag_bits & 1:
+        raise SourceError(f"{path} is encrypted: unpack it, then import the folder")
+    is_bomb = member.file_size > _SUSPECT and member.file_size > _MOST_RATIO * max(member.compress_size, 1)
+    if member.file_size > LARGEST_MEMBER or is_bomb:
+        raise SourceError(
+            f"{path} is a zip bomb: member {name!r:.80} of {member.compress_size:,} bytes "
+            f"would unpack to {member.file_size:,}"
+        )

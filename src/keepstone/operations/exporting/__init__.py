@@ -1,0 +1,147 @@
+"""Exporting agents in open formats, streamed; ``keepstone.importing`` reads all of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Literal, get_args
+
+from keepstone.errors import AgentNotFoundError
+from keepstone.filesystem.confine import FOLDER_MODE, border
+from keepstone.home import Home
+from keepstone.model import Entry
+
+Format = Literal["ndjson", "md", "okf", "sqlite", "csv"]
+FORMATS: tuple[str, ...] = get_args(Format)
+_FOLDERS = ("md", "okf")
+_FILES = {"ndjson": "entries.ndjson", "csv": "entries.csv", "sqlite": "entries.sqlite"}
+_STEP = 200
+
+
+def export_memory(
+    home: Home,
+    out: str | os.PathLike[str],
+    *,
+    agent: str | None = None,
+    format: str = "ndjson",  # noqa: A002  The option's name.
+    since: datetime | str | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Export the live entries of one agent, or of all, and return how many there were.
+
+    One agent becomes one file, or a folder for ``md`` and ``okf``; all agents become a folder with a folder
+    each. The output appears as a whole at the end, or not at all.
+
+    Args:
+        home: The home.
+        out: Where to write to; ``"-"`` is standard output, for one agent as ``ndjson`` or ``csv``.
+        agent: Only this agent.
+        format: ``ndjson``, ``md``, ``okf``, ``sqlite`` or ``csv``.
+        since: Only entries made at this time or later.
+        force: Replace an output that exists.
+        progress: Called with the number of entries written and their total.
+
+    Raises:
+        ValueError: The format is unknown, the output exists, lies in the home, or cannot be standard output.
+        AgentNotFoundError: There is no such agent.
+        AccessDeniedError, StoreError: The output cannot be written; nothing is left of it.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"unknown format {format!r:.80}; use one of {', '.join(FORMATS)}")
+    agents = home.agents() if agent is None else [agent]
+    if agent is not None and home.agent(agent).slug not in home.agents():
+        raise AgentNotFoundError(f"there is no agent {agent!r}: see keepstone agents list")
+    totals = [home.agent(slug).count(since=since) for slug in agents] if progress is not None else []
+    counter = _Counter(sum(totals), progress)
+    if str(out) == "-":
+        if agent is None or format not in ("ndjson", "csv"):
+            raise ValueError(
+                "standard output takes one agent (--agent) as ndjson or csv: name a path with --out"
+            )
+        return _to_stream(counter.counted(home, agent, since), format, sys.stdout.buffer)
+    target = Path(out).expanduser().absolute()
+    if target.resolve().is_relative_to(home.root.resolve()) or home.root.resolve().is_relative_to(
+        target.resolve()
+    ):
+        raise ValueError(
+            f"{target} and the home {home.root} contain each other: choose a place outside of it"
+        )
+    if (target.exists() or target.is_symlink()) and not force:
+        raise ValueError(f"{target} exists: choose another path, or replace it with --force")
+    with border(target), _replacing(target) as new:
+        if agent is not None:
+            return _to_path(counter.counted(home, agent, since), format, new)
+        new.mkdir(FOLDER_MODE)
+        count = 0
+        for slug in agents:
+            place = new / slug
+            if format not in _FOLDERS:
+                place.mkdir(FOLDER_MODE)
+                place /= _FILES[format]
+            count += _to_path(counter.counted(home, slug, since), format, place)
+        return count
+
+
+class _Counter:
+    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+        self._total = total
+        self._done = 0
+        self._progress = progress
+
+    def counted(self, home: Home, agent: str, since: datetime | str | None) -> Iterator[Entry]:
+        for entry in home.agent(agent).iter_entries(since=since):
+            yield entry
+            self._done += 1
+            if self._progress is not None and self._done % _STEP == 0:
+                self._progress(self._done, max(self._total, self._done))
+
+
+def _to_stream(entries: Iterator[Entry], format: str, file: IO[bytes]) -> int:  # noqa: A002
+    from keepstone.operations.exporting import tables
+
+    return tables.write_ndjson(entries, file) if format == "ndjson" else tables.write_csv(entries, file)
+
+
+def _to_path(entries: Iterator[Entry], format: str, path: Path) -> int:  # noqa: A002
+    from keepstone.operations.exporting import markdown_files, tables
+
+    if format in _FOLDERS:
+        path.mkdir(FOLDER_MODE)
+        write = markdown_files.write_md if format == "md" else markdown_files.write_okf
+        return write(entries, path)
+    if format == "sqlite":
+        return tables.write_sqlite(entries, path)
+    with ExitStack() as stack:
+        file = stack.enter_context(open(path, "xb", opener=_private))
+        return _to_stream(entries, format, file)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """Yield a new path beside the target, which replaces it at the end, or is removed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    _remove(new)
+    try:
+        yield new
+        _remove(target)
+        new.rename(target)
+    finally:
+        _remove(new)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,115 @@
+"""Export as Markdown: one file a session that reads well, or an OKF bundle with one file an entry."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from keepstone.model import Entry
+from keepstone.operations.exporting.parts import flow, front_matter, is_plain, split_text, title_of
+
+OKF_VERSION = "0.2"
+BEGIN = "<!-- keepstone "
+END = " -->"
+SESSION_MARK = 'keepstone: "md"'
+"""The line of its front matter that marks a session's file."""
+_LONGEST_NAME = 150
+_RESERVED = frozenset({"index", "log"})
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#|]")
+
+
+def write_md(entries: Iterable[Entry], folder: Path) -> int:
+    """Write one file a session, and return how many entries there were."""
+    count = 0
+    names: dict[str, Path] = {}
+    open_file: tuple[str, IO[str]] | None = None
+    try:
+        for entry in entries:
+            if open_file is None or open_file[0] != entry.session:
+                if open_file is not None:
+                    open_file[1].close()
+                path = names.get(entry.session)
+                is_new = path is None
+                path = names.setdefault(entry.session, folder / f"{file_name(entry.session)}.md")
+                open_file = entry.session, path.open("a", encoding="utf-8", newline="\n")
+                if is_new:
+                    keys = {
+                        "type": "session",
+                        "title": entry.session,
+                        "agent": entry.agent,
+                        "keepstone": "md",
+                    }
+                    open_file[1].write(f"{front_matter(keys)}\n# {escaped(entry.session)}\n")
+            open_file[1].write(_section(entry))
+            count += 1
+    finally:
+        if open_file is not None:
+            open_file[1].close()
+    return count
+
+
+def _section(entry: Entry) -> str:
+    """Return a heading, a comment with all that the text does not say, and the text."""
+    rest, text = split_text(entry.line)
+    if text is None or not is_plain(text) or BEGIN in text:
+        rest = {"line": entry.line}
+        text = entry.text.replace("\r", "\n").replace("\0", "").replace(BEGIN, "<!-- ")
+    coded = flow({"session": entry.session, **rest})
+    comment = coded.replace("<", "\\u003c").replace(">", "\\u003e")
+    role = entry.data.get("role") or entry.data.get("speaker")
+    who = f"{role}, " if isinstance(role, str) and role.isprintable() else ""
+    heading = f"## {escaped(who + entry.type)}, {entry.ts:%Y-%m-%d %H:%M} UTC"
+    return f"\n{heading}\n{BEGIN}{comment}{END}\n\n{text}\n"
+
+
+def escaped(text: str) -> str:
+    """Return a text as literal Markdown on one line."""
+    return _MARKDOWN.sub(lambda found: "\\" + found[0], " ".join(text.split()))
+
+
+def file_name(text: str) -> str:
+    """Return a name for a file that every system can have; long ones end in a digest."""
+    name = quote(text, safe="").replace(".", "%2E")
+    if len(name) <= _LONGEST_NAME and name.lower() not in _RESERVED and name == name.lower():
+        return name
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{name[:60].rstrip('%')}-{digest}"
+
+
+def write_okf(entries: Iterable[Entry], folder: Path) -> int:
+    """Write an OKF bundle: a folder a session, a file an entry, and an index in each folder."""
+    numbers: Counter[str] = Counter()
+    for entry in entries:
+        inside = folder / file_name(entry.session)
+        numbers[entry.session] += 1
+        if numbers[entry.session] == 1:
+            inside.mkdir(mode=0o700)
+            (inside / "index.md").write_text(f"# {escaped(entry.session)}\n\n", "utf-8", newline="\n")
+        # The number keeps the order of entries of one time.
+        name = f"{numbers[entry.session]:07d}-{file_name(entry.id)}.md"
+        title = title_of(entry.summary or entry.text) or entry.type
+        (inside / name).write_text(_concept(entry, title), "utf-8", newline="\n")
+        with (inside / "index.md").open("a", encoding="utf-8", newline="\n") as index:
+            index.write(f"* [{escaped(title)}]({name}) - {escaped(entry.type)}\n")
+    lines = [
+        f"* [{escaped(session)}]({file_name(session)}/) - {count:,} entries\n"
+        for session, count in numbers.items()
+    ]
+    text = front_matter({"okf_version": OKF_VERSION}) + "\n# Sessions\n\n" + "".join(lines)
+    (folder / "index.md").write_text(text, "utf-8", newline="\n")
+    return numbers.total()
+
+
+def _concept(entry: Entry, title: str) -> str:
+    rest, text = split_text(entry.line)
+    if text is None or not is_plain(text):
+        rest, text = {"line": entry.line}, entry.text.replace("\r", "\n").replace("\0", "")
+    keys = {"type": entry.type, "title": title, "timestamp": entry.line["ts"]}
+    keys |= {"description": entry.summary} if entry.summary else {}
+    keys |= {"tags": list(entry.tags)} if entry.tags else {}
+    return front_matter(keys | {"keepstone": {"session": entry.session, **rest}}) + f"\n{text}\n"

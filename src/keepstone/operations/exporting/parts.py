@@ -1,0 +1,92 @@
+"""The main text of an entry apart from the rest of its log line, for formats that people read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from keepstone.model import Record
+
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_AT = "at"
+_IN_DATA = ("content", "text")
+_TAKEN = frozenset({_AT, "line", "session"})
+"""Keys that an export adds; a flat payload that has one is kept whole."""
+
+
+def split_text(line: Record) -> tuple[Record, str | None]:
+    """Return a log line without its main text, with ``at`` for where that was, and the text.
+
+    A line without a main text comes back whole, with None.
+
+    Example:
+        >>> split_text({"id": "a", "data": {"role": "user", "content": "Hi"}})
+        ({'id': 'a', 'data': {'role': 'user'}, 'at': ['data', 'content']}, 'Hi')
+    """
+    path = _place_of(line)
+    if path is None:
+        return {"line": line}, None
+    rest = dict(line)
+    holder = rest
+    for key in path[:-1]:
+        holder[key] = dict(holder[key])
+        holder = holder[key]
+    text = holder.pop(path[-1])
+    if not _TAKEN.isdisjoint(rest):
+        return {"line": line}, None
+    return rest | {_AT: path}, str(text)
+
+
+def _place_of(line: Record) -> list[str] | None:
+    if isinstance(line.get("text"), str):
+        return ["text"]
+    data = line.get("data")
+    if isinstance(data, dict):
+        return next((["data", key] for key in _IN_DATA if isinstance(data.get(key), str)), None)
+    return ["content"] if isinstance(line.get("content"), str) else None
+
+
+def join_text(rest: Record, text: str) -> Record:
+    """Return the log line of ``split_text``, with its text or another one.
+
+    Raises:
+        ValueError: The rest is not of that form.
+    """
+    if isinstance(rest.get("line"), dict) and len(rest) == 1:
+        return dict(rest["line"])
+    path = rest.get(_AT)
+    is_path = isinstance(path, list) and path and all(isinstance(key, str) for key in path)
+    if not isinstance(path, list) or not is_path:
+        raise ValueError("what is kept beside the text does not say where the text belongs")
+    line = {key: value for key, value in rest.items() if key != _AT}
+    holder = line
+    for key in path[:-1]:
+        if not isinstance(holder.get(key), dict):
+            raise ValueError(f"what is kept beside the text has no {key!r:.80}")  # noqa: TRY004  A fault of the file.
+        holder = holder[key]
+    holder[path[-1]] = text
+    return line
+
+
+def flow(value: Any) -> str:
+    """Return a JSON value on one line that is YAML, too."""
+    coded = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", coded)
+
+
+def front_matter(keys: Mapping[str, Any]) -> str:
+    """Return YAML front matter with one line for each key."""
+    return "---\n" + "".join(f"{key}: {flow(value)}\n" for key, value in keys.items()) + "---\n"
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text can stand in a Markdown file and be read back as it is."""
+    return "\r" not in text and "\0" not in text and not _UNPRINTABLE.search(text)
+
+
+def title_of(text: str, longest: int = 80) -> str:
+    """Return the beginning of a text as a title on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= longest else words[: longest - 1].rstrip() + "…"

@@ -1,0 +1,98 @@
+"""Export as lines and tables: NDJSON, CSV, and one SQLite file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+import apsw
+
+from keepstone.model import Entry
+from keepstone.operations.documents import record_document
+from keepstone.operations.exporting.parts import is_plain, split_text
+
+CSV_HEADING = ("session", "id", "ts", "type", "role", "text", "keepstone")
+APPLICATION_ID = 0x6B656570
+"""What marks the SQLite file, ``keep`` in ASCII."""
+_SCHEMA = """
+CREATE TABLE entries (
+    session TEXT NOT NULL, id TEXT NOT NULL, ts TEXT NOT NULL, type TEXT NOT NULL,
+    role TEXT, text TEXT NOT NULL, tags TEXT, data TEXT NOT NULL, line TEXT NOT NULL,
+    PRIMARY KEY (session, id)
+);
+CREATE INDEX entries_by_time ON entries (ts);
+"""
+_INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def write_ndjson(entries: Iterable[Entry], file: IO[bytes]) -> int:
+    """Write a log line for each entry, with its agent and session, and return how many there were."""
+    count = 0
+    for entry in entries:
+        document = record_document(entry.agent, entry.session, entry.line)
+        file.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        count += 1
+    return count
+
+
+def write_csv(entries: Iterable[Entry], file: IO[bytes]) -> int:
+    """Write a table with a heading; its last column has what the others do not say, as JSON."""
+    text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+    rows = csv.writer(text)  # Its line ends are those of RFC 4180, so a lone CR in a cell is quoted.
+    rows.writerow(CSV_HEADING)
+    count = 0
+    for entry in entries:
+        rest, main = split_text(entry.line)
+        if main is None or not is_plain(main):
+            rest, main = {"line": entry.line}, entry.text.replace("\r", "\n").replace("\0", "")
+        beside = {key: value for key, value in rest.items() if key not in ("id", "ts", "type")}
+        role = entry.data.get("role")
+        cells = (
+            entry.session,
+            entry.id,
+            entry.line["ts"],
+            entry.type,
+            role if isinstance(role, str) else "",
+            main,
+            json.dumps(beside, ensure_ascii=False, separators=(",", ":")),
+        )
+        rows.writerow(cells)
+        count += 1
+    text.flush()
+    text.detach()
+    return count
+
+
+def write_sqlite(entries: Iterable[Entry], path: Path) -> int:
+    """Write one table of entries into a new SQLite file."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    connection = apsw.Connection(str(path))
+    try:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA synchronous = OFF; {_SCHEMA}")
+        with connection:
+            connection.executemany(_INSERT, _rows(entries))
+        (count,) = next(connection.execute("SELECT count(*) FROM entries"))
+    finally:
+        connection.close()
+    return int(count)
+
+
+def _rows(entries: Iterable[Entry]) -> Iterator[tuple[str | None, ...]]:
+    for entry in entries:
+        role = entry.data.get("role")
+        yield (
+            entry.session,
+            entry.id,
+            entry.line["ts"],
+            entry.type,
+            role if isinstance(role, str) else None,
+            entry.text,
+            json.dumps(list(entry.tags), ensure_ascii=False) if entry.tags else None,
+            json.dumps(entry.data, ensure_ascii=False),
+            json.dumps(entry.line, ensure_ascii=False),
+        )

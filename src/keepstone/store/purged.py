@@ -1,0 +1,80 @@
+"""Digests of purged ids, kept beside the logs of a home under git.
+
+A purge removes an entry's bytes, so nothing is left that could tell another branch or device of it. The
+digests do, without saying what the ids were: a merge leaves out what either side has purged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container, Iterable
+from contextlib import closing
+from pathlib import Path
+
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import GIT_ATTRIBUTES, LOCK, PURGED
+from keepstone.filesystem.lock import Lock
+from keepstone.log.line import dump_read, parse
+from keepstone.log.log_file import Log
+
+_KEY = "purged"
+
+
+def digest(session: str, entry_id: str) -> str:
+    """Return the digest of an entry's id in its session.
+
+    Example:
+        >>> digest("main", "a")[:8]
+        'd2b9a2aa'
+    """
+    return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
+
+
+def is_recording(folder: Folder, root: Path) -> bool:
+    """Tell whether purges are recorded: ``git init`` has made the file, or the home's attributes."""
+    try:
+        folder.stat(PURGED)
+    except FileNotFoundError:
+        return (root / GIT_ATTRIBUTES).is_file()
+    return True
+
+
+def record(folder: Folder, session: str, ids: Iterable[str]) -> None:
+    """Write the digests of purged ids, synced, and make the file if it is missing."""
+    new = [digest(session, entry_id) for entry_id in ids]
+    with closing(Log(folder, PURGED, Lock(folder, PURGED + LOCK))) as log, log.locked():
+        log.create()
+        there = purged_digests(folder)
+        lines = [dump_read({_KEY: one}) for one in dict.fromkeys(new) if one not in there]
+        if lines:
+            log.append(lines)
+
+
+def purged_digests(folder: Folder) -> frozenset[str]:
+    """Return the recorded digests; none without a file."""
+    with closing(Log(folder, PURGED, Lock(folder, PURGED + LOCK))) as log, log.reading() as fd:
+        if fd is None:
+            return frozenset()
+        with open(fd, "rb", closefd=False) as file:
+            return digests_in(file)
+
+
+def digests_in(lines: Iterable[bytes]) -> frozenset[str]:
+    """Return the digests in the lines of such a file; lines of another form are left out."""
+    found = ((parse(line) or {}).get(_KEY) for line in lines)
+    return frozenset(one for one in found if isinstance(one, str))
+
+
+class GoneIds(Container[str]):
+    """The ids that one session had and has no longer."""
+
+    def __init__(self, session: str, ids: Container[str], digests: Container[str]) -> None:
+        self._session = session
+        self._ids = ids
+        self._digests = digests
+
+    def __contains__(self, entry_id: object) -> bool:
+        if not isinstance(entry_id, str):
+            return False
+        return entry_id in self._ids or digest(self._session, entry_id) in self._digests

@@ -1,0 +1,55 @@
+"""Elements of a JSON array, read with memory for one of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepstone.importing.item import SourceError
+from keepstone.importing.json_text import elements, numbered_lines
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+class Dripping(io.BytesIO):
+    """Gives a few bytes at a time, however many are asked for."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(7 if size is None or size > 7 else size)
+
+
+@given(
+    values=st.lists(st.dictionaries(st.text(max_size=5), JSON, max_size=4), max_size=5),
+    indented=st.booleans(),
+)
+def test_elements_are_those_of_the_whole_array(values: list[Any], *, indented: bool) -> None:
+    raw = json.dumps(values, indent=2 if indented else None, ensure_ascii=False).encode("utf-8", "replace")
+    assert list(elements(Dripping(raw), "x")) == json.loads(raw)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=5), JSON, max_size=3), min_size=1, max_size=3), st.data())
+def test_a_truncated_array_is_an_error(values: list[Any], data: st.DataObject) -> None:
+    raw = json.dumps(values).encode()
+    cut = data.draw(st.integers(0, len(raw) - 1))
+    with pytest.raises(SourceError):
+        list(elements(io.BytesIO(raw[:cut]), "x"))
+
+
+@pytest.mark.parametrize("raw", [b"{}", b"[1]", b"[{}] x", b"[{} {]", b"[\xff]", b'[{"a": ' + b"[" * 100_000])
+def test_what_is_not_an_array_of_objects_is_refused(raw: bytes) -> None:
+    with pytest.raises(SourceError):
+        list(elements(io.BytesIO(raw), "x"))
+
+
+def test_a_line_that_is_too_long_does_not_hide_the_next() -> None:
+    file = io.BytesIO(b"a\n" + b"x" * (17 << 20) + b"\n\nb")
+    assert list(numbered_lines(file)) == [(1, b"a\n"), (2, None), (4, b"b")]

@@ -1,0 +1,135 @@
+"""Folders of Markdown, and the YAML at the head of their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.importing.test_sources import auto, entries
+
+import keepstone
+from keepstone.agent import Agent
+from keepstone.importing import import_memory
+from keepstone.importing.front_matter import parse_yaml, split_front_matter
+from keepstone.operations.exporting.parts import flow
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return keepstone.open(tmp_path / "home", embedder="none").agent("a")
+
+
+def files(folder: Path, contents: dict[str, str]) -> Path:
+    for name, text in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_notes_of_an_obsidian_vault_keep_properties_tags_and_links(agent: Agent, tmp_path: Path) -> None:
+    vault = files(
+        tmp_path / "vault",
+        {
+            "Sign-in.md": "---\ntags: [auth, web]\ncreated: 2026-01-11\naliases:\n  - Login\n---\n"
+            "Use [[Passkeys|keys]] #now\n",
+            "deep/Passkeys.md": "Better than passwords: see [[Login]] and [[Nowhere]].\n",
+            ".obsidian/workspace.md": "not a note",
+            "empty.md": "",
+        },
+    )
+    result = auto(agent, vault, "obsidian")
+    assert (result.imported, [one.place for one in result.failed]) == (2, ["empty.md"])
+    found = entries(agent, "vault")
+    assert found["Sign-in"].tags == ("auth", "web", "now")
+    assert found["Sign-in"].ts.isoformat() == "2026-01-11T00:00:00+00:00"
+    assert [link["to"] for link in found["Sign-in"].links] == ["deep/Passkeys"]
+    assert [link["to"] for link in found["deep/Passkeys"].links] == ["Sign-in"]
+
+
+def test_notes_of_basic_memory_keep_permalinks_and_relations(agent: Agent, tmp_path: Path) -> None:
+    project = files(
+        tmp_path / "main",
+        {
+            "Coffee.md": "---\ntitle: Coffee\ntype: note\npermalink: main/coffee\n---\n# Coffee\n\n"
+            "- [method] Pour over #brewing (best)\n- [ ] buy beans\n\n- requires [[Grinder]]\n",
+            "Grinder.md": "---\ntitle: Grinder\ntype: tool\npermalink: main/grinder\n---\nBurr grinder\n",
+        },
+    )
+    assert auto(agent, project, "basic-memory").imported == 2
+    coffee = entries(agent, "main")["main/coffee"]
+    assert coffee.links == ({"to": "main/grinder", "rel": "requires"},)
+    assert set(coffee.tags) == {"brewing", "method"}
+    assert entries(agent, "main")["main/grinder"].type == "tool"
+
+
+def test_concepts_of_an_okf_bundle(agent: Agent, tmp_path: Path) -> None:
+    bundle = files(
+        tmp_path / "bundle",
+        {
+            "index.md": '---\nokf_version: "0.2"\n---\n# Tables\n',
+            "tables/orders.md": "---\ntype: Table\ntitle: Orders\ntags: [sales]\n"
+            "timestamp: 2026-01-11T14:31:00Z\n---\n"
+            "Joins [customers](customers.md).\n",
+            "tables/customers.md": "---\ntype: Table\n---\nOne row a customer\n",
+            "broken.md": "no front matter",
+        },
+    )
+    result = auto(agent, bundle, "okf")
+    assert (result.imported, [one.place for one in result.failed]) == (2, ["broken.md"])
+    orders = entries(agent, "bundle")["tables/orders"]
+    assert (orders.type, orders.tags, orders.data["title"]) == ("Table", ("sales",), "Orders")
+    assert [entry.id for entry in agent.related("tables/orders")] == ["tables/customers"]
+
+
+def test_a_note_with_front_matter_beyond_us_keeps_it_as_text(agent: Agent, tmp_path: Path) -> None:
+    vault = files(tmp_path / "vault", {"odd.md": "---\na: &x 1\nb: *x\n---\nBody\n"})
+    assert import_memory(agent, "obsidian", vault).imported == 1
+    assert agent.get("odd").data["frontmatter"] == "a: &x 1\nb: *x"
+
+
+WRITTEN = [
+    "a: 1\nb: 1.5\nc: true\nd: null\ne: ~\nf:\ng: -3\n",
+    "quoted: \"with \\\"quotes\\\" # and hash\"\nsingle: 'it''s'\n",
+    "tags:\n  - one\n  - two words\n  - 'three: 3'\n",
+    "tags:\n- one\n- two\nnext: x\n",
+    "flow: [a, 'b, c', 3]\nmap: {k: v, n: 2}\n",
+    "deep:\n  inner:\n    - x: 1\n      y: 2\n    - x: 3\n  more: z\n",
+    "text: |\n  line one\n  line two\nend: x\n",
+    "url: http://example.org/a#b\n# a comment\nafter: comment # here\n",
+]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_front_matter_says_what_yaml_says(text: str) -> None:
+    expected: Any = yaml.safe_load(text)
+    found = parse_yaml(text)
+    assert {key: value.strip() if isinstance(value, str) else value for key, value in found.items()} == {
+        key: value.strip() if isinstance(value, str) else value for key, value in expected.items()
+    }
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_exported_front_matter_is_yaml_and_comes_back(value: Any) -> None:
+    line = f"key: {flow(value)}"
+    assert parse_yaml(line) == {"key": value}
+    assert yaml.safe_load(line) == {"key": value}
+
+
+@given(st.text(max_size=200))
+def test_any_front_matter_is_understood_or_refused(text: str) -> None:
+    split_front_matter(f"---\n{text}\n---\nbody")
+    try:
+        parse_yaml(text)
+    except ValueError:
+        return

@@ -1,0 +1,69 @@
+"""Hostile and odd places to import from."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.importing.sources import zipped
+
+import keepstone
+from keepstone.importing import SourceError, import_memory
+from keepstone.importing.origin import Origin
+
+
+@pytest.mark.parametrize(
+    "name", ["../conversations.json", "/etc/conversations.json", "a/../../x.json", "C:x.json"]
+)
+def test_a_member_with_a_dangerous_path_is_refused(tmp_path: Path, name: str) -> None:
+    source = zipped(tmp_path / "x.zip", {"conversations.json": "[]", name: "[]"})
+    with pytest.raises(SourceError, match="dangerous path"):
+        Origin(source)
+
+
+def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("conversations.json")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(SourceError, match="link"):
+        Origin(tmp_path / "x.zip")
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"conversations.json": b"0" * (64 << 20)})
+    with pytest.raises(SourceError, match="zip bomb"):
+        Origin(source)
+
+
+def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"conversations.json": os.urandom(10_000)})
+    source.write_bytes(source.read_bytes()[:5_000])
+    with pytest.raises(SourceError, match="zip"):
+        Origin(source)
+
+
+def test_damaged_bytes_in_an_archive_are_refused(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "x.zip", {"conversations.json": "[" + "{}," * 5_000 + "{}]"})
+    raw = bytearray(source.read_bytes())
+    raw[60] ^= 0xFF
+    source.write_bytes(raw)
+    with keepstone.open(tmp_path / "home", embedder="none") as home, pytest.raises(SourceError):
+        import_memory(home.agent("a"), "chatgpt", source)
+    assert not (tmp_path / "home" / "agents").exists()
+
+
+def test_a_link_in_a_folder_is_listed_and_not_followed(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "note.md").write_text("here", encoding="utf-8")
+    (tmp_path / "secret.md").write_text("outside", encoding="utf-8")
+    (vault / "link.md").symlink_to(tmp_path / "secret.md")
+    os.mkfifo(vault / "pipe.md")
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
+        result = import_memory(home.agent("a"), "obsidian", vault)
+        assert [entry.text for entry in home.agent("a").iter_entries()] == ["here"]
+    assert [(one.place, "link" in one.reason) for one in result.failed] == [("link.md", True)]
