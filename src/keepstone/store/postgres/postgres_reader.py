@@ -17,7 +17,7 @@ from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loade
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Similar
+from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
 Query = tuple[str, Sequence[Any]]
@@ -45,13 +45,14 @@ class PostgresReader:
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, list[int]] | None = None
+        self._sampled: list[tuple[Any, ...]] = []
         self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
         query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
         if not query.sql or not limit:
-            return []
+            return Matches()
         queries: list[Query] = [(query.sql, query.values), self._space.query]
         space = self._space.known
         if space is not None:
@@ -63,7 +64,7 @@ class PostgresReader:
             self._sized = (space.id, scope, more[1][0])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return [Candidate(one.key, one.score) for one in ranked]
+        return Matches((Candidate(one.key, one.score) for one in ranked), *query.statistics(rows))
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -79,9 +80,13 @@ class PostgresReader:
         if is_whole and len(vector) <= vector_rows.MOST_DIMENSIONS:
             by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
 
+        quartiles, quartile_values = vector_rows.quartiles(self._agent, vector, space)
+
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             with connection.pipeline():
                 connection.execute(*self._connections.settings(self._agent))
+                sampled = connection.execute(quartiles.encode(), quartile_values)
+                self._sampled = sampled.fetchall()
                 if by_graph:
                     connection.execute(vector_rows.graph_settings(limit).encode())
                     statement, values = vector_rows.nearest_by_graph(vector, space, scope, limit)
@@ -92,6 +97,14 @@ class PostgresReader:
         found = sorted((Candidate(key, score) for key, score in rows), key=lambda one: (-one.score, one.key))
         self._near |= {one.key: one.score for one in found}
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors."""
+        self._remember(vector, space)
+        if not self._sampled:
+            query, values = vector_rows.quartiles(self._agent, vector, space)
+            self._sampled = self._connections.read(self._agent, query, values)
+        return vector_rows.quartiles_of(self._sampled)
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether a space's graph is to be asked, and whether one is to be made."""
@@ -108,7 +121,7 @@ class PostgresReader:
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
         if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
-            self._asked, self._near = (space, vector), {}
+            self._asked, self._near, self._sampled = (space, vector), {}, []
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return keys with the other entries in scope at most ``reach`` places from them."""

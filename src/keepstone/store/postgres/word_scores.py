@@ -73,7 +73,8 @@ class WordQuery:
     ) -> None:
         self._agent = scope.agent
         self._counts = counts
-        words = [tokens for term in terms if (tokens := tokens_of(scope.agent, term, language))]
+        self._of_term = {term: tokens_of(scope.agent, term, language) for term in terms}
+        words = [tokens for tokens in self._of_term.values() if tokens]
         self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
         self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
 
@@ -131,6 +132,14 @@ class WordQuery:
             "FROM weight LEFT JOIN best ON true ORDER BY best.score DESC, best.key"
         )
         return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
+
+    def statistics(self, rows: Sequence[tuple[Any, ...]]) -> tuple[int, dict[str, int]]:
+        """Return how many entries the agent has, and how many of them hold each word."""
+        counts = dict(zip(self._tokens, rows[0][5], strict=True))
+        held = {
+            term: min((counts[one] for one in tokens), default=0) for term, tokens in self._of_term.items()
+        }
+        return int(rows[0][4]), held
 
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
         """Return what the rows of the query say, best first."""
