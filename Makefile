@@ -17,28 +17,35 @@ FUZZED ?= $(addprefix tests/,log/test_scan.py log/test_line.py log/test_log_mode
 	notes/test_outline.py recall/test_query.py index/words/test_word_table.py filesystem/test_layout.py filesystem/test_confine.py test_files.py)
 SECONDS ?= 120
 
-.PHONY: help run test test-voltagent offline-voltagent snapshots lowest newest faults fuzz check check-voltagent without-npm docs lock bench clean
+.PHONY: help run serve test test-voltagent offline-voltagent snapshots lowest newest frameworks faults fuzz check check-voltagent without-npm docs lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install into .venv and run the demo"
+	@echo "make serve   serve the demo and open it in your browser"
 	@echo "make test    run the tests (PYTEST=\"-x tests/log/test_log_file.py\" chooses)"
 	@echo "make snapshots  take new pictures of the chat, for the tests and the README"
 	@echo "make lowest  run a smoke part of the tests with the lowest versions we accept, on the oldest Python"
 	@echo "make newest  run it on the newest Python"
+	@echo "make frameworks  test the adapters whose frameworks need an older mcp, in an environment of their own"
 	@echo "make faults  run the fault tests (kill -9, full disk, damage) at length, then fuzz"
 	@echo "make fuzz    fuzz the readers of logs, notes, queries, names and paths (SECONDS=600 chooses how long)"
 	@echo "make check   format, lint, types, imports, documentation"
 	@echo "make docs    serve the documentation while you write"
 	@echo "make bench   print the figures (FIGURES=bench/notes.py chooses)"
-	@echo "make lock    resolve the dependencies into requirements.lock and requirements-lowest.lock"
+	@echo "make lock    resolve the dependencies into requirements.lock, -lowest.lock and -frameworks.lock"
 	@echo "make clean   remove what make made"
 
 run: $(INSTALLED)
 	@$(BIN)/keepstone model install minilm || echo "Without the model recall goes by words and by static vectors."
 	@$(BIN)/keepstone demo
-	@echo "Open the demo in your browser:"
-	@echo "  $(BIN)/keepstone serve --open --home .keepstone-demo --project .keepstone-demo/project --user-file .keepstone-demo/user/memory.md"
+	@echo "Open the demo in your browser: make serve"
+
+serve: .keepstone-demo/DEMO.txt
+	$(BIN)/keepstone serve --open --home .keepstone-demo --project .keepstone-demo/project --user-file .keepstone-demo/user/memory.md
+
+.keepstone-demo/DEMO.txt: $(INSTALLED)
+	@$(BIN)/keepstone demo > /dev/null
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST)
@@ -49,6 +56,7 @@ test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 
 snapshots: $(INSTALLED)
 	$(BIN)/python -m keepstone.tui.picture docs/chat.svg
+	$(BIN)/python scripts/readme_picture.py docs/recall.svg
 	KEEPSTONE_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 # Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.
@@ -62,7 +70,7 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
-	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements.lock requirements-lowest.lock || { echo "a lock names an index: run make lock"; exit 1; }
+	@! grep -nE '://|^ *-[a-z]|^ *--[^h]' requirements.lock requirements-lowest.lock requirements-frameworks.lock || { echo "a lock names an index: run make lock"; exit 1; }
 	@$(MAKE) --no-print-directory $(if $(HAS_NPM),check-voltagent,without-npm)
 
 check-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
@@ -77,8 +85,9 @@ without-npm:
 docs: $(INSTALLED)
 	$(BIN)/mkdocs serve
 
-# A smoke part of the tests with the lowest versions on the oldest Python, and on the newest Python.
-lowest newest: $(INSTALLED)
+# A part of the tests with the lowest versions on the oldest Python, on the newest Python, and with the
+# frameworks whose dependencies disagree with the others'.
+lowest newest frameworks: $(INSTALLED)
 	$(BIN)/python scripts/smoke.py $@
 
 faults: $(INSTALLED)
@@ -99,10 +108,12 @@ lock: $(INSTALLED)
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group test --python-version 3.11 --resolution lowest-direct --upgrade --quiet \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements-lowest.lock
+	$(BIN)/uv pip compile pyproject.toml --group frameworks-apart --universal --python-version 3.11 --upgrade --quiet \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --output-file requirements-frameworks.lock
 
 clean:
 	rm -rf $(VOLTAGENT)/node_modules $(VOLTAGENT)/build $(VOLTAGENT)/dist
-	rm -rf .venv .venv-lowest .venv-newest .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest .venv-newest .venv-frameworks .bench .keepstone-demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A new lock makes a new environment, so that nothing of an old one stays; a change of pyproject.toml only the package.
 $(LOCKED): requirements.lock

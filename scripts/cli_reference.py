@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer  # noqa: TID251 - the page is made from typer's commands
+import typer
 
 from keepstone.cli.app import app
 

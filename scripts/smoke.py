@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Run a smoke part of the tests with the lowest versions we accept and with the newest Python.
+"""Run a part of the tests in another environment than the one of development.
 
-python scripts/smoke.py lowest    # the oldest Python, and the versions of requirements-lowest.lock
-python scripts/smoke.py newest    # the newest Python, and the versions of requirements.lock
+python scripts/smoke.py lowest      # the oldest Python, and the versions of requirements-lowest.lock
+python scripts/smoke.py newest      # the newest Python, and the versions of requirements.lock
+python scripts/smoke.py frameworks  # the oldest Python, and the frameworks of requirements-frameworks.lock
 
 An interpreter is looked for in the usual folders, among pyenv's versions, and with ``uv python install``.
 Where the wanted one cannot be had, the nearest one is used, and the first line says so.
@@ -33,15 +34,31 @@ TESTS = """
 """.split()
 """At least one file for each dependency and extra; ``test_docstrings`` imports every module."""
 
+APART = """
+    tests/integrations/test_strands.py tests/integrations/test_strands_suite.py
+    tests/integrations/test_crewai.py tests/integrations/test_crewai_suite.py
+    tests/integrations/test_examples.py::test_an_example_runs_offline_and_recalls_something[crewai_memory]
+    tests/integrations/test_examples.py::test_an_example_runs_offline_and_recalls_something[strands_agents]
+    tests/integrations/test_examples.py::test_programs_of_a_page_run[crewai]
+    tests/integrations/test_examples.py::test_programs_of_a_page_run[strands]
+""".split()
+"""The tests of frameworks that need an older ``mcp`` than the environment of development has."""
+
+KINDS = {
+    "lowest": (OLDEST, "requirements-lowest.lock", TESTS),
+    "newest": (NEWEST, "requirements.lock", TESTS),
+    "frameworks": (OLDEST, "requirements-frameworks.lock", APART),
+}
+
 Version = tuple[int, ...]
 
 
 def main(arguments: list[str]) -> int:
     """Make the environment, run the tests in it, and return their exit status."""
-    if arguments not in (["lowest"], ["newest"]):
+    if len(arguments) != 1 or arguments[0] not in KINDS:
         sys.exit(__doc__)
     (kind,) = arguments
-    wanted, lock = (OLDEST, "requirements-lowest.lock") if kind == "lowest" else (NEWEST, "requirements.lock")
+    wanted, lock, chosen = KINDS[kind]
     version, python = _interpreter(wanted)
     folder = ROOT / f".venv-{kind}"
     _announce(kind, wanted, version, lock)
@@ -54,7 +71,7 @@ def main(arguments: list[str]) -> int:
     ):
         subprocess.run(command, cwd=ROOT, check=True)
     # A library's own deprecation is not an error of ours, and old versions have many.
-    tests = [str(folder / "bin" / "python"), "-m", "pytest", "-q", "-n", "auto", "-W", "default", *TESTS]
+    tests = [str(folder / "bin" / "python"), "-m", "pytest", "-q", "-n", "auto", "-W", "default", *chosen]
     return subprocess.run(tests, cwd=ROOT, check=False).returncode
 
 

@@ -1,10 +1,12 @@
 """What every test gets: a user of its own, and hypothesis without a stopwatch."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.postgres_server import GIVEN, running_server, schema_of
 
 # What is installed on a machine must not decide what a test sees; tests of meaning name their embedder.
 os.environ["KEEPSTONE_EMBEDDER"] = "none"
@@ -25,3 +27,20 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
         monkeypatch.delenv(name)
     monkeypatch.setenv("KEEPSTONE_EMBEDDER", "none")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a running PostgreSQL with pgvector, in which each home is a schema."""
+    if GIVEN is not None:
+        yield GIVEN
+        return
+    with running_server() as server:
+        yield server.dsn
+
+
+@pytest.fixture
+def dsn(postgres: str) -> Iterator[str]:
+    """The URL of an empty home in a schema of its own."""
+    with schema_of(postgres) as url:
+        yield url

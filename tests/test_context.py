@@ -137,6 +137,23 @@ def test_a_long_entry_is_shortened_rather_than_left_out(agent: Agent) -> None:
     assert context.parts[0].items[0].remark == "shortened"
 
 
+def test_a_long_recalled_entry_is_shown_by_its_best_passage(agent: Agent) -> None:
+    text = "We met at noon. " * 40 + "The door is made of walnut. " + "Then we had tea. " * 40
+    agent.session("old").add("note", {"content": text}, id="long")
+    agent.session("new").add("note", {"content": "hello"}, id="last")
+    [recalled, _] = (context := agent.context("walnut")).parts
+    assert "[…] We met" in context.text
+    assert "The door is made of walnut." in recalled.text
+    assert len(recalled.text) < 500
+    assert recalled.items[0].remark == "shortened"
+
+
+def test_a_newest_turn_is_whole_also_where_it_is_recalled(agent: Agent) -> None:
+    text = "We met at noon. " * 40 + "The door is made of walnut. " + "Then we had tea. " * 40
+    agent.session("s").add("note", {"content": text}, id="last")
+    assert text.strip() in agent.context("walnut").text
+
+
 @pytest.mark.parametrize("window", [["it"], ["user: I like  walnut"], ["I like walnut"]])
 def test_what_is_in_the_window_is_not_repeated(agent: Agent, window: list[str]) -> None:
     agent.session("s").add("message", {"role": "user", "content": "I like walnut"}, id="it")

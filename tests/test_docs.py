@@ -15,7 +15,7 @@ import typer
 from keepstone.cli.app import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/tutorial.md", "docs/how-to.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/coming-from.md"]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*keepstone ([^|>\n]+)", re.MULTILINE)
@@ -60,4 +60,8 @@ def _unknown(words: list[str]) -> list[str]:
             return words[:1]
         command = command.commands[words.pop(0)]
     options = {"--help"}.union(*(parameter.opts for parameter in command.params))
-    return [word for word in words if word.startswith("-") and word.partition("=")[0] not in options]
+    return [
+        word
+        for word in words
+        if word.startswith("-") and word != "-" and word.partition("=")[0] not in options
+    ]

@@ -152,6 +152,12 @@ def test_add_many_adds_everything_in_the_order_given(session: Session) -> None:
     assert texts(session) == [str(n) for n in range(30)]
 
 
+def test_entries_of_one_batch_have_one_time(session: Session) -> None:
+    added = session.add_many([{"type": "note", "text": str(n)} for n in range(3)])
+    put = session.put_many([{"type": "note", "text": str(n)} for n in range(3)])
+    assert [len({entry.ts for entry in batch}) for batch in (added, put)] == [1, 1]
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -23,18 +23,20 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.filters import Filters, scope_of
 from keepstone.log.line import instant
-from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, Version
+from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, SessionSummary, Version
 from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
+from keepstone.recall.relevance import worth_telling
 from keepstone.recall.selection import Meaning
+from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
-from keepstone.shared import Shared
 from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files
 from keepstone.store.related import related
 from keepstone.store.removal import remove_selected
 from keepstone.store.validity import is_valid, newest_valid
+from keepstone.text.passage import marked
 from keepstone.text.tokenizer import containing
 
 if TYPE_CHECKING:
@@ -71,14 +73,18 @@ class Agent:
         """The agent's own text files."""
         return self._store.files(self.slug)
 
-    def new_session(self, id: str | None = None) -> Session:  # noqa: A002
+    def new_session(self, id: str | None = None, *, title: str | None = None) -> Session:  # noqa: A002
         """Create an empty session with a new or given id, unless it exists, and return it.
+
+        ``title`` is given to it as by ``Session.set_title``.
 
         Raises:
             InvalidSessionIdError: The id is empty or too long for a file name.
         """
         session = self.session(new_id() if id is None else id)
         self._store.create(self.slug, session.id)
+        if title is not None:
+            session.set_title(title)
         return session
 
     def session(self, id: str) -> Session:  # noqa: A002  The name in the log line.
@@ -92,6 +98,19 @@ class Agent:
     def sessions(self) -> list[SessionInfo]:
         """Return id, last change and size of all sessions, last changed first."""
         return self._store.sessions(self.slug)
+
+    def session_summaries(
+        self, ids: Iterable[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        """Return titles, counts and previews of sessions, the one with the newest entry first.
+
+        A title is what ``Session.set_title`` gave, else the start of the first user's message.
+
+        Args:
+            ids: Only these sessions.
+            texts: Without texts there are only given titles and no previews, which is much faster.
+        """
+        return self._store.summaries(self.slug, names_of(ids, "ids"), texts=bool(texts))
 
     def dropped_sessions(self) -> list[str]:
         """Return the ids of the sessions that ``Session.drop`` marked, sorted; also if they began again."""
@@ -338,6 +357,7 @@ class Agent:
         until: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_priority: float = 0.0,
+        min_relevance: float = 0.0,
         vector: Any = None,
         neighbours: int = 0,
         include_superseded: bool = False,
@@ -361,6 +381,7 @@ class Agent:
             until: Only entries made before this time.
             as_of: Search the entries as they were at this time, including later changed or deleted ones.
             min_priority: Only entries with at least this decayed priority.
+            min_relevance: Only hits with at least this relevance, from 0 to 1, even if none is left.
             vector: The vector to search with instead of the query's own; must not be zero.
             neighbours: Number of entries before and after each hit in its session to return with it, not
                 counted in the limit.
@@ -388,6 +409,7 @@ class Agent:
             self._shared.clock(),
             None if vector is None else vectors.check(vector),
             number_of(min_priority, "min_priority", least=0),
+            number_of(min_relevance, "min_relevance", least=0, most=1),
             count_of(neighbours, "neighbours"),
             None if as_of is None else instant(as_of, "as_of"),
             bool(include_superseded),
@@ -406,7 +428,9 @@ class Agent:
             Excerpt("note", note.source, note.line, note.content)
             for note in (notes.entries() if notes is not None and "notes" in kinds else ())
         ]
-        return with_excerpts(hits, files, found, question, vectors, self._shared.reranker)
+        return with_excerpts(
+            hits, files, found, question, scope, vectors, self._store.language, self._shared.reranker
+        )
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether an entry is valid now: from ``valid_from`` on, before ``valid_to`` and ``expires``."""
@@ -451,10 +475,11 @@ class Agent:
         Each entry has a short reference, such as ``[3]``; ``Context.sources`` maps it to the entry.
 
         The prefix has short instructions, notes, pinned entries, preferences and decisions, and is the same
-        for every query while none of these changes. Recalled entries and the newest turns follow.
+        for every query while none of these changes. Recalled entries, long ones by their best passage, and
+        the newest turns follow.
 
         Args:
-            query: The user's question; without it nothing is recalled.
+            query: The user's question; without it, or if nothing is relevant to it, nothing is recalled.
             budget: Maximum number of tokens.
             notes: The notes of a project and its user, such as ``Notes(".")``.
             counter: Counts the tokens of a text, such as ``keepstone.counter_of("openai")``; default: a
@@ -477,12 +502,20 @@ class Agent:
         tokens = count_of(budget, "budget")
         sent = names_of(window, "window") or ()
         hits = max(_CONTEXT_HITS, tokens // _TOKENS_A_HIT)
-        recalled = self.recall(query, limit=min(hits, _MOST_HITS)) if query is not None else ()
+        recalled = [] if query is None else worth_telling(self.recall(query, limit=min(hits, _MOST_HITS)))
         newest = [entry for info in self._store.sessions(self.slug, 1) for entry in self._newest(info.id)]
+        found = {(hit.entry.session, hit.entry.id): hit for hit in recalled}
+        whole = {(entry.session, entry.id) for entry in newest}
+
+        def passage(entry: Entry) -> str:
+            key = entry.session, entry.id
+            return entry.text if key in whole else marked(found[key].passage, entry.text)
+
         wanted = Contents(
             pinned=[entry for entry in self._store.pinned(self.slug) if self.holds(entry)],
             standing=standing(self._store, self.slug, self._now()),
             recalled=[hit.entry for hit in recalled],
+            passage=passage,
             newest=newest,
             notes=notes.sources() if notes is not None else (),
             query=query,

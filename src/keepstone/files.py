@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from keepstone.errors import (
@@ -79,7 +79,7 @@ class AgentFiles:
             NotTextError: The file is not UTF-8.
             IsAFolderError: The path names a folder.
         """
-        name = _name_of(path)
+        name = file_name(path)
         with _found(name), self._open() as folder:
             data = _read(folder, name)
         try:
@@ -97,7 +97,7 @@ class AgentFiles:
             IsAFolderError: The path names a folder.
             ValueError: A parent of the path is a file, or ``content`` has a lone surrogate.
         """
-        name, data = _name_of(path), _bytes_of(content)
+        name, data = file_name(path), file_bytes(content)
         with self._writing(name) as folder:
             old = _status_of(folder, name)
             if check is not None:
@@ -114,7 +114,7 @@ class AgentFiles:
             IsAFolderError: The path names a folder.
             ValueError: A parent of the path is a file, or ``content`` has a lone surrogate.
         """
-        name, data = _name_of(path), _bytes_of(content)
+        name, data = file_name(path), file_bytes(content)
         with self._writing(name) as folder:
             status = _status_of(folder, name)
             old, mode = (b"", FILE_MODE) if status is None else (_read(folder, name), status.st_mode)
@@ -154,7 +154,7 @@ class AgentFiles:
 
         Links, hard links, devices and invalid names, which cannot be read, are left out.
         """
-        name = _name_of(folder) if folder else ""
+        name = file_name(folder) if folder else ""
         try:
             opened = self._open()
         except (FileNotFoundError, NotADirectoryError):
@@ -169,7 +169,7 @@ class AgentFiles:
             MemoryFileNotFoundError: There is no file at this path.
             IsAFolderError: The path names a folder.
         """
-        name = _name_of(path)
+        name = file_name(path)
         with _found(name), self._open() as folder:
             _check(folder.stat(name), name)
             with _locked(folder):
@@ -178,6 +178,20 @@ class AgentFiles:
                 folder.unlink(name)
                 if self._durable:
                     folder.sync(_parent_of(name))
+
+    @contextmanager
+    def folder(self, *, locked: bool = False) -> Iterator[Folder | None]:
+        """Yield the folder itself, for what is more than one file; None if it is missing.
+
+        ``locked`` keeps other writers of files away.
+        """
+        try:
+            opened = self._open()
+        except (FileNotFoundError, NotADirectoryError):
+            yield None
+            return
+        with opened, _locked(opened) if locked else nullcontext():
+            yield opened
 
     def _open(self, *, create: bool = False) -> Folder:
         self._refuse()
@@ -203,7 +217,8 @@ class AgentFiles:
         replace_file(folder, name, [data], temporary=FILES_TEMPORARY, mode=mode, durable=self._durable)
 
 
-def _name_of(path: object) -> str:
+def file_name(path: object) -> str:
+    """Return a checked path of an agent's file; PathEscapeError or ValueError for what is none."""
     names = check_path(path)
     # On file systems that fold case, other spellings would name reserved files, too.
     if names[0].casefold().startswith(RESERVED):
@@ -213,7 +228,8 @@ def _name_of(path: object) -> str:
     return "/".join(names)
 
 
-def _bytes_of(content: object) -> bytes:
+def file_bytes(content: object) -> bytes:
+    """Return the UTF-8 bytes of a file's content; TypeError or ValueError for what has none."""
     if not isinstance(content, str):
         raise TypeError(f"content must be a string, not {type(content).__name__}")
     try:
@@ -314,6 +330,6 @@ def _is_alone(entry: os.DirEntry[str]) -> bool:
 
 def _is_path(name: str) -> bool:
     try:
-        return bool(_name_of(name))
+        return bool(file_name(name))
     except (ValueError, PathEscapeError):
         return False

@@ -6,6 +6,7 @@ import atexit
 import logging
 import math
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -20,11 +21,12 @@ from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
-from keepstone.shared import Guard, Shared
+from keepstone.recall.shared import Guard, Shared
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
+from keepstone.text.stemming import check_language
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -46,6 +48,7 @@ def open(  # noqa: A001  Called as keepstone.open.
     reranker: Reranker | None = None,
     secrets: Literal["keep", "mask", "refuse"] = "keep",
     clock: Clock | None = None,
+    language: str | None = None,
 ) -> Home:
     """Open a home. Nothing is written before the first add.
 
@@ -67,9 +70,12 @@ def open(  # noqa: A001  Called as keepstone.open.
             warns; ``"mask"`` stores a placeholder such as ``[secret: GitHub token]``; ``"refuse"`` raises
             ``SecretError``. Only well-known formats are detected. An agent's own files are not checked.
         clock: Returns the time of new entries; default: the system clock.
+        language: The language whose stemmer is used for words in Latin letters, such as ``"de"``. The home
+            remembers it; default: the remembered one, else English. Russian and Greek words are recognized
+            by their script. Another language rebuilds the indexes.
 
     Raises:
-        ValueError: The layout, durability or ``secrets`` is unknown, the target is not a folder's
+        ValueError: The layout, durability, language or ``secrets`` is unknown, the target is not a folder's
             path, or a URL of an unknown scheme.
         StoreError: The target is a database whose extra is not installed.
         AccessDeniedError: Permission to access the target is denied.
@@ -93,6 +99,7 @@ def open(  # noqa: A001  Called as keepstone.open.
         os.environ.get("KEEPSTONE_HOME") or _user_folder() if target is None else target,
         layout_of(layout),
         durable=durability == "full",
+        language=None if language is None else check_language(language),
     )
     return Home(
         store,
@@ -290,7 +297,7 @@ class Home:
         names = names_of(agents, "agents")
         slugs = None if names is None else [*map(self._store.check_agent, names)]
         seconds = None if timeout is None else number_of(timeout, "timeout", least=0)
-        return _watched(self._store.changes(slugs, since), seconds)
+        return _Watch(self._store.changes(slugs, since), seconds)
 
     def close(self) -> None:
         """Close all files. They are reopened when needed.
@@ -324,22 +331,35 @@ class Home:
         self.close()
 
 
-def _watched(look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
-    """Yield changes until there was none for ``timeout`` seconds."""
-    idle_since = time.monotonic()
-    while True:
-        began = time.monotonic()
-        changes = look()
-        yield from changes
-        now = time.monotonic()
-        if changes:
-            idle_since = now
-            continue
-        left = math.inf if timeout is None else idle_since + timeout - now
-        if left <= 0:
-            return
-        # Looking at many sessions takes at most a tenth of one processor.
-        time.sleep(min(max(_LOOKING_SECONDS, 10 * (now - began)), left))
+class _Watch(Iterator[Change]):
+    """Changes until there was none for ``timeout`` seconds, or until any thread closes it."""
+
+    def __init__(self, look: Callable[[], list[Change]], timeout: float | None) -> None:
+        self._closed = threading.Event()
+        self._changes = self._found(look, timeout)
+
+    def __next__(self) -> Change:
+        return next(self._changes)
+
+    def close(self) -> None:
+        """End the iteration, also of a thread that waits in it."""
+        self._closed.set()
+
+    def _found(self, look: Callable[[], list[Change]], timeout: float | None) -> Iterator[Change]:
+        idle_since = time.monotonic()
+        while not self._closed.is_set():
+            began = time.monotonic()
+            changes = look()
+            yield from changes
+            now = time.monotonic()
+            if changes:
+                idle_since = now
+                continue
+            left = math.inf if timeout is None else idle_since + timeout - now
+            if left <= 0:
+                return
+            # Looking at many sessions takes at most a tenth of one processor.
+            self._closed.wait(min(max(_LOOKING_SECONDS, 10 * (now - began)), left))
 
 
 _open_homes: weakref.WeakSet[Home] = weakref.WeakSet()

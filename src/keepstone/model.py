@@ -17,6 +17,9 @@ Record = dict[str, Any]
 """A JSON object with the keys of a log line."""
 
 
+RELEVANT = 0.3
+"""The relevance from which an entry counts as being about a question."""
+
 STANDING = ("preference", "decision")
 """Types whose entries are in every context, independent of the query."""
 
@@ -123,6 +126,12 @@ class Entry:
         """The entry's tags, in the order they were given."""
         value = self.line.get("tags")
         return tuple(tag for tag in value if isinstance(tag, str)) if isinstance(value, list) else ()
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names of what the entry is about, found like words of its text."""
+        value = self.line.get("aliases")
+        return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
     @property
     def links(self) -> tuple[Any, ...]:
@@ -237,6 +246,23 @@ class SessionInfo:
         yield "size", self.size
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """What a list shows of a session."""
+
+    id: str
+    title: str | None
+    """Its given title, else the start of the first user's message; None if it has neither."""
+    named: bool
+    """Whether the title was given."""
+    entries: int
+    """Number of live entries."""
+    changed: datetime
+    """The time of the newest entry; of an empty session, when its log last changed."""
+    preview: str
+    """The start of the newest entry's text; empty where texts were not asked for."""
+
+
 class Comparison(Protocol):
     """One condition of a ``where``; ``keepstone.log.where`` makes them."""
 
@@ -305,7 +331,8 @@ class Why:
     def __str__(self) -> str:
         lists = list(self.ranks) + (["neighbours"] if "neighbours" in self.parts else [])
         found = [f"{name} #{self.ranks[name]}" if name in self.ranks else name for name in lists]
-        reasons = [f"found by {' and '.join(found)}"] if found else []
+        only = "" if self.ranks else "only "
+        reasons = [f"found {only}by {' and '.join(found)}"] if found else []
         reasons += [f"words: {', '.join(self.words)}"] if self.words else []
         reasons += [f"cosine {self.cosine:.2f}"] if self.cosine is not None else []
         replaced = [f"supersedes {', '.join(self.supersedes)}"] if self.supersedes else []
@@ -338,6 +365,10 @@ class Hit:
     """The entries around it in its session, in order, as requested."""
     excerpt: Excerpt | None = None
     """What of a file or of notes was found; None in a hit of an entry."""
+    relevance: float = 0.0
+    """How sure it is that the hit is about the query, from 0 to 1; comparable across queries and homes."""
+    _find_passage: Callable[[str], str] = field(default=str, compare=False, kw_only=True)
+    """Finds what ``passage`` returns in the text."""
 
     @property
     def kind(self) -> str:
@@ -348,6 +379,15 @@ class Hit:
     def text(self) -> str:
         """The text that was found."""
         return self.entry.text if self.excerpt is None else self.excerpt.text
+
+    @property
+    def passage(self) -> str:
+        """The part of the text with most of the query's words, at most 400 characters; found on each access.
+
+        A text of no more than 400 characters is its own passage. Without a word of the query it is the
+        beginning.
+        """
+        return self._find_passage(self.text)
 
     @property
     def path(self) -> str | None:
@@ -364,6 +404,7 @@ class Hit:
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         yield "score", round(self.score, 2)
+        yield "relevance", round(self.relevance, 2)
         yield "why", str(self.why)
         yield self.kind, self.excerpt or self.entry
 
@@ -403,6 +444,11 @@ class Hits(list[Hit]):
         self.stale = stale
         self.skipped = skipped
         self.took_ms = took_ms
+
+    @property
+    def nothing_relevant(self) -> bool:
+        """Whether no hit is relevant: the memory seems to hold nothing about the question."""
+        return not any(hit.relevance >= RELEVANT for hit in self)
 
     def __repr__(self) -> str:
         shown = "".join(f"\n  {hit!r}" for hit in self)

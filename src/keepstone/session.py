@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import EntryNotFoundError
 from keepstone.log.arguments import (
     ADD_KEYS,
+    Clock,
     change_of,
     check_keys,
     entry_id_of,
@@ -21,12 +22,13 @@ from keepstone.log.arguments import (
 )
 from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
+from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.conflicts import ConflictFinder
+from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
-from keepstone.shared import Shared
 from keepstone.store.decay import Decay
-from keepstone.store.protocol import Compacted, SessionCheck
+from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding
 from keepstone.store.validity import newest_valid
 
@@ -102,9 +104,11 @@ class Session:
         """Add many entries with one write and one sync, all or none.
 
         Each item is a mapping with the keys of a log line, and has a ``type``. Unknown keys are its payload,
-        unless it has ``data``. See ``add``.
+        unless it has ``data``. Those without a ``ts`` have the same time, so that entries of another writer
+        do not come between them. See ``add``.
         """
-        records = [new_record_of(item, self._clock) for item in _checked(items)]
+        clock = _stopped(self._clock)
+        records = [new_record_of(item, clock) for item in _checked(items)]
         return self._added(self._settle(records))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
@@ -114,9 +118,34 @@ class Session:
         """
         return self.put_many([item])[0]
 
-    def put_many(self, items: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """Add or replace many entries with one write, all or none, each like ``put``."""
-        return self._store.put(self.agent, self.id, self._records(_checked(items)))
+    def put_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        check: Callable[[LiveSession], object] | None = None,
+    ) -> list[Entry]:
+        """Add or replace many entries with one write, all or none, each like ``put``.
+
+        ``check`` is called with the live entries, whose ``get`` takes an id, while no other writer can change
+        them; raising cancels the call, and nothing is written. It must not use the home.
+
+        Example:
+            >>> def is_missing(session):
+            ...     if session.get("lease") is not None:
+            ...         raise ValueError("the lease is taken")
+            >>> session.put_many([{"id": "lease", "type": "note", "text": "Ada"}], check=is_missing)[0].text
+            'Ada'
+        """
+        records = self._records(_checked(items))
+        if check is None:
+            return self._store.put(self.agent, self.id, records)
+
+        def revision(live: LiveSession) -> list[Record]:
+            check(live)
+            return records
+
+        self._store.create(self.agent, self.id)
+        return self._store.revise(self.agent, self.id, revision)
 
     def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
         """Remember chat messages as a provider or framework has them: all of them, or none.
@@ -173,6 +202,20 @@ class Session:
         from keepstone.text.messages.providers import for_provider
 
         return for_provider(found, provider)
+
+    def set_title(self, title: str | None) -> None:
+        """Give the session a title, or take it away with None. It is a line of the log, and no entry.
+
+        Raises:
+            SessionNotFoundError: The session is missing.
+            TypeError, ValueError: The title is not a text, or is empty.
+            SecretError: The title has a suspected secret, which the home refuses.
+        """
+        given = None if title is None else name_of(title, "title").strip()
+        if given == "":
+            raise ValueError("title must not be blank; take it away with None")
+        line = self.guarded({"id": TITLE_ID, "summary": given})
+        self._store.set_title(self.agent, self.id, line["summary"], now(self._clock))
 
     def info(self) -> SessionInfo | None:
         """Return id, last change and size of the session; None if it is missing."""
@@ -318,18 +361,21 @@ class Session:
         step = reinstating(id, now(self._clock), versions[0].valid_to if versions else None)
         return self._store.revise(self.agent, self.id, step)[0]
 
-    def delete(self, id: str) -> None:  # noqa: A002
+    def delete(self, id: str, *, check: Callable[[Entry], object] | None = None) -> None:  # noqa: A002
         """Hide an entry: it is no longer returned, but its lines stay in the log until purged.
+
+        ``check`` is called with the entry while no other writer can change it; raising cancels the call.
 
         Raises:
             EntryNotFoundError: The session has no live entry with this id.
         """
-        self._store.modify(
-            self.agent,
-            self.id,
-            entry_id_of(id),
-            lambda _: {"id": id, "deleted": True, "ts": now(self._clock)},
-        )
+
+        def change(entry: Entry) -> Record:
+            if check is not None:
+                check(entry)
+            return {"id": id, "deleted": True, "ts": now(self._clock)}
+
+        self._store.modify(self.agent, self.id, entry_id_of(id), change)
 
     def restore(self, id: str) -> Entry:  # noqa: A002
         """Give a deleted entry back, with its id, payload and reserved keys, at the time of this call.
@@ -475,7 +521,8 @@ class Session:
         )
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
-        return self._settle([record_of(item, self._clock) for item in items])
+        clock = _stopped(self._clock)
+        return self._settle([record_of(item, clock) for item in items])
 
     def guarded(self, item: Record) -> Record:
         """Return an item for writing: with its secrets masked, if the home masks secrets.
@@ -499,6 +546,12 @@ class Session:
     def _later(self, id: str) -> Record:  # noqa: A002
         """Return the envelope of a later line of an entry."""
         return {"id": id, "ts": now(self._clock)}
+
+
+def _stopped(clock: Clock) -> Clock:
+    """Return a clock that always tells the time of this call."""
+    moment = clock()
+    return lambda: moment
 
 
 def _checked_item(item: Mapping[str, Any]) -> Mapping[str, Any]:

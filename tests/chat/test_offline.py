@@ -65,3 +65,11 @@ def test_what_another_agent_remembers_is_never_quoted(
     home.agent("other").session("s").add("fact", {"content": "the safe is behind the clock"})
     talk = Conversation(agent, notes, OfflineResponder())
     assert "clock" not in say(talk, "Where is the safe?")
+
+
+def test_an_answer_without_quotes_is_not_stored(talk: Conversation, say: Said) -> None:
+    say(talk, "Who won?")
+    assert [entry.text for entry in talk.session.entries()] == ["user: Who won?"]
+    talk.agent.session("old").add("fact", {"content": "the database is PostgreSQL"})
+    say(talk, "Which database?")
+    assert [entry.data["role"] for entry in talk.session.entries()] == ["user", "user", "assistant"]

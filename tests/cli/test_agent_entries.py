@@ -47,3 +47,10 @@ def test_entries_are_counted_and_removed_by_filters(home: Path) -> None:
 def test_removal_without_a_filter_and_bad_json_are_refused(home: Path, words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, ["entries", *words, "--home", str(home), "--agent", "a"])
     assert done.exit_code == 2
+
+
+def test_entries_are_chosen_by_times_in_words(home: Path) -> None:
+    for words, count in (("--since yesterday", 6), ("--since 7d", 6), ("--until yesterday", 0)):
+        assert run(home, "count", *words.split())["count"] == count
+    done = CliRunner().invoke(app, ["entries", "count", "--since", "soon", "--home", str(home)])
+    assert done.exit_code == 2

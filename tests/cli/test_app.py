@@ -103,6 +103,18 @@ def test_a_layout_decides_where_the_log_lies(cli: Command, layout: str, log: str
     assert (cli.home / log).is_file()
 
 
+def test_a_language_that_was_named_once_is_remembered(cli: Command) -> None:
+    cli.json("add", "Unsere Häuser am See")
+    assert cli.json("recall", "Haus")["hits"] == []
+    assert len(cli.json("recall", "Haus", "--language", "de")["hits"]) == 1
+    assert len(cli.json("recall", "Haus")["hits"]) == 1
+
+
+def test_a_language_without_a_stemmer_is_bad_input(cli: Command) -> None:
+    assert cli.error("add", "text", "--language", "xx") == (2, "invalid_argument")
+    assert not cli.home.exists()
+
+
 def test_an_unknown_layout_is_bad_input(cli: Command) -> None:
     assert cli.error("add", "text", "--layout", "nonsense") == (2, "invalid_argument")
 
@@ -112,3 +124,8 @@ def test_a_home_that_is_a_file_is_reported_without_a_traceback(cli: Command) -> 
     result = cli("add", "text")
     assert (result.exit_code, result.stderr.startswith("error: ")) == (2, True)
     assert cli.home.read_text("utf-8") == "not a folder"
+
+
+def test_a_question_keeps_its_mark_before_the_way_to_the_help(cli: Command) -> None:
+    told = cli("recal", "x").stderr
+    assert told == "error: No such command 'recal'. Did you mean 'recall'? See: keepstone --help\n"

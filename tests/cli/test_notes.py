@@ -295,3 +295,12 @@ def test_the_users_file_may_be_named_by_the_environment(
     monkeypatch.setenv("KEEPSTONE_USER_MEMORY", str(tmp_path / "mine.md"))
     result = project.cli("notes", "add", "# Alice", "--user", "--dir", str(project.folder), "--json")
     assert json.loads(result.stdout)["note"]["source"] == str(tmp_path / "mine.md")
+
+
+def test_teach_writes_the_section_and_takes_it_out(project: Project) -> None:
+    agents = project.project_file
+    assert project.json("teach") == {"file": "AGENTS.md", "changed": True, "removed": False, "dry_run": False}
+    assert "memory_search" in agents.read_text()
+    assert project.json("teach")["changed"] is False
+    assert project.json("teach", "--remove")["changed"] is True
+    assert "memory_search" not in agents.read_text()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
+
+from keepstone.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +30,17 @@ def test_recall_gives_hits_with_reasons_as_json(cli: Command) -> None:
     assert (hit["entry"]["id"], hit["entry"]["session"]) == (entry["id"], "main")
     assert set(hit["why"]) >= {"ranks", "words", "parts", "text"}
     assert set(document) >= {"hits", "lexical_only", "pending", "stale", "took_ms"}
+
+
+def test_the_least_relevance_leaves_out_what_is_not_about_the_question(cli: Command) -> None:
+    cli.json("add", "The mirror hangs in the corridor")
+    question = ("recall", "which plumber repaired the mirror in the boiler room?")
+    assert "Nothing certain" in cli(*question).stdout
+    found = cli.json(*question)
+    assert found["nothing_relevant"]
+    assert found["hits"][0]["relevance"] < 0.3
+    assert cli.json(*question, "--min-relevance", "0.3")["hits"] == []
+    assert "Nothing certain" not in cli("recall", "where does the mirror hang?").stdout
 
 
 def test_explain_says_why_a_hit_was_found(cli: Command) -> None:
@@ -127,3 +141,22 @@ def test_since_and_until_take_ages_and_plain_words(cli: Command) -> None:
         assert len(cli.json("recall", "walnuts", *words.split())["hits"]) == count
     refused = cli("recall", "walnuts", "--since", "soon")
     assert refused.exit_code == 2
+
+
+def test_explanations_are_readable_in_80_columns(cli: Command) -> None:
+    cli.json("add", "passkeys replace passwords")
+    settings = {"KEEPSTONE_HOME": str(cli.home), "COLUMNS": "80"}
+    shown = CliRunner().invoke(app, ["recall", "passkeys", "--explain"], env=settings).stdout
+    assert "    passkeys replace passwords\n" in shown
+    assert "    score 1.00 = words 1.00 (#1); words: passkeys\n    relevance 0." in shown
+
+
+def test_what_was_superseded_is_found_only_if_included(cli: Command) -> None:
+    old = cli.json("add", "Ada lives in Paris")
+    new = cli.json("supersede", old["id"], "Ada lives in Rome")
+
+    def found(*options: str) -> set[str]:
+        return {hit["entry"]["id"] for hit in cli.json("recall", "where does Ada live", *options)["hits"]}
+
+    assert found() == {new["id"]}
+    assert found("--include-superseded") == {old["id"], new["id"]}

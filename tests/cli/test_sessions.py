@@ -130,3 +130,27 @@ def test_messages_that_are_not_a_list_are_bad_input(cli: Command) -> None:
     for wrong in ("{", '{"role": "user"}', "[1]"):
         assert cli.error("sessions", "add-messages", "talk", wrong) == (2, "invalid_argument")
     assert cli.error("sessions", "messages", "talk") == (1, "session_not_found")
+
+
+def test_compacting_changes_no_order_of_sessions(cli: Command) -> None:
+    for name in ("older", "newer"):
+        cli.json("add", "one", "--session", name)
+    before = cli.json("sessions", "list")["sessions"]
+    assert [info["id"] for info in before] == ["newer", "older"]
+    cli.json("update", cli.json("sessions", "show", "older")["entries"][0]["id"], "--text", "two")
+    order = [(info["id"], info["modified"]) for info in cli.json("sessions", "list")["sessions"]]
+    cli.json("compact", "--session", "newer")
+    assert [(info["id"], info["modified"]) for info in cli.json("sessions", "list")["sessions"]] == order
+
+
+def test_show_prints_every_value_of_a_payload(cli: Command) -> None:
+    cli.json("add", "--data", '{"issue": "slow", "seconds": 14, "of": {"runs": [1, 2]}}')
+    shown = cli("sessions", "show", "main").stdout
+    assert "seconds: 14" in shown
+    assert 'of: {"runs": [1, 2]}' in shown
+
+
+def test_a_session_is_created_with_a_name_once(cli: Command) -> None:
+    assert cli.json("sessions", "new", "release plans") == {"id": "release plans"}
+    assert [info["id"] for info in cli.json("sessions", "list")["sessions"]] == ["release plans"]
+    assert cli.error("sessions", "new", "release plans") == (2, "invalid_argument")

@@ -13,6 +13,7 @@ from keepstone.embed import timeout
 from keepstone.embed.maker import Maker
 from keepstone.embed.timeout import Patient
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
+from keepstone.text.embedded import LONGEST
 
 GOOD = [f"a good {number}" for number in range(15)]
 
@@ -83,6 +84,17 @@ def test_one_refused_text_leaves_the_rest_of_its_batch(embedder: Refusing, place
     assert set(made) == set(GOOD)
     assert maker.refuses("bad")
     assert "bad" not in maker.why_refused("bad")
+
+
+def test_roles_and_what_follows_the_beginning_are_never_sent_to_the_embedder() -> None:
+    embedder = Refusing()
+    maker = Maker(embedder)
+    texts = ["user: good", "assistant: good", "Ann: good", "user: " + "good " * 1000]
+    made = maker.make(texts)
+    assert list(made) == texts
+    assert embedder.calls == [["good", "Ann: good", ("good " * 1000)[:LONGEST]]]
+    maker.make_one("tool: better")
+    assert embedder.calls[-1] == ["better"]
 
 
 def test_a_refused_text_is_asked_about_again_at_growing_intervals() -> None:

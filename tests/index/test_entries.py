@@ -48,7 +48,9 @@ scopes = st.fixed_dictionaries(
         "tags": st.lists(tags, max_size=2),
         "since": times,
         "until": times,
-        "where": st.sampled_from([{"topic": value} for value in (None, 1, True, "a", {"eq": {"k": [1]}}, 1.0)]),
+        "where": st.sampled_from(
+            [{"topic": value} for value in (None, 1, True, "a", {"eq": {"k": [1]}}, 1.0)]
+        ),
     },
 )
 

@@ -38,7 +38,7 @@ def agent(home: Home) -> Agent:
 
 def asked(home: Home, use: Callable[[Client], Awaitable[T]]) -> T:
     agent, notes = home.agent("coder"), keepstone.Notes(home.root)
-    view = View(agent, McpTools(agent, notes=notes), str(home.root), notes)
+    view = View(agent, McpTools(agent, notes=notes), home, notes)
 
     async def run() -> T:
         async with Client(create_server(lambda _: view)) as client:

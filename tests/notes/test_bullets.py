@@ -119,11 +119,14 @@ def test_removing_takes_the_lines_of_a_bullet_only(
     plain, result = "".join(kept).encode(), bullets.without(gone)
     if [bullet.content for bullet in Bullets(plain).found] == left:
         assert result == plain
-    else:  # A paragraph would become part of the bullet before it: an empty line keeps them apart.
+    else:  # What follows would become part of the bullet before it.
         assert [bullet.content for bullet in Bullets(result).found] == left
-        assert [line for line in result.splitlines() if line.strip()] == [
-            line for line in plain.splitlines() if line.strip()
-        ]
+        assert result.split() == plain.split()
+
+
+def test_removing_a_wide_bullet_does_not_nest_the_next_one() -> None:
+    bullets = Bullets(b"- a\n-   wide\n  - next\n    more\n")
+    assert bullets.without([bullets.found[1]]) == b"- a\n- next\n  more\n"
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=9), NEWLINES, st.data())

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from keepstone import Notes
-from keepstone.notes.foreign import OtherFile
 from keepstone.notes.importing import offers, take
+from keepstone.notes.other_agents import OtherFile
 
 
 @pytest.fixture

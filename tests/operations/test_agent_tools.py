@@ -122,11 +122,14 @@ def test_recalled_text_cannot_close_its_fence(agent: Agent) -> None:
     assert shown.rstrip().endswith("</memory-2>")
 
 
-def test_long_memories_are_cut_to_the_models_share(agent: Agent) -> None:
-    agent.session("s").add_many({"type": "note", "text": f"tea {'x' * 15_000}"} for _ in range(50))
-    hits = good(agent, "recall", query="tea", limit=50)["hits"]
+def test_long_memories_are_shown_by_their_best_passage(agent: Agent) -> None:
+    text = "We met at noon. " * 500 + "The door is made of walnut. " + "Then we had tea. " * 500
+    agent.session("s").add_many({"type": "note", "text": text} for _ in range(50))
+    hits = good(agent, "recall", query="walnut", limit=50)["hits"]
     assert sum(len(hit["text"]) for hit in hits) < 25_000
-    assert "more characters]" in hits[0]["text"]
+    passage, _, cut = hits[0]["text"].partition("\n")
+    assert "The door is made of walnut." in passage
+    assert cut == f"[cut: {len(text) - len(passage):,} more characters]"
 
 
 def test_an_update_changes_the_text_and_keeps_the_rest(agent: Agent) -> None:

@@ -80,8 +80,8 @@ def test_a_flat_payload_that_says_when_it_was_written_is_not_covered_by_the_vers
 
 def test_a_hit_carries_its_neighbours_and_why_it_was_found() -> None:
     why = Why({"words": 1}, ("oauth",), {"words": 0.5}, 0.25, ("speaker: Ada",))
-    document = documents.hit_document(Hit(entry(), 0.5, why, (entry(text="before"),)))
-    assert document["score"] == 0.5
+    document = documents.hit_document(Hit(entry(), 0.5, why, (entry(text="before"),), relevance=0.7))
+    assert (document["score"], document["relevance"]) == (0.5, 0.7)
     assert document["why"] == {
         "text": str(why),
         "ranks": {"words": 1}, "words": ["oauth"], "parts": {"words": 0.5}, "cosine": 0.25,
@@ -100,8 +100,8 @@ def test_a_hit_of_a_file_has_a_path_and_no_entry() -> None:
 def test_a_recall_says_how_its_answer_came_about() -> None:
     hits = Hits([], embedder="minilm", reason="installed", pending=2, stale=True, took_ms=1.5)
     assert documents.hits_document(hits) == {
-        "hits": [], "lexical_only": False, "embedder": "minilm", "reason": "installed", "pending": 2,
-        "stale": True, "skipped": [], "took_ms": 1.5,
+        "hits": [], "nothing_relevant": True, "lexical_only": False, "embedder": "minilm",
+        "reason": "installed", "pending": 2, "stale": True, "skipped": [], "took_ms": 1.5,
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Hits, Notes
+from keepstone.model import RELEVANT, Scope
 from keepstone.recall.excerpts import LARGEST, sections_of
 
 ALL = ("entries", "files", "notes")
@@ -164,3 +165,46 @@ def test_long_paragraphs_are_cut_and_nothing_is_lost() -> None:
     texts = [one.excerpt.text for one in sections_of("f", "\n".join([*lines, "x" * 2500]))]
     assert max(map(len, texts)) <= 1001
     assert "".join("".join(texts).split()) == "".join([*lines, "x" * 2500]).replace(" ", "")
+
+
+def test_a_hit_of_a_long_paragraph_has_its_best_passage(agent: Agent) -> None:
+    agent.files.write("plan.md", "Then we had tea. " * 40 + "The table is walnut. " + "We met at noon. " * 40)
+    hits = agent.recall("walnut table", include=("files",))
+    assert "The table is walnut." in hits[0].passage
+    assert len(hits[0].passage) <= 400
+
+
+@pytest.mark.parametrize("embedder", [None, Concepts])
+def test_excerpts_that_say_what_is_asked_are_relevant_and_others_not(
+    tmp_path: Path, notes: Notes, embedder: type[Concepts] | None
+) -> None:
+    with keepstone.open(tmp_path / "home", embedder=embedder() if embedder else "none") as home:
+        agent = home.agent("a")
+        agent.session("s").add_many({"type": "note", "text": f"lunch number {n} was good"} for n in range(20))
+        agent.vectors().fill(Scope("a"))
+        agent.files.write("plan.md", PLAN)
+        hits = agent.recall("When does the walnut table ship?", include=ALL, notes=notes)
+        relevance = {hit.text: hit.relevance for hit in hits}
+        assert relevance.pop("The walnut table ships in May.") > 0.6
+        assert relevance.pop("Oil the walnut table twice a year") > RELEVANT
+        assert max(relevance.values(), default=0.0) < RELEVANT
+
+
+def test_the_least_relevance_holds_for_excerpts_too(agent: Agent, notes: Notes) -> None:
+    agent.files.write("plan.md", PLAN)
+    kinds = ("files", "notes")
+    hits = agent.recall("Which plumber repaired the table?", include=kinds, notes=notes)
+    assert hits
+    assert hits.nothing_relevant
+    assert (
+        agent.recall("Which plumber repaired the table?", include=kinds, notes=notes, min_relevance=0.3) == []
+    )
+
+
+def test_times_in_words_and_speakers_do_not_lower_relevance_of_excerpts(agent: Agent) -> None:
+    agent.session("s").add("message", {"speaker": "Ann", "content": "The walnut is a tree."})
+    agent.files.write("plan.md", PLAN)
+    plain = agent.recall("walnut table", include=("entries", "files"))
+    named = agent.recall("Ann walnut table yesterday", include=("entries", "files"))
+    relevance = [next(hit.relevance for hit in hits if hit.kind == "file") for hits in (plain, named)]
+    assert relevance[0] == pytest.approx(relevance[1])

@@ -7,18 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.recall.fusion import (
-    BOOST,
+    DATE,
     SHARES,
     SHARES_ALONE,
+    SPEAKER,
+    USER,
     VECTORS,
     WORDS,
     Parts,
     boosts,
     fuse,
     in_order,
+    weight_of,
 )
 from keepstone.recall.query import Period
 
+NOON = datetime(2026, 1, 11, 12, tzinfo=UTC)
 Scores = dict[int, float]
 Links = list[tuple[int, int, int]]
 
@@ -172,7 +176,7 @@ def test_entries_of_a_named_speaker_or_date_are_boosted() -> None:
     may, june = datetime(2023, 5, 3, tzinfo=UTC), datetime(2023, 6, 3, tzinfo=UTC)
     heads = {1: ("Ann: hello", may), 2: ("Ann: bye", june), 3: ("Bob: hello", may), 4: ("hello", june)}
     given_ = boosts(heads, {"Ann"}, [Period(2023, 5)])
-    assert given_ == {"speaker": {1: BOOST, 2: BOOST}, "date": {1: BOOST, 3: BOOST}}
+    assert given_ == {"speaker": {1: SPEAKER, 2: SPEAKER}, "date": {1: DATE, 3: DATE}}
 
 
 def test_a_query_without_speaker_or_date_boosts_nothing() -> None:
@@ -180,7 +184,17 @@ def test_a_query_without_speaker_or_date_boosts_nothing() -> None:
 
 
 def test_a_boost_is_a_part_of_the_score() -> None:
-    parts = fuse({1: 4.0, 2: 3.9}, {}, [1, 2], []) | {"speaker": {2: BOOST}}
-    assert dict(in_order(parts)) == pytest.approx({2: 0.975 + BOOST, 1: 1.0})
+    parts = fuse({1: 4.0, 2: 3.9}, {}, [1, 2], []) | {"speaker": {2: SPEAKER}}
+    assert dict(in_order(parts)) == pytest.approx({2: 0.975 + SPEAKER, 1: 1.0})
     assert in_order(parts)[0][0] == 2
-    assert parts_of(parts, 2) == {"words": pytest.approx(0.975), "speaker": BOOST}
+    assert parts_of(parts, 2) == {"words": pytest.approx(0.975), "speaker": SPEAKER}
+
+
+def test_a_question_about_who_asks_raises_what_the_user_said() -> None:
+    heads = {1: ("user: I bought a bicycle", NOON), 2: ("assistant: Bicycles need oil", NOON)}
+    assert boosts(heads, (), (), is_of_user=True) == {"user": {1: USER}}
+    assert boosts(heads, (), ()) == {}
+
+
+def test_averaged_word_vectors_weigh_less_than_those_of_a_model() -> None:
+    assert WORDS == weight_of("static:words") < weight_of("minilm:all-MiniLM-L6-v2") == weight_of(None)

@@ -133,3 +133,12 @@ def test_an_entry_that_another_program_moved_is_found_where_it_is_now(tmp_path: 
         log.write_bytes(b"\n" * 7 + log.read_bytes())
 
         assert {hit.entry.id for hit in home.agent("a").recall("walnut")} == {"first", "second"}
+
+
+def test_a_hit_of_a_long_entry_has_its_best_passage(agent: Agent) -> None:
+    long = "We met at noon. " * 40 + "The door is made of walnut. " + "Then we had tea. " * 40
+    remember(agent, long, "walnut oil")
+    passages = {hit.entry.id: hit.passage for hit in agent.recall("walnut doors")}
+    assert passages["s1"] == "walnut oil"
+    assert "The door is made of walnut." in passages["s0"]
+    assert len(passages["s0"]) <= 400

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepstone.recall.query import MOST_TERMS, Period, named, periods_of, speaker_of, terms_of, without
+from keepstone.recall.query import (
+    MOST_TERMS,
+    Period,
+    is_of_user,
+    named,
+    periods_of,
+    speaker_of,
+    subject_of,
+    terms_of,
+    without,
+)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +116,9 @@ def test_taking_names_from_a_query_never_makes_it_longer(query: str, speakers: l
         ("in March or in mid-July", [Period(None, 3), Period(None, 7)]),
         ("since 2021", [Period(2021)]),
         ("In May 2023 and in June", [Period(2023, 5), Period(None, 6)]),
+        ("am 3. Mai 2023", [Period(2023, 5, 3)]),
+        ("im März, im Oktober oder Ende Dezember", [Period(None, 3), Period(None, 10), Period(None, 12)]),
+        ("Januar 2023, seit Juli, im Jahr 2021", [Period(2023, 1), Period(None, 7), Period(2021)]),
     ],
 )
 def test_dates_are_read_as_people_write_them(query: str, periods: list[Period]) -> None:
@@ -118,6 +131,7 @@ def test_dates_are_read_as_people_write_them(query: str, periods: list[Period]) 
         "May I march on?",
         "you may 5 times",
         "April said so",
+        "Mai wohnt hier",
         "room 2001",
         "20 marchers",
         "12023-05-03",
@@ -165,3 +179,27 @@ def test_a_day_holds_the_next_one_across_a_new_year() -> None:
 
 def test_the_first_day_there_is_has_none_before_it() -> None:
     assert not Period(2023, 5, 3).holds(datetime.min.replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize("query", ["Which bicycle did I buy?", "what is MY bicycle", "I'd like tea"])
+def test_a_query_in_the_first_person_is_about_who_asks(query: str) -> None:
+    assert is_of_user(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["Which is best?", "phase i of the plan", "Which army was it?", "", "we chose"]
+)
+def test_other_queries_are_not_about_who_asks(query: str) -> None:
+    assert not is_of_user(query)
+
+
+def test_the_subject_of_a_query_leaves_out_speakers_and_dates() -> None:
+    assert subject_of("What did Ann paint on 3 May 2023?", ["Ann Lee"]) == ["paint"]
+
+
+def test_a_query_of_nothing_but_a_name_and_a_date_is_about_the_name() -> None:
+    assert subject_of("Ann in May 2023?", ["Ann"]) == ["ann"]
+
+
+def test_a_query_of_nothing_but_a_date_keeps_it_as_its_subject() -> None:
+    assert subject_of("in 2023?", ["Ann"]) == ["2023"]

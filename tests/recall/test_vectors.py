@@ -42,7 +42,7 @@ def home(tmp_path: Path, embedder: Refusing) -> Iterator[Home]:
 @pytest.fixture
 def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """An agent whose background work the test does by itself, and whose recalls have time."""
-    monkeypatch.setattr("keepstone.recall.pipeline.SECONDS", 30)
+    monkeypatch.setattr("keepstone.recall.dense.SECONDS", 30)
     monkeypatch.setattr(home._background, "wake", lambda _: None)  # noqa: SLF001
     home._shared.meaning.wake = lambda _: None  # noqa: SLF001
     return home.agent("a")

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 import keepstone
 from keepstone import Home, MemoryAdapter, MemoryService, SecretError, Session
+from keepstone.secrets.detection import kinds_in, masked
 from keepstone.secrets.kinds import KINDS
-from keepstone.secrets.policy import kinds_in, mask, masked
+from keepstone.secrets.policy import mask
 
 _LETTERS = string.ascii_letters + string.digits
 

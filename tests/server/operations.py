@@ -65,6 +65,8 @@ SCRIPT = [
     Step("context", AGENT, body={"query": "OAuth", "budget": 20}),
     Step("list_sessions", AGENT, {"order": "id", "limit": 1}),
     Step("show_session", MAIN),
+    Step("set_session_title", MAIN, body={"title": "Sign-in"}),
+    Step("list_session_summaries", AGENT, {"id": ["a/b ü"], "texts": False}),
     Step("compact_session", MAIN, body={"archive": True}),
     Step("copy_session", MAIN, body={"new_id": "copied"}, status=201),
     Step("fork_session", MAIN, body={"new_id": "forked", "until": "two"}, status=201),

@@ -139,9 +139,10 @@ def test_over_tls_only_the_cookie_counts_that_no_other_page_can_set(
 
 def test_who_asks_for_a_page_is_led_to_the_sign_in_and_told_if_they_were_in(let: Let) -> None:
     wanted = {"accept": "text/html,*/*"}
-    assert headers_of(let("/page", **wanted))["location"] == "/sign-in"
-    assert headers_of(let("/page", **wanted, cookie="other=1"))["location"] == "/sign-in"
-    assert headers_of(let("/page", **wanted, cookie=f"{COOKIE}=old"))["location"] == "/sign-in?ended=1"
+    assert headers_of(let("/page", **wanted))["location"] == "/sign-in?next=%2Fpage"
+    assert headers_of(let("/page", **wanted, cookie="other=1"))["location"] == "/sign-in?next=%2Fpage"
+    was_in = headers_of(let("/page", **wanted, cookie=f"{COOKIE}=old"))["location"]
+    assert was_in == "/sign-in?ended=1&next=%2Fpage"
 
 
 def test_who_asks_the_api_for_a_page_gets_a_problem(let: Let) -> None:

@@ -146,6 +146,29 @@ def test_waiting_streams_hold_up_no_other_call() -> None:
     assert asyncio.run(main()) == [0, 1, 2]
 
 
+def test_a_cancelled_waiting_stream_ends_its_source_at_once() -> None:
+    begun, closed, ended = threading.Event(), threading.Event(), threading.Event()
+
+    class Waiting(Iterator[int]):
+        def __next__(self) -> int:
+            begun.set()
+            closed.wait()
+            ended.set()
+            raise StopIteration
+
+        def close(self) -> None:
+            closed.set()
+
+    async def run() -> None:
+        task = asyncio.ensure_future(anext(AsyncCalls().stream(Waiting, waits=True)))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert await asyncio.to_thread(ended.wait, 30)
+
+    asyncio.run(run())
+
+
 def test_a_program_ends_while_a_stream_waits() -> None:
     program = """
 import asyncio, threading

@@ -123,6 +123,7 @@ def test_a_write_that_waited_for_the_lock_follows_a_renamed_file(tmp_path: Path)
             create=False,
             most_logs=lambda: 4,
             finish=lambda _: None,
+            language="en",
         )
         log = logs.log("a:b")
         (sessions_of(tmp_path) / "a%3Ab.ndjson").rename(sessions_of(tmp_path) / "a:b.ndjson")
@@ -335,6 +336,7 @@ def test_what_lags_behind_during_a_look_stays_stale(tmp_path: Path, monkeypatch:
         create=True,
         most_logs=lambda: 9,
         finish=lambda _: None,
+        language="en",
     )
     interrupted(monkeypatch, Index, "catch_up", lambda: logs.lag(OSError()))
     logs.look(0)

@@ -81,6 +81,7 @@ def test_an_agent_in_use_is_closed_by_its_last_user(tmp_path: Path) -> None:
             create=create,
             most_logs=lambda: 8,
             finish=lambda _: None,
+            language="en",
         )
 
     agents = OpenAgents(make)

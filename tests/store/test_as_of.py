@@ -48,7 +48,7 @@ def past(today: Today) -> PastReader:
         "two": [record("x", "walnut wood")],
         "none": [],
     }
-    return PastReader("a", finding(sessions), today.find)
+    return PastReader("a", finding(sessions), today.find, "en")
 
 
 def loaded(past: PastReader, keys: Sequence[int]) -> list[tuple[str, str]]:
@@ -68,7 +68,7 @@ def test_entries_of_one_id_are_kept_apart_by_their_sessions(past: PastReader) ->
 
 
 def test_a_search_without_words_or_of_nothing_finds_nothing(past: PastReader, today: Today) -> None:
-    assert found(past, []) == found(PastReader("a", finding({}), today.find), ["walnut"]) == set()
+    assert found(past, []) == found(PastReader("a", finding({}), today.find, "en"), ["walnut"]) == set()
     assert past.neighbours([], 3, Scope("a")) == []
 
 
@@ -129,7 +129,7 @@ def test_a_session_is_read_when_a_scope_first_names_it() -> None:
         read.append(names)
         return {name: [record("x", "walnut")] for name in names or ("one", "two")}
 
-    past = PastReader("a", find, Today().find)
+    past = PastReader("a", find, Today().find, "en")
     assert found(past, ["walnut"], ("one",)) == found(past, ["walnut"], ("one",)) == {("one", "walnut")}
     assert found(past, ["walnut"]) == {("one", "walnut"), ("two", "walnut")}
     assert read == [["one"], None]

@@ -4,6 +4,7 @@ import multiprocessing
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -176,6 +177,15 @@ def test_a_cursor_holds_in_another_process(home: Home, session: Session) -> None
     process.start()
     assert answer.get(timeout=60) == ["two"]
     process.join()
+
+
+def test_a_watch_closed_by_another_thread_ends(home: Home) -> None:
+    watch = home.watch()
+    waiting = threading.Thread(target=lambda: [*watch], daemon=True)
+    waiting.start()
+    watch.close()  # type: ignore[attr-defined]
+    waiting.join(30)
+    assert not waiting.is_alive()
 
 
 STEPS = st.sampled_from(

@@ -172,11 +172,11 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
 ) -> None:
     home.close()
 
-    def index(path: Path) -> Index:
+    def index(path: Path, language: str) -> Index:
         renamed(home.root)  # A purge puts the folder away, then it removes the index, before we make ours.
         shutil.rmtree(home.root / ".index")
         path.parent.mkdir(parents=True)
-        return Index(path)
+        return Index(path, language)
 
     monkeypatch.setattr(agent_logs, "Index", index)
     logs = AgentLogs(
@@ -187,6 +187,7 @@ def test_an_index_opened_during_a_purge_holds_nothing_of_the_agent(
         create=False,
         most_logs=lambda: 8,
         finish=lambda _: None,
+        language="en",
     )
     with closing(logs):
         for _ in range(2):

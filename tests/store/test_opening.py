@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,9 @@ def test_database_names_the_extra_to_install_and_no_password(
     target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KEEPSTONE_HOME", target)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "keepstone.store.postgres.postgres_store", raising=False)
+    monkeypatch.delitem(sys.modules, "keepstone.store.postgres.connecting", raising=False)
     for given in (target, None, Path(target)):
         with pytest.raises(StoreError, match=r"pip install 'keepstone\[postgres\]'") as refused:
             keepstone.open(given)
@@ -59,5 +63,5 @@ def test_target_of_bytes_is_refused_without_repeating_it() -> None:
 def test_opening_a_database_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError):
-        keepstone.open("postgresql://ada:secret@host/db")
+        keepstone.open("postgresql://ada:secret@127.0.0.1:1/db")
     assert os.listdir(tmp_path) == []

@@ -43,6 +43,7 @@ def logs(tmp_path: Path) -> Iterator[AgentLogs]:
         create=True,
         most_logs=lambda: 8,
         finish=lambda _: None,
+        language="en",
     )
     yield logs
     logs.close()

@@ -55,6 +55,31 @@ def test_different_words_have_different_stems() -> None:
     assert len({stem(word) for word in ("walnut", "walrus", "größe", "東京")}) == 4
 
 
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("путешествиями", "путешествие"),
+        ("ёлка", "ЕЛКИ"),
+        ("мой", "мои\u0306"),
+        ("θάλασσες", "ΘΑΛΑΣΣΑ"),
+        ("Straße", "STRASSE"),
+        ("Cafe\u0301s", "café"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem_in_other_scripts(word: str, other: str) -> None:
+    assert stem(word) == stem(other)
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "other"),
+    [("de", "Häuser", "haus"), ("fr", "chevaux", "cheval"), ("es", "corriendo", "correr")],
+)
+def test_a_named_language_stems_latin_letters(language: str, word: str, other: str) -> None:
+    assert stem(word, language) == stem(other, language)
+    assert stem(word) != stem(other)
+    assert stem("путешествиями", language) == stem("путешествие", language)
+
+
 @given(st.text())
 def test_stemming_takes_a_text_of_any_kind(text: str) -> None:
     assert isinstance(stem(text), str)
@@ -64,7 +89,8 @@ def test_stop_words_are_words_as_a_text_gives_them() -> None:
     assert all(words_of(word) == [word] for word in STOP_WORDS)
 
 
-@given(st.text(alphabet="abcdeghinorstuyAZ ,.-_'09äöüßéñøčжия東京都の한국\n"))
-def test_the_stems_of_a_text_are_those_of_its_words(text: str) -> None:
+@pytest.mark.parametrize("language", ["en", "de"])
+@given(text=st.text(alphabet="abcdeghinorstuyAZ ,.-_'09äöüßéñøčжияёΣσάς東京都の한국\n"))
+def test_the_stems_of_a_text_are_those_of_its_words(language: str, text: str) -> None:
     parts = [part for word in words_of(text) for part in (pairs(word) if is_cjk(word) else [word])]
-    assert stems_of(text) == [stem(part) for part in parts]
+    assert stems_of(text, language) == [stem(part, language) for part in parts]

@@ -222,3 +222,12 @@ def test_what_was_cleared_is_gone_from_the_prompt_that_context_shows(chat: Chat,
 
     chat.run(steps, size=(100, 60))
     assert server.asked
+
+
+def test_a_bare_mark_is_not_sent(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("#")
+        assert "write the note behind the #" in terminal.text
+
+    chat.run(steps)
+    assert chat.said() == []

@@ -150,3 +150,57 @@ def test_a_models_note_is_not_saved_when_the_page_is_closed(noting: Site, browse
         time.sleep(0.02)
     assert "said no" in session.entries()[-1].text
     assert noting.notes.entries() == []
+
+
+def test_a_cancelled_note_comes_back_into_the_field(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    for cancel in ("Escape", "Cancel"):
+        page.get_by_label("Message").fill("# Use pnpm")
+        page.keyboard.press("Enter")
+        expect(page.locator(".choice button").first).to_be_focused()
+        if cancel == "Escape":
+            page.keyboard.press("Escape")
+        else:
+            page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_label("Message")).to_have_value("# Use pnpm")
+        expect(page.locator(".choice")).to_have_count(0)
+
+
+def test_a_note_that_waits_is_not_replaced_by_another(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    page.get_by_label("Message").fill("# First")
+    page.keyboard.press("Enter")
+    expect(page.locator(".choice q")).to_have_text("First")
+    page.get_by_label("Message").fill("# Second")
+    page.keyboard.press("Enter")
+    expect(page.locator(".q-notification")).to_contain_text("Choose first")
+    expect(page.locator(".choice q")).to_have_text("First")
+    expect(page.get_by_label("Message")).to_have_value("# Second")
+
+
+def test_a_bare_mark_and_a_command_are_not_stored(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    for line, words in (("#", "Write the note"), ("/forgit x", "unknown command /forgit")):
+        page.get_by_label("Message").fill(line)
+        page.keyboard.press("Enter")
+        expect(page.locator(".q-notification").last).to_contain_text(words)
+        expect(page.get_by_label("Message")).to_have_value(line)
+    page.get_by_label("Message").fill("/help")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("/recall QUESTION")
+    page.keyboard.press("Escape")
+    page.get_by_label("Message").fill("/recall pass keys")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/recall?q=pass+keys")
+    assert agent.sessions() == []
+
+
+def test_an_answer_of_nothing_is_shown_but_not_stored(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    page.get_by_label("Message").fill("Who won?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".entry .text")).to_have_text(
+        ["Who won?", "(offline, no model) I remember nothing about that."]
+    )
+    expect(page.get_by_label("Message")).to_be_focused()
+    assert [entry.text for entry in agent.session(agent.sessions()[0].id).entries()] == ["user: Who won?"]

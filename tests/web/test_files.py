@@ -1,4 +1,4 @@
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 from tests.web.conftest import Browse, Site
 
 from keepstone import Agent
@@ -99,3 +99,33 @@ def test_a_new_file_is_made_and_another_deleted(site: Site, agent: Agent, browse
 def test_a_path_that_leaves_the_folder_is_refused(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(site.url(agent.slug, "files", path="../../secret"))
     expect(page.get_by_role("alert")).to_contain_text("secret")
+
+
+def test_ctrl_s_saves_the_open_file(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.files.write("a.md", "old")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page.get_by_label("Content of a.md").fill("new")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".q-notification")).to_contain_text("Saved a.md")
+    assert agent.files.read("a.md") == "new"
+
+
+def test_leaving_unsaved_changes_asks_first(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.files.write("a.md", "old")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    page.get_by_label("Content of a.md").fill("new")
+    expect(page.locator("[data-unsaved]")).to_have_count(1)
+    page.locator("nav").get_by_role("link", name="Recall").click(no_wait_after=True)
+    expect(page.get_by_label("Content of a.md")).to_have_value("new")
+    assert asked == ["beforeunload"]
+    page.keyboard.press("Control+s")
+    expect(page.locator("[data-unsaved]")).to_have_count(0)
+    page.locator("nav").get_by_role("link", name="Recall").click()
+    expect(page.locator("h1")).to_have_text("Recall")

@@ -134,3 +134,12 @@ def test_a_file_that_cannot_be_read_is_named(site: Site, agent: Agent, browse: B
     expect(page.get_by_role("alert")).to_contain_text("AGENTS.md is not UTF-8")
     path.write_bytes(kept)
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_cancelled_note_comes_back_into_the_field(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "memory"))
+    page.get_by_label("A new note").fill("Use pnpm")
+    page.keyboard.press("Enter")
+    expect(page.locator(".choice button").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("A new note")).to_have_value("Use pnpm")

@@ -69,8 +69,8 @@ def test_a_page_fits_the_width_of_a_phone(site: Site, agent: Agent, browse: Brow
 OPENED = {
     "keys": ("sessions", "button", "Keys"),
     "a new id": ("sessions", "button", "Open by id"),
-    "clear": ("sessions", "button", "Clear session talk"),
-    "delete": ("sessions", "button", "Delete session talk"),
+    "new session": ("sessions", "button", "New session"),
+    "entry": ("session", "button", "Edit"),
     "history": ("session", "button", "History"),
     "edit": ("memory", "button", "Edit: Amounts"),
     "undo": ("memory", "button", "Delete: Amounts"),
@@ -115,7 +115,7 @@ def test_switching_the_agent_shows_nothing_of_the_other(site: Site, agent: Agent
     other.session("theirs").add("note", {"content": "word of theirs"})
     page = browse(at(site, agent, "agents"))
     page.get_by_role("link", name=other.slug).click()
-    expect(page.locator("tbody .col-id")).to_have_text(["theirs"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["theirs"])
     page.goto(site.url(other.slug, "recall", q="secret"))
     expect(page.locator(".box h2")).to_have_text("Nothing found")
 
@@ -163,7 +163,7 @@ def test_the_doctor_names_a_damaged_line(site: Site, agent: Agent, browse: Brows
     log = site.home.root / "agents" / agent.slug / "memory/sessions/talk.ndjson"
     log.write_bytes(log.read_bytes() + b"not json\n")
     page = browse(at(site, agent, "doctor"))
-    expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text("1 unreadable line(s)")
+    expect(page.locator(".findings .error", has_text=agent.slug)).to_contain_text("1 unreadable line")
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,22 @@ def test_each_hit_says_why_it_was_found(site: Site, agent: Agent, browse: Browse
     assert first.locator(".why .bar i").first.evaluate("bar => bar.offsetWidth") > 20
 
 
+def test_hits_that_are_not_about_the_question_are_called_uncertain(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "recall"))
+    ask(page, "which plumber chose the boiler?")
+    expect(page.locator(".answer-line")).to_contain_text("Nothing certain")
+    ask(page, "passkeys")
+    expect(page.locator(".answer-line")).not_to_contain_text("Nothing certain")
+    assert page.locator(".hits meter").first.evaluate("meter => meter.value") > 0.6
+    page.locator("summary", has_text="Filters").click()
+    page.get_by_label("Relevance").fill("0.9")
+    ask(page, "which plumber chose the boiler?")
+    expect(page.locator(".hits > li")).to_have_count(0)
+
+
 def test_filters_narrow_what_is_found(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "recall"))

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -12,19 +11,22 @@ from keepstone import Agent
 
 def names(page: Page) -> list[str]:
     page.wait_for_selector(".sessions tbody tr")
-    return page.locator(".sessions tbody .col-id").all_inner_texts()
+    return page.locator(".sessions tbody .col-id a").all_inner_texts()
 
 
-def three(site: Site, agent: Agent) -> None:
+def act(page: Page, session: str, verb: str) -> None:
+    page.locator(f"summary[aria-label^='Actions for session {session}']").click()
+    page.get_by_role("button", name=f"{verb} session {session}".strip()).click()
+
+
+def three(agent: Agent) -> None:
     for number, name in enumerate(("beta", "alpha", "gamma")):
-        agent.session(name).add("note", {"content": "x" * (500 if name == "alpha" else 5)})
-        path = site.home.root / "agents" / agent.slug / "memory" / "sessions" / f"{name}.ndjson"
-        at = datetime(2026, 1, 1 + number, tzinfo=UTC).timestamp()
-        os.utime(path, (at, at))
+        made = datetime(2026, 1, 1 + number, tzinfo=UTC)
+        agent.session(name).add("note", {"content": "x" * (500 if name == "alpha" else 5)}, ts=made)
 
 
 def test_sessions_are_listed_with_the_last_changed_first(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
     assert names(page) == ["gamma", "alpha", "beta"]
     row = page.locator("tr", has_text="gamma")
@@ -33,22 +35,22 @@ def test_sessions_are_listed_with_the_last_changed_first(site: Site, agent: Agen
 
 
 def test_a_heading_sorts_and_turns_the_order(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
     page.locator("th.col-id button").click()
-    expect(page.locator("tbody .col-id")).to_have_text(["alpha", "beta", "gamma"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["alpha", "beta", "gamma"])
     page.locator("th.col-id button").click()
     expect(page.locator("th.col-id")).to_have_attribute("aria-sort", "descending")
     page.get_by_role("button", name="Size").click()
-    expect(page.locator("tbody .col-id").first).to_have_text("alpha")
+    expect(page.locator("tbody .col-id a").first).to_have_text("alpha")
 
 
 def test_a_search_narrows_the_list_as_one_types(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
     page.keyboard.press("/")
     page.keyboard.type("AMM")
-    expect(page.locator("tbody .col-id")).to_have_text(["gamma"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["gamma"])
     page.keyboard.type("zzz")
     expect(page.locator(".box h2")).to_have_text("No matching session")
 
@@ -57,15 +59,16 @@ def test_a_new_session_is_made_and_opened(site: Site, agent: Agent, browse: Brow
     page = browse(site.url(agent.slug, "sessions"))
     expect(page.locator(".box h2")).to_have_text("No sessions yet")
     page.get_by_role("button", name="New session").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.locator(".box h2")).to_have_text("This session is empty")
     assert len(agent.sessions()) == 1
 
 
 @pytest.mark.requirement("log.sessions.screen")
 def test_a_cleared_session_stays_without_entries(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
-    page.get_by_role("button", name="Clear session alpha").click()
+    act(page, "alpha", "Clear")
     page.get_by_role("dialog").get_by_role("button", name="Clear").click()
     expect(page.locator("tr", has_text="alpha").locator(".col-size")).to_have_text("0 B")
     assert agent.session("alpha").entries() == []
@@ -73,18 +76,18 @@ def test_a_cleared_session_stays_without_entries(site: Site, agent: Agent, brows
 
 @pytest.mark.requirement("log.sessions.screen")
 def test_a_deleted_session_is_gone_from_the_list_at_once(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
-    page.get_by_role("button", name="Delete session alpha").click()
+    act(page, "alpha", "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.locator("tbody .col-id")).to_have_text(["gamma", "beta"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["gamma", "beta"])
     assert agent.session("alpha").info() is None
 
 
 def test_a_deletion_that_is_not_confirmed_changes_nothing(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
-    page.get_by_role("button", name="Delete session alpha").click()
+    act(page, "alpha", "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert agent.session("alpha").info() is not None
@@ -93,35 +96,35 @@ def test_a_deletion_that_is_not_confirmed_changes_nothing(site: Site, agent: Age
 def test_what_another_process_deletes_and_makes_shows_by_itself(
     site: Site, agent: Agent, browse: Browse
 ) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
     assert "beta" in names(page)
     agent.session("beta").remove()
     agent.session("delta").add("note", {"content": "new"})
-    expect(page.locator("tbody .col-id")).to_have_text(["delta", "gamma", "alpha"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["delta", "gamma", "alpha"])
 
 
 def test_what_the_command_or_another_adapter_deletes_leaves_an_open_list(
     site: Site, agent: Agent, browse: Browse
 ) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
     assert "beta" in names(page)
     page.evaluate("window.neverReloaded = true")
     command = [sys.executable, "-m", "keepstone", "sessions", "delete", "beta", "--yes"]
     subprocess.run([*command, "--agent", agent.slug, "--home", str(site.home.root)], check=True)
-    expect(page.locator("tbody .col-id")).to_have_text(["gamma", "alpha"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["gamma", "alpha"])
     folder = site.home.root / "agents" / agent.slug / "memory" / "sessions"
     for name in ("alpha.ndjson", "alpha.lock"):  # As the package for VoltAgent deletes.
         (folder / name).unlink()
-    expect(page.locator("tbody .col-id")).to_have_text(["gamma"])
+    expect(page.locator("tbody .col-id a")).to_have_text(["gamma"])
     assert page.evaluate("window.neverReloaded")
 
 
 def test_a_session_that_is_deleted_elsewhere_says_so_while_it_is_open(
     site: Site, agent: Agent, browse: Browse
 ) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "session", id="beta"))
     expect(page.locator(".entry")).to_have_count(1)
     agent.session("beta").remove()
@@ -135,7 +138,7 @@ def test_many_sessions_come_page_by_page(site: Site, agent: Agent, browse: Brows
     page.locator("th.col-id button").click()
     expect(page.locator("tbody tr")).to_have_count(50)
     page.get_by_role("button", name="Next").click()
-    expect(page.locator("tbody .col-id").first).to_have_text("s-50")
+    expect(page.locator("tbody .col-id a").first).to_have_text("s-50")
     expect(page.locator(".pager .place")).to_contain_text("51 to 60 of 60 sessions")
 
 
@@ -146,13 +149,13 @@ def test_a_session_of_any_name_can_be_opened_and_deleted(site: Site, agent: Agen
     page.get_by_role("link", name=name).click()
     expect(page.locator(".entry .text")).to_have_text("odd")
     page.go_back()
-    page.get_by_role("button", name="Delete session").click()
+    act(page, "", "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator(".box h2")).to_have_text("No sessions yet")
 
 
 def test_the_keyboard_alone_opens_a_session(site: Site, agent: Agent, browse: Browse) -> None:
-    three(site, agent)
+    three(agent)
     page = browse(site.url(agent.slug, "sessions"))
     names(page)
     page.keyboard.press("j")
@@ -174,7 +177,8 @@ def test_a_row_acts_on_its_own_session_among_look_alikes(
     page = browse(site.url(agent.slug, "sessions"))
     page.locator("th.col-id button").click()
     expect(page.locator("th.col-id")).to_have_attribute("aria-sort", "ascending")
-    page.get_by_role("button", name="Delete session").nth(number).click()
+    page.locator(".menu summary").nth(number).click()
+    page.get_by_role("button", name="Delete session").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator(".sessions tbody tr")).to_have_count(1)
     assert [info.id for info in agent.sessions()] == [ids[1 - number]]
@@ -195,7 +199,7 @@ def test_what_is_stored_while_a_question_is_open_is_not_removed_unasked(
 ) -> None:
     agent.session("a").add("note", {"content": "old"})
     page = browse(site.url(agent.slug, "sessions"))
-    page.get_by_role("button", name=f"{verb} session a").click()
+    act(page, "a", verb)
     expect(page.get_by_role("dialog")).to_be_visible()
     agent.session("a").add("note", {"content": "new"})
     page.get_by_role("dialog").get_by_role("button", name=verb).click()
@@ -204,3 +208,41 @@ def test_what_is_stored_while_a_question_is_open_is_not_removed_unasked(
     page.get_by_role("dialog").get_by_role("button", name=verb).click()
     expect(page.locator(".q-notification")).to_contain_text("a")
     assert agent.session("a").entries() == []
+
+
+def test_sessions_have_titles_counts_and_previews(site: Site, agent: Agent, browse: Browse) -> None:
+    talk = agent.session("7f3a")
+    talk.add("message", {"role": "user", "content": "Which sign-in do we use?"}, ts="2025-01-01T10:00:00Z")
+    talk.add("message", {"role": "assistant", "content": "Passkeys"}, ts="2025-01-01T10:01:00Z")
+    page = browse(site.url(agent.slug, "sessions"))
+    row = page.locator("tbody tr")
+    expect(row.locator(".col-id a")).to_have_text("Which sign-in do we use?")
+    expect(row.locator(".name")).to_have_text("7f3a")
+    expect(row.locator(".preview")).to_have_text("assistant: Passkeys")
+    expect(row.locator(".col-entries")).to_have_text("2")
+    expect(row.locator("time")).to_have_attribute("title", "2025-01-01 10:01 UTC")
+
+
+def test_a_session_is_created_with_a_title_and_renamed(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "sessions"))
+    page.get_by_role("button", name="New session").click()
+    page.get_by_label("Title").fill("Plans")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Plans")
+    page.go_back()
+    expect(page.locator("tbody .col-id a")).to_have_text("Plans")
+    act(page, "", "Rename")
+    page.get_by_label("Title").fill("Plans of 2027")
+    page.get_by_role("button", name="Rename", exact=True).click()
+    expect(page.locator("tbody .col-id a")).to_have_text("Plans of 2027")
+    assert agent.session_summaries()[0].title == "Plans of 2027"
+
+
+def test_a_search_finds_titles_and_contents(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.new_session("a", title="Walnut table")
+    agent.session("b").add("fact", text="The ferry leaves at nine")
+    agent.session("c").add("fact", text="nothing of that")
+    page = browse(site.url(agent.slug, "sessions"))
+    for words, found in (("walnut", ["Walnut table"]), ("ferries", ["b"])):
+        page.get_by_label("Search sessions").fill(words)
+        expect(page.locator("tbody .col-id a")).to_have_text(found)

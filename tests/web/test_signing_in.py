@@ -6,6 +6,7 @@ from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -226,3 +227,36 @@ def test_no_page_breaks_the_policy_that_it_is_sent_with(served: Server, tab: Ope
     blocked = "fetch('http://127.0.0.2:9/', {mode: 'no-cors'}).then(() => 'sent', (error) => 'blocked')"
     assert page.evaluate(blocked) == "blocked"
     assert any("Content Security Policy" in words for words in told)
+
+
+def test_a_deep_link_survives_signing_in(served: Server, tab: Open) -> None:
+    page = tab(f"{served.url}/a/coder/recall?q=pass+keys%26more")
+    page.wait_for_url(SIGN_IN)
+    sign_in(page, served.token)
+    page.wait_for_url("**/a/coder/recall?q=pass+keys%26more")
+
+
+def test_a_deep_link_survives_a_wrong_token(served: Server, tab: Open) -> None:
+    page = tab(f"{served.url}/a/coder/files")
+    sign_in(page, "kst_wrong")
+    expect(page.get_by_role("alert")).to_be_visible()
+    sign_in(page, served.token)
+    page.wait_for_url("**/a/coder/files")
+
+
+@pytest.mark.parametrize("there", ["https://evil.example/", "//evil.example", "/\\evil.example", "/a\nb"])
+def test_signing_in_never_leads_to_another_server(served: Server, tab: Open, there: str) -> None:
+    page = tab(f"{served.url}/sign-in?{urlencode({'next': there})}")
+    sign_in(page, served.token)
+    page.wait_for_url(f"{served.url}/a/**")
+
+
+def test_a_used_link_goes_on_for_a_browser_that_is_signed_in(served: Server, tab: Open) -> None:
+    page = signed_in(tab, served, served.token)
+    page.goto(f"{served.url}/sign-in?once=used&next=%2Fa%2Fcoder%2Frecall")
+    page.wait_for_url("**/a/coder/recall")
+
+
+def test_the_sign_in_hint_names_the_home(served: Server, tab: Open) -> None:
+    page = tab(f"{served.url}/sign-in")
+    expect(page.locator("footer code")).to_have_text(f"keepstone token create --home {served.home}")

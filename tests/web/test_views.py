@@ -150,7 +150,8 @@ def test_versions_are_told_with_the_latest_first(agent: Agent) -> None:
     session.delete(made.id)
     views = version_views(agent.history(made.id))
     assert [view["what"] for view in views] == ["deleted", "changed", "made"]
-    assert [view["text"] for view in views][1:] == ["two", "one"]
+    parts = [[(part["kind"], part["text"]) for part in view["parts"]] for view in views]
+    assert parts[1:] == [[("del", "one"), ("ins", "two")], [("", "one")]]
 
 
 def test_a_session_is_shown_with_what_its_name_hides(place: Place) -> None:
@@ -166,6 +167,15 @@ def test_bars_of_hits_are_drawn_to_the_scale_of_the_best(place: Place) -> None:
     assert [part["width"] for part in best["parts"]] == ["75.0%", "25.0%"]
     assert [(part["width"], part["label"]) for part in other["parts"]] == [("50.0%", "words 2.00")]
     assert best["sum"] == "Score is the sum of words 3.00, meaning 1.00"
+
+
+def test_relevance_of_a_hit_does_not_depend_on_the_others(place: Place) -> None:
+    made = replace(hit(entry(), {"words": 3.0}), relevance=0.8124)
+    alone, beside = (
+        hit_views(Hits([made]), place)[0],
+        hit_views(Hits([hit(entry(), {"words": 9.0}), made]), place)[1],
+    )
+    assert alone["relevance"] == beside["relevance"] == "0.81"
 
 
 def test_what_counts_against_a_hit_has_a_minus_and_a_tone_of_its_own(place: Place) -> None:

@@ -73,7 +73,7 @@ same([page.entries.length, typeof page.next], [1, "string"]);
 await data("count_accesses", POST(`${SESSION}/count`, { ...session, body: { increments: { effect: 2 }, wait: true } }));
 same((await data("count_entries", GET(`${AGENT}/entry-counts`, agent))).counts, { "a/b ü": 3 });
 
-const asked = { limit: 5, min_priority: 0, neighbours: 0, include_superseded: false, include: ["entries"] };
+const asked = { limit: 5, min_priority: 0, min_relevance: 0, neighbours: 0, include_superseded: false, include: ["entries"] };
 const recalled = await data("recall", POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth" } }));
 same(recalled.hits.flatMap(({ entry, why }) => [entry?.id, ...why.words]).includes("oauth"), true);
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
@@ -90,6 +90,9 @@ const old = { "if-match": (await shown).response.headers.get("etag") };
 const said = { messages: [{ role: "user", content: "Hi" }] };
 same((await data("add_messages", POST(`${SESSION}/messages`, { ...session, body: said }))).entries.length, 1);
 same((await data("messages", GET(`${SESSION}/messages`, session))).messages, said.messages);
+await data("set_session_title", PUT(`${SESSION}/title`, { ...session, body: { title: "Sign-in" } }));
+const summaries = GET(`${AGENT}/session-summaries`, { params: { ...agent.params, query: { texts: false } } });
+same((await data("list_session_summaries", summaries)).sessions[0]?.title, "Sign-in");
 const copied = { params: { path: { agent: "typed", session: "copied" } } };
 same((await data("copy_session", POST(`${SESSION}/copy`, { ...session, body: { new_id: "copied" } }))).id, "copied");
 same((await data("rename_session", POST(`${SESSION}/rename`, { ...copied, body: { new_id: "x" } }))).id, "x");

@@ -14,7 +14,16 @@ from typing import Any, Literal
 
 from keepstone.agent import Agent
 from keepstone.chat.cancellation import Stoppable
-from keepstone.chat.messages import ChatModel, Message, ModelError, Prompt, Request, ToolCall, ToolResult
+from keepstone.chat.messages import (
+    ChatModel,
+    Message,
+    ModelError,
+    Prompt,
+    Request,
+    ToolCall,
+    ToolResult,
+    Transient,
+)
 from keepstone.chat.tools import Ask, MemoryTools, ToolBudget
 from keepstone.context import estimate_tokens
 from keepstone.errors import KeepstoneError, SecretError
@@ -58,6 +67,8 @@ class _ModelAnswer:
     """The partial answer."""
 
     text: str = ""
+    is_memory: bool = False
+    """Whether it has text that is not transient."""
     tools: list[str] = field(default_factory=list)
     cut: str = "stopped"
     """Why it is incomplete; empty once it is complete."""
@@ -204,6 +215,7 @@ class Conversation:
             for piece in self._pieces:
                 if isinstance(piece, str):
                     answer.text += piece
+                    answer.is_memory |= not isinstance(piece, Transient)
                     yield Delta("text", piece)
                 else:
                     calls.append(piece)
@@ -222,7 +234,7 @@ class Conversation:
             self._pieces.stop()
 
     def _store(self, answer: _ModelAnswer) -> None:
-        if not answer.text.strip():
+        if not (answer.is_memory and answer.text.strip()):
             return
         data: dict[str, Any] = {"role": "assistant", "content": _whole(answer.text), "model": self.model.name}
         data |= {"tools": answer.tools} if answer.tools else {}

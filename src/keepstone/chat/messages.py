@@ -70,6 +70,12 @@ class Request:
     """The tools for memory."""
 
 
+class Transient(str):
+    """Text of an answer that is shown; an answer of such text only is not stored."""
+
+    __slots__ = ()
+
+
 Piece = str | ToolCall
 """A chunk of an answer: text or a tool call."""
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keepstone.chat.messages import Request
+from keepstone.chat.messages import Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
+from keepstone.recall.relevance import worth_telling
 from keepstone.text.display import clipped
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 
 _LOOKED_AT, _QUOTED = 30, 5
 """Hits that are considered, and maximum quotes of entries and of notes in an answer."""
-_NEAR = 0.35
-"""Minimum cosine of a quoted entry that shares no word with the question."""
 _LONGEST = 400
 """Maximum characters of a quote."""
 
@@ -29,23 +28,25 @@ class OfflineResponder:
         question = request.messages[-1].text
         notes = [_quoted_note(note) for note in _notes_about(question, request.tools.notes.entries())]
         hits = request.tools.agent.recall(question, limit=_LOOKED_AT)
-        entries = [_quoted(hit.entry) for hit in hits if _is_quotable(hit, question)]
+        entries = [_quoted(hit.entry) for hit in worth_telling(hits) if _is_quotable(hit, question)]
         quotes = notes[:_QUOTED] + entries[:_QUOTED]
         kept, else_ = ("", "") if _is_question(question) else ("Your message is stored. ", "else ")
-        yield f"(offline, no model) {kept}"
-        yield "This is what I remember about that:" if quotes else f"I remember nothing {else_}about that."
+        yield Transient(f"(offline, no model) {kept}")
+        if not quotes:
+            yield Transient(f"I remember nothing {else_}about that.")
+            return
+        yield "This is what I remember about that:"
         for quote in quotes:
             yield f"\n\n{quote}"
 
 
 def _is_quotable(hit: Hit, question: str) -> bool:
-    """Tell whether a hit is relevant, and neither a question nor itself a quote."""
+    """Tell whether a hit is neither a question nor itself a quote."""
     data, text = hit.entry.data, hit.entry.text.strip()
     said = str(data.get("content", text)).strip()
     if data.get("model") == OfflineResponder.name or said.casefold() == question.strip().casefold():
         return False
-    asks = data.get("role") == "user" and _is_question(said)
-    return not asks and (bool(hit.why.words) or (hit.why.cosine or 0.0) >= _NEAR)
+    return data.get("role") != "user" or not _is_question(said)
 
 
 def _is_question(text: str) -> bool:

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, confirm
-from keepstone.cli.options import TypesOption, YesOption
+from keepstone.cli.options import TypesOption, YesOption, moment_or_none
 from keepstone.cli.screen import table
 from keepstone.log.filters import Filters
 from keepstone.operations.documents import entry_document
@@ -31,10 +31,16 @@ WhereOption = Annotated[
     typer.Option("--where", metavar="JSON", help="""Only with these values: '{"score": {"gte": 3}}'."""),
 ]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Made then or later: 2026-03-01, or RFC 3339.")
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="Made then or later: 7d, yesterday, 2026-03-01, or RFC 3339."
+    ),
 ]
 UntilOption = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Made before then: 2026-04-01, or RFC 3339.")
+    str | None,
+    typer.Option(
+        "--until", metavar="TIME", help="Made before then: 12h, last week, 2026-04-01, or RFC 3339."
+    ),
 ]
 IdsOption = Annotated[
     list[str] | None, typer.Option("--id", metavar="ID", help="Only this entry; may be repeated.")
@@ -153,8 +159,8 @@ def _filters(
         types=types or None,
         tags=tags or None,
         where=_conditions(where),
-        since=since,
-        until=until,
+        since=moment_or_none(since, "--since"),
+        until=moment_or_none(until, "--until"),
         ids=ids or None,
         valid_only=valid_only,
     )

@@ -18,6 +18,7 @@ app = command_line(
         "agents",
         "models",
         "maintenance",
+        "databases",
         "serve",
         "mcp",
         "hook",

@@ -1,5 +1,6 @@
 """``keepstone chat``: the full-screen chat."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,13 @@ import typer
 from rich.text import Text
 
 from keepstone.cli.command import Answer, home_command
-from keepstone.cli.options import AgentOption, FolderOption, UserFileOption, complete_sessions
+from keepstone.cli.options import (
+    AgentOption,
+    FolderOption,
+    UserFileOption,
+    complete_sessions,
+    place_options,
+)
 from keepstone.errors import install_command
 from keepstone.text.display import one_line
 
@@ -66,8 +73,14 @@ def chat(
     ended = screen.run()
     # The agent may have been switched.
     slug = screen.conversation.agent.slug
-    again = f"Continue with: keepstone chat --agent {slug} --session {one_line(ended or '')}"
-    return Answer({"agent": slug, "session": ended}, Text(again if ended else "The session is empty."))
+    words = ["keepstone", "chat", *place_options(), "--agent", slug, "--session", one_line(ended or "")]
+    words += ["--model", model] if model else []
+    words += ["--dir", str(folder.absolute())] if folder != Path() else []
+    words += ["--user-file", user_file] if user_file else []
+    words += [] if tools else ["--no-tools"]
+    again = f"Continue with: {shlex.join(words)}"
+    view = Text(again if ended else "The session is empty.", no_wrap=True, overflow="ignore")
+    return Answer({"agent": slug, "session": ended}, view)
 
 
 def _check_terminal() -> None:

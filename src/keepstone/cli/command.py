@@ -28,6 +28,7 @@ from keepstone.cli.options import (
     HomeOption,
     HomeOptions,
     JsonOption,
+    LanguageOption,
     LayoutOption,
     NotesOptions,
     UserFileOption,
@@ -35,6 +36,7 @@ from keepstone.cli.options import (
 from keepstone.cli.screen import print_view
 from keepstone.operations.documents import Document
 from keepstone.operations.error_codes import HomeNotFoundError
+from keepstone.store.opening import is_database
 from keepstone.text.display import harmless
 
 
@@ -58,7 +60,7 @@ Command = TypeVar("Command", bound=Callable[..., Answer])
 def agent_command(
     app: typer.Typer, example: str, name: str | None = None, *, needs_home: bool = False
 ) -> Callable[[Command], Command]:
-    """Register a function whose first argument is an Agent, with ``--home --layout --agent --json``.
+    """Register a function whose first argument is an Agent, with the options of a place and ``--json``.
 
     With ``needs_home`` a home that does not exist is an error.
     """
@@ -67,7 +69,7 @@ def agent_command(
         def answer(place: HomeOptions, **given: Any) -> Answer:
             with place.open() as home:
                 found = function(home.agent(place.agent), **given)
-                if needs_home and not home.root.exists():
+                if needs_home and not is_database(home.root) and not home.root.exists():
                     raise HomeNotFoundError(home.root)
                 return found
 
@@ -78,7 +80,7 @@ def agent_command(
 
 
 def home_command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Command], Command]:
-    """Register a function whose first argument is a Home, with ``--home --layout --json``."""
+    """Register a function whose first argument is a Home, with the options of a home and ``--json``."""
 
     def register(function: Command) -> Command:
         def answer(place: HomeOptions, **given: Any) -> Answer:
@@ -111,13 +113,14 @@ def _option(name: str, annotation: object, default: object) -> Parameter:
 _HOME_OPTIONS = (
     _option("home", HomeOption, None),
     _option("layout", LayoutOption, "default"),
+    _option("language", LanguageOption, None),
     _option("json", JsonOption, default=False),
 )
-_AGENT_OPTIONS = (*_HOME_OPTIONS[:2], _option("agent", AgentOption, "default"), _HOME_OPTIONS[2])
+_AGENT_OPTIONS = (*_HOME_OPTIONS[:3], _option("agent", AgentOption, "default"), _HOME_OPTIONS[3])
 _NOTES_OPTIONS = (
     _option("folder", FolderOption, Path()),
     _option("user_file", UserFileOption, None),
-    _HOME_OPTIONS[2],
+    _HOME_OPTIONS[3],
 )
 
 

@@ -95,4 +95,5 @@ def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     if not message or context is None:
         return message
-    return f"{message.rstrip('.')}. See: {context.command_path} --help"
+    sentence = message if message.endswith("?") else f"{message.rstrip('.')}."
+    return f"{sentence} See: {context.command_path} --help"

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, home_command
-from keepstone.cli.options import complete_sessions
+from keepstone.cli.options import complete_sessions, place_options
 from keepstone.cli.screen import progress
 from keepstone.errors import EmbedderUnavailableError, KeepstoneError
 from keepstone.model import Finding
@@ -19,6 +20,7 @@ from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
 from keepstone.store.protocol import Compacted, SessionNotFoundError
 from keepstone.text.display import counted, harmless, one_line, size
+from keepstone.text.pasting import placed
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -51,8 +53,14 @@ def doctor(home: "Home", deep: DeepOption = False, fix: FixOption = False) -> An
     The status is 1 if there is an error; warnings do not count. Without --fix no memory is changed. The
     newest MiB of each log is scanned for secrets, with --deep all of it.
     """
+    return checked(home, deep=deep, fix=fix)
+
+
+def checked(home: "Home", *, deep: bool, fix: bool) -> Answer:
+    """Return the answer of a check of a home."""
     with progress("checking") as bar:
         findings = home.doctor(deep=deep, fix=fix, progress=_updater(bar)) + _notes_findings()
+    findings = [replace(each, remedy=placed(each.remedy, place_options())) for each in findings]
     healthy = all(finding.level != "error" for finding in findings)
     document = {"healthy": healthy, "findings": [finding_document(finding) for finding in findings]}
     return Answer(document, _findings_view(findings), status=0 if healthy else 1)

@@ -17,10 +17,11 @@ from keepstone.cli.exit_status import DeclinedError
 from keepstone.cli.keyboard import read_keys
 from keepstone.cli.options import YesOption
 from keepstone.errors import NotTextError
+from keepstone.notes import teaching
 from keepstone.notes.bullets import sameness
-from keepstone.notes.foreign import OtherFile
 from keepstone.notes.importing import Offer, offers, take
-from keepstone.notes.notes import PROJECT, USER, MemoryEntry, Notes
+from keepstone.notes.notes import PROJECT, PROJECT_FILE, USER, MemoryEntry, Notes
+from keepstone.notes.other_agents import OtherFile
 from keepstone.operations.documents import note_document, offer_document, saved_document, saved_words
 from keepstone.operations.error_codes import NoteNotFoundError
 from keepstone.services.input_manager import InputManager
@@ -70,6 +71,11 @@ FromOption = Annotated[
         dir_okay=False,
     ),
 ]
+FileOption = Annotated[
+    str, typer.Option("--file", metavar="NAME", help="Another file of the project, such as CLAUDE.md.")
+]
+RemoveOption = Annotated[bool, typer.Option("--remove", help="Take the section out.")]
+TeachDryOption = Annotated[bool, typer.Option("--dry-run", help="Show the section, and write nothing.")]
 DryOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be added.")]
 
 
@@ -173,6 +179,36 @@ def import_notes(
     if not added:
         return Answer(document, Group(*_offered(found), Text(_summary(found, new))))
     return Answer(document, Text(f"added {counted(len(added), 'note')} to AGENTS.md"))
+
+
+@notes_command(app, "keepstone notes teach --file CLAUDE.md")
+def teach(
+    notes: Notes,
+    *,
+    file: FileOption = PROJECT_FILE,
+    remove: RemoveOption = False,
+    dry_run: TeachDryOption = False,
+) -> Answer:
+    """Tell agents in AGENTS.md when to save to their memory and when to search it.
+
+    The section is for agents that have the tools of: keepstone mcp.
+    Running it again brings the section up to date; --remove takes it out.
+    """
+    from keepstone.mcp.instructions import INSTRUCTIONS
+
+    changed = teaching.teach(notes.folder, file, None if remove else INSTRUCTIONS, dry_run=dry_run)
+    document = {"file": file, "changed": changed, "removed": remove, "dry_run": dry_run}
+    if not changed:
+        return Answer(
+            document, Text(f"{one_line(file)} {'has no such section' if remove else 'says so already'}")
+        )
+    if dry_run:
+        words = "would be taken out of" if remove else "would be written into"
+        return Answer(
+            document, Text(f"{'' if remove else INSTRUCTIONS + chr(10)}This section {words} {one_line(file)}")
+        )
+    words = "does not tell agents any more" if remove else "tells agents now"
+    return Answer(document, Text(f"{one_line(file)} {words} when to use their memory"))
 
 
 def _read(file: Path) -> OtherFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,8 @@ import typer
 from keepstone.errors import KeepstoneError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from keepstone.home import Home
     from keepstone.notes.notes import Notes
 
@@ -23,17 +26,34 @@ class HomeOptions:
 
     home: str | None = None
     layout: str = "default"
+    language: str | None = None
     agent: str = "default"
     json: bool = False
 
     @contextmanager
     def open(self) -> Iterator[Home]:
-        """Open the home for a block."""
+        """Open the home for a block, in which ``place_options`` names it."""
         # Opened late: the engine imports SQLite, which help and completion do not need.
         import keepstone
 
-        with keepstone.open(self.home, layout=self.layout) as home:
-            yield home
+        with keepstone.open(self.home, layout=self.layout, language=self.language) as home:
+            before = _PLACE.set(self._named(home))
+            try:
+                yield home
+            finally:
+                _PLACE.reset(before)
+
+    def _named(self, home: Home) -> tuple[str, ...]:
+        place = () if self.home is None else ("--home", str(home.root))
+        return place if self.layout == "default" else (*place, "--layout", self.layout)
+
+
+_PLACE: ContextVar[tuple[str, ...]] = ContextVar("place", default=())
+
+
+def place_options() -> tuple[str, ...]:
+    """Return the options with which another command works on the same home, from any folder."""
+    return _PLACE.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +69,14 @@ class NotesOptions:
         import keepstone
 
         return keepstone.Notes(self.folder, self.user_file)
+
+
+def moment_or_none(text: str | None, option: str) -> datetime | None:
+    """Return the time that an option names, such as ``7d`` or ``yesterday``."""
+    from keepstone.log.arguments import system_clock
+    from keepstone.recall.time_words import moment_of
+
+    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _place_of(context: typer.Context) -> HomeOptions:
@@ -96,12 +124,20 @@ def complete_layouts(incomplete: str) -> list[str]:
     return _matching(list(LAYOUTS), incomplete)
 
 
+def complete_languages(incomplete: str) -> list[str]:
+    """Offer the codes of the languages that have a stemmer."""
+    from keepstone.text.stemming import LANGUAGES
+
+    return _matching(list(LANGUAGES), incomplete)
+
+
 HomeOption = Annotated[
     str | None,
     typer.Option(
         "--home",
-        metavar="DIR",
-        help="Where memory lives; default: $KEEPSTONE_HOME, else your data folder.",
+        metavar="HOME",
+        help="Where memory lives: a folder, or a postgresql: URL; default: $KEEPSTONE_HOME, else your data "
+        "folder.",
         rich_help_panel="Place",
     ),
 ]
@@ -112,6 +148,16 @@ LayoutOption = Annotated[
         metavar="NAME",
         help="The home's layout: default, bmad or cache.",
         autocompletion=complete_layouts,
+        rich_help_panel="Place",
+    ),
+]
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="CODE",
+        help="The language of words in Latin letters, such as de; the home remembers it.",
+        autocompletion=complete_languages,
         rich_help_panel="Place",
     ),
 ]

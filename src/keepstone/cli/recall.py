@@ -1,32 +1,40 @@
 """``keepstone recall``: search an agent's memory."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command
-from keepstone.cli.options import FolderOption, TypesOption, UserFileOption, complete_sessions
+from keepstone.cli.options import (
+    FolderOption,
+    TypesOption,
+    UserFileOption,
+    complete_sessions,
+    moment_or_none,
+    place_options,
+)
 from keepstone.cli.screen import table
-from keepstone.log.arguments import system_clock
 from keepstone.model import Hit, Hits
 from keepstone.notes.notes import Notes
 from keepstone.operations.documents import hits_document
 from keepstone.recall.selection import UNWANTED
-from keepstone.recall.time_words import moment_of
 from keepstone.text.display import clipped, counted, harmless, moment, one_line
+from keepstone.text.passage import marked
+from keepstone.text.pasting import placed
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from keepstone.agent import Agent
 
 app = typer.Typer()
 
+_WIDE = 120
+"""Columns from which explanations are a table."""
 _SHORT = 120
 """Characters of an entry in the table of explanations."""
 
@@ -67,6 +75,13 @@ IncludeOption = Annotated[
         help="Search entries (the default), files or notes; may be repeated.",
     ),
 ]
+SupersededOption = Annotated[
+    bool,
+    typer.Option(
+        "--include-superseded",
+        help="Also entries that are not valid now, or at --as-of: superseded, expired and future ones.",
+    ),
+]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show a table of why each hit was found.")]
 WhereOption = Annotated[
     list[str] | None,
@@ -80,6 +95,12 @@ AsOfOption = Annotated[
 LeastOption = Annotated[
     float,
     typer.Option("--min-priority", metavar="P", help="Only entries with at least this decayed priority."),
+]
+RelevanceOption = Annotated[
+    float,
+    typer.Option(
+        "--min-relevance", metavar="R", help="Only hits at least this relevant, from 0 to 1. Try 0.3."
+    ),
 ]
 NeighboursOption = Annotated[
     int, typer.Option("--neighbours", metavar="N", help="Show N entries before and after each hit.")
@@ -102,7 +123,9 @@ def recall(
     until: UntilOption = None,
     as_of: AsOfOption = None,
     min_priority: LeastOption = 0.0,
+    min_relevance: RelevanceOption = 0.0,
     neighbours: NeighboursOption = 0,
+    include_superseded: SupersededOption = False,
     include: IncludeOption = None,
     folder: FolderOption = Path(),
     user_file: UserFileOption = None,
@@ -116,11 +139,13 @@ def recall(
         types=types,
         tags=tags,
         where=None if where is None else dict(_pair(word) for word in where),
-        since=_moment(since, "--since"),
-        until=_moment(until, "--until"),
-        as_of=_moment(as_of, "--as-of"),
+        since=moment_or_none(since, "--since"),
+        until=moment_or_none(until, "--until"),
+        as_of=moment_or_none(as_of, "--as-of"),
         min_priority=min_priority,
+        min_relevance=min_relevance,
         neighbours=neighbours,
+        include_superseded=include_superseded,
         include=include or ["entries"],
         notes=Notes(folder, user_file) if "notes" in (include or ()) else None,
     )
@@ -128,10 +153,6 @@ def recall(
     if not hits and not agent.sessions():
         nothing += f": agent {agent.slug} has no sessions here; check --home and --agent"
     return Answer(hits_document(hits), hits_view(hits, nothing, explain=explain))
-
-
-def _moment(text: str | None, option: str) -> "datetime | None":
-    return None if text is None else moment_of(text, system_clock(), option)
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -148,25 +169,26 @@ def _pair(word: str) -> tuple[str, Any]:
 def hits_view(hits: Hits, nothing: str, *, explain: bool) -> RenderableType:
     """Return hits for people; without hits the text ``nothing``."""
     shown = (
-        [explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
+        [Explained(hits)] if explain and hits else [hit_view(place, hit) for place, hit in enumerate(hits, 1)]
     )
     notes = [Text(f"{hits.took_ms:.1f} ms", "dim")] if explain else []
     if hits.lexical_only and (explain or hits.reason != UNWANTED):
         notes.append(Text(f"By words only: {one_line(hits.reason)}", "yellow"))
     elif explain:
         notes.append(Text(f"By words and vectors: {hits.embedder}, {one_line(hits.reason)}", "dim"))
+    if hits and hits.nothing_relevant:
+        notes.append(Text("Nothing certain: no hit is clearly about this", "yellow"))
     if hits.pending:
         words = (
             f"{counted(hits.pending, 'entry')} not yet embedded, found by words only. Run: keepstone index"
         )
-        notes.append(Text(words, "yellow"))
+        notes.append(Text(placed(words, place_options()), "yellow"))
     if hits.skipped:
         words = f"Not searched, too large or not text: {one_line(', '.join(hits.skipped))}"
         notes.append(Text(words, "yellow"))
     if hits.stale:
-        notes.append(
-            Text("The index is behind the logs, hits may be missing. Run: keepstone doctor", "yellow")
-        )
+        words = "The index is behind the logs, hits may be missing. Run: keepstone doctor"
+        notes.append(Text(placed(words, place_options()), "yellow"))
     return Group(*(shown or [Text(nothing)]), *notes)
 
 
@@ -175,7 +197,7 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     if hit.excerpt is not None:
         where = (f"  {one_line(_place(hit))}", "dim")
         head = Text.assemble(f"{place:>2}  ", (hit.kind, "bold cyan"), where)
-        return Group(head, Padding(Text(harmless(clipped(hit.text))), (0, 0, 1, 4)))
+        return Group(head, Padding(Text(_shown(hit)), (0, 0, 1, 4)))
     entry = hit.entry
     head = Text.assemble(
         f"{place:>2}  ",
@@ -185,13 +207,50 @@ def hit_view(place: int, hit: Hit) -> RenderableType:
     around = [(near, near.ts < entry.ts) for near in hit.neighbours]
     before = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if earlier]
     after = [Text(one_line(clipped(near.text)), "dim") for near, earlier in around if not earlier]
-    return Group(head, Padding(Group(*before, Text(harmless(clipped(entry.text))), *after), (0, 0, 1, 4)))
+    return Group(head, Padding(Group(*before, Text(_shown(hit)), *after), (0, 0, 1, 4)))
+
+
+def _shown(hit: Hit) -> str:
+    """Return a hit's text, of a long one the best passage."""
+    return harmless(marked(hit.passage, hit.text))
+
+
+class Explained:
+    """The parts of each hit's score: a table, or blocks of lines where that would be too narrow."""
+
+    def __init__(self, hits: Hits) -> None:
+        self._hits = hits
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the table or the blocks."""
+        if options.max_width >= _WIDE:
+            yield explained(self._hits)
+            return
+        for place, hit in enumerate(self._hits, 1):
+            yield hit_view(place, hit)
+            yield Padding(Text(f"{_sum(hit)}\nrelevance {hit.relevance:.2f}", "dim"), (0, 0, 1, 4))
+
+
+def _sum(hit: Hit) -> str:
+    """Return a score as a sum, with the reasons."""
+    why = hit.why
+    parts = [_summand(name, part, why.ranks.get(name)) for name, part in why.parts.items() if part]
+    reasons = [f"words: {', '.join(why.words)}"] if why.words else []
+    reasons += [f"cosine {why.cosine:.2f}"] if why.cosine is not None else []
+    return one_line("; ".join((f"score {hit.score:.2f} = {' + '.join(parts)}", *reasons, *why.boosts)))
+
+
+def _summand(name: str, part: float, rank: int | None) -> str:
+    title = {"vectors": "meaning", "neighbours": "near it"}.get(name, name)
+    return f"{title} {part:.2f}" + (f" (#{rank})" if rank is not None else "")
 
 
 def explained(hits: Hits) -> RenderableType:
     """Return a table of the parts of each hit's score."""
     rows = [_reasons(place, hit) for place, hit in enumerate(hits, 1)]
-    return table(("", "score", "words", "meaning", "near it", "more", "query words", "entry"), rows)
+    return table(
+        ("", "score", "words", "meaning", "near it", "relevance", "more", "query words", "entry"), rows
+    )
 
 
 def _reasons(place: int, hit: Hit) -> tuple[str, ...]:
@@ -203,6 +262,7 @@ def _reasons(place: int, hit: Hit) -> tuple[str, ...]:
     more = ", ".join((*why.boosts, *(f"{name} {part:.2f}" for name, part in parts.items())))
     where = _place(hit) if hit.excerpt is not None else f"{hit.entry.ts:%Y-%m-%d} {hit.entry.session}"
     what = f"{where}: {clipped(hit.text, _SHORT)}"
+    shown.append(f"{hit.relevance:.2f}")
     return (str(place), f"{hit.score:.2f}", *shown, more, ", ".join(why.words), what)
 
 

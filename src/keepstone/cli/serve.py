@@ -1,6 +1,7 @@
 """``keepstone serve``: the HTTP API and the web pages."""
 
 import ipaddress
+import shlex
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keepstone.cli.options import HomeOption, HomeOptions, LayoutOption, UserFileOption, folder_option
+from keepstone.cli.options import (
+    HomeOption,
+    HomeOptions,
+    LayoutOption,
+    UserFileOption,
+    folder_option,
+    place_options,
+)
 from keepstone.errors import install_command
 
 if TYPE_CHECKING:
@@ -82,18 +90,21 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
     server = _server()
     from keepstone.server.origins import LOOPBACK
     from keepstone.server.running import listen, run
+    from keepstone.store.opening import local_folder
 
-    tokens = server.Tokens(home.root)
+    tokens = server.Tokens(local_folder(home.root))
     host = listener.host
     is_local = host in LOOPBACK
     if not is_local and not tokens.alive():
-        raise ValueError(f"{host} is not loopback and there is no token: run keepstone token create")
+        command = shlex.join(["keepstone", "token", "create", *place_options()])
+        raise ValueError(f"{host} is not loopback and there is no token: run {command}")
     listening = listen(host, listener.port)
     made = server.create_app(
         home,
         tokens=tokens,
         notes=notes,
         web=_web(home, notes, folder),
+        place=place_options(),
         mcp=_mcp(home),
         hosts=LOOPBACK | listener.names | {host},
         any_address=_is_any(host),
@@ -120,7 +131,7 @@ def _web(home: "Home", notes: "Notes", project: Path) -> Any:
         return None
     from keepstone.web.served import pages
 
-    return pages(home, notes, project)
+    return pages(home, notes, project, place_options())
 
 
 def _mcp(home: "Home") -> Any:

@@ -12,7 +12,8 @@ from keepstone.cli.command import Answer, agent_command, argument_or_input, conf
 from keepstone.cli.options import SessionArgument, TypesOption, YesOption
 from keepstone.cli.screen import table
 from keepstone.model import Entry
-from keepstone.operations.documents import entry_document, session_document
+from keepstone.operations.documents import entry_document, session_document, summary_document
+from keepstone.operations.payload import unindexed
 from keepstone.store.protocol import SessionNotFoundError
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
@@ -34,17 +35,48 @@ LimitOption = Annotated[
 
 @agent_command(app, "keepstone sessions list --agent coder", name="list")
 def list_sessions(agent: "Agent") -> Answer:
-    """List the sessions, last changed first."""
-    infos = sorted(agent.sessions(), key=lambda info: (info.modified, info.id), reverse=True)
-    rows = [(info.id, moment(info.modified), size(info.size)) for info in infos]
-    view = table(("session", "modified (UTC)", "size"), rows) if rows else Text("no sessions yet")
-    return Answer({"sessions": [session_document(info) for info in infos]}, view)
+    """List the sessions with their titles, the one with the newest entry first."""
+    infos = {info.id: info for info in agent.sessions()}
+    found = [one for one in agent.session_summaries() if one.id in infos]
+    rows = [
+        (one.id, one.title or "", f"{one.entries:,}", moment(one.changed), size(infos[one.id].size))
+        for one in found
+    ]
+    columns = ("session", "title", "entries", "last change (UTC)", "size")
+    document = [{**summary_document(one), **session_document(infos[one.id])} for one in found]
+    return Answer({"sessions": document}, table(columns, rows) if rows else Text("no sessions yet"))
 
 
-@agent_command(app, "keepstone sessions new")
-def new(agent: "Agent") -> Answer:
-    """Create a session with a new id, and print the id."""
-    session = agent.new_session()
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Its id; default: a new one.", show_default=False)
+]
+
+
+TitleOption = Annotated[
+    str | None, typer.Option("--title", metavar="TITLE", help="A title for lists.", show_default=False)
+]
+TitleArgument = Annotated[
+    str, typer.Argument(metavar="TITLE", help="The title; '' takes it away.", show_default=False)
+]
+
+
+@agent_command(app, "keepstone sessions title main 'Sign-in and passkeys'")
+def title(agent: "Agent", session: SessionArgument, title: TitleArgument) -> Answer:
+    """Give a session a title for lists. It is a line of its log, and no entry."""
+    agent.session(session).set_title(title or None)
+    words = f"titled {session}: {title}" if title else f"took the title of {session} away"
+    return Answer({"id": session, "title": title or None}, Text(one_line(words)))
+
+
+@agent_command(app, "keepstone sessions new 'release plans'")
+def new(agent: "Agent", name: NameArgument = None, title: TitleOption = None) -> Answer:
+    """Create an empty session with a name or a new id, and print the id.
+
+    A session that has the name already is an error.
+    """
+    if name is not None and agent.session(name).info() is not None:
+        raise ValueError(f"there is a session {name!r:.80} already: choose another name")
+    session = agent.new_session(name, title=title)
     return Answer({"id": session.id}, Text(session.id))
 
 
@@ -67,7 +99,9 @@ def _entry_view(entry: Entry) -> Group:
         (f"  {one_line(entry.type)}", "bold cyan"),
         (f"  {one_line(entry.id)}", "dim"),
     )
-    return Group(head, Padding(Text(harmless(clipped(entry.text))), (0, 0, 0, 2)))
+    rest = [f"{key}: {clipped(value)}" for key, value in unindexed(entry)]
+    text = "\n".join((clipped(entry.text), *rest))
+    return Group(head, Padding(Text(harmless(text)), (0, 0, 0, 2)))
 
 
 MessagesArgument = Annotated[

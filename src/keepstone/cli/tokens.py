@@ -10,6 +10,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.screen import table
 from keepstone.log.line import format_time
+from keepstone.store.opening import local_folder
 from keepstone.text.display import moment, one_line
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def lifetime_of(text: str) -> timedelta:
 def _tokens(home: "Home") -> "Tokens":
     from keepstone.server.tokens import Tokens
 
-    return Tokens(home.root)
+    return Tokens(local_folder(home.root))
 
 
 def _document(token: "Token") -> dict[str, object]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from keepstone.context.block import Context, Part
 from keepstone.context.counting import Counter, checked
-from keepstone.context.entries_part import AlreadyShown, Filler, Section
+from keepstone.context.entries_part import TEXT, AlreadyShown, Filler, Section
 from keepstone.context.fence import FRAME, fenced
 from keepstone.context.notes_part import Shelf, notes_part, part_for, shelves
 from keepstone.model import Entry
@@ -38,6 +38,8 @@ class Contents:
     standing: Sequence[Entry] = ()
     """Preferences and decisions by creation, oldest first; the newest are most important."""
     recalled: Sequence[Entry] = ()
+    passage: Callable[[Entry], str] = TEXT
+    """Returns what is shown of a recalled entry."""
     newest: Sequence[Entry] = ()
     """The last turns, oldest first; the last is most important."""
     notes: Sequence[Source] = ()
@@ -119,7 +121,7 @@ def _rest(wanted: Contents, budget: int, filler: Filler, files: Sequence[Shelf],
     notes = part_for(wanted.query, files, room // _QUERY_NOTES_SHARE, count)
     room -= notes.tokens + count("\n") if notes else 0
     sure = min(filler.need(wanted.newest, wanted.recalled), max(room, 0) // _NEWEST_SHARE)
-    recalled = filler.fill("recalled", wanted.recalled, room - sure)
+    recalled = filler.fill("recalled", wanted.recalled, room - sure, wanted.passage)
     room -= count(recalled.text) if recalled.lines else 0
     half = _Half(filler, notes, (recalled, filler.fill("newest", wanted.newest, room)))
     half.keep_to(budget, prefix)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from keepstone.context.counting import Counter
+from keepstone.text.passage import CUT, SENTENCE_END
 
-MARK = " […]"
+MARK = f" {CUT}"
 """Marks where a text was cut."""
 LEAST = 40
 """Minimum tokens of a cut text."""
@@ -19,7 +20,6 @@ _USUAL = 8
 """Characters per token that bound the search for a cut."""
 _WORTH = 0.4
 """Minimum share of the fitting text that a cut at a sentence's end keeps."""
-_SENTENCE_END = re.compile(r"[.!?…][\"')\]»”]*(?=\s)|[。\uff01\uff1f]|(?=\n)")
 _WORD_END = re.compile(r"(?=\s)")
 
 
@@ -84,7 +84,7 @@ def _most(fits: Callable[[int], bool], most: int) -> int:
 
 def _end(text: str, most: int) -> int:
     """Return the last end of a sentence, a line or a word in the first ``most`` characters."""
-    for pattern in (_SENTENCE_END, _WORD_END):
+    for pattern in (SENTENCE_END, _WORD_END):
         ends = [found.end() for found in pattern.finditer(text, int(most * _WORTH), most + 1)]
         usable = [end for end in ends if end <= most]
         if usable:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from keepstone.context.block import ContextSource, Item, LeftOut, Part
 from keepstone.context.counting import Counter
@@ -11,6 +12,8 @@ from keepstone.context.cutting import Placed, TokenRoom
 from keepstone.context.fence import line_of
 from keepstone.model import Entry
 
+TEXT = attrgetter("text")
+"""Returns the whole text of an entry."""
 TITLES = {"standing": "preferences and decisions"}
 _BY_TIME = ("standing", "newest")
 _LONGEST = 2
@@ -146,10 +149,13 @@ class Filler:
     """Whether lines have the session and the id of their entry."""
     _left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
 
-    def fill(self, kind: str, entries: Sequence[Entry], tokens: int) -> Section:
+    def fill(
+        self, kind: str, entries: Sequence[Entry], tokens: int, text_of: Callable[[Entry], str] = TEXT
+    ) -> Section:
         """Return a part with as many of the entries as fit.
 
-        In parts ordered by time the last entries are most important, in others the first.
+        In parts ordered by time the last entries are most important, in others the first. ``text_of``
+        returns what is shown of an entry.
         """
         section = Section(kind, len(self.shown.keys) + 1)
         # As wide as the widest reference that the part may come to.
@@ -159,7 +165,7 @@ class Filler:
             if self.shown.holds(entry):
                 continue
             reason = self.shown.reason(entry, is_turn=kind == "newest")
-            reason = reason or self._add(section, room, entry, ref)
+            reason = reason or self._add(section, room, entry, text_of(entry), ref)
             if reason is not None:
                 self._leave_out(kind, entry, reason)
         if section.is_by_time:
@@ -171,11 +177,12 @@ class Filler:
         longest = left if len(entries) == 1 else max(left // _LONGEST, _WHOLE)
         return TokenRoom(left, self.count, longest)
 
-    def _add(self, section: Section, room: TokenRoom, entry: Entry, ref: str) -> str | None:
+    def _add(self, section: Section, room: TokenRoom, entry: Entry, text: str, ref: str) -> str | None:
         """Add an entry to a part, or return why it does not fit."""
-        placed = room.place(entry.text, lambda text: line_of(ref, entry, text, with_id=self.with_ids))
+        placed = room.place(text, lambda some: line_of(ref, entry, some, with_id=self.with_ids))
         if placed is None:
             return f"no room: {min(room.left, room.longest)} tokens were left"
+        placed = placed._replace(is_cut=placed.is_cut or text != entry.text)
         section.lines.append(PlacedEntry(entry, placed, ref))
         self.shown.add(entry, section.kind)
         return None

@@ -15,6 +15,7 @@ from keepstone.errors import (
     InvalidEmbeddingError,
     KeepstoneError,
 )
+from keepstone.text.embedded import embedded_text
 from keepstone.vector import Vector
 
 FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError)
@@ -46,7 +47,9 @@ class _Failure:
 
 
 class Maker:
-    """Makes vectors of texts, with backoff after failures.
+    """Makes vectors of entries' texts, with backoff after failures.
+
+    The embedder gets what ``embedded_text`` leaves of a text, and vectors and failures are kept by that.
 
     A failed batch is halved until the rejected texts are found; they are left out and retried after a
     minute, then after twice as long each time. A failed embedder is retried after a second at first.
@@ -76,9 +79,14 @@ class Maker:
             EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError: The embedder
                 failed, with other texts, too. The next call returns what was made before.
         """
+        cut = {text: embedded_text(text) for text in texts}
+        made = self._make(list(dict.fromkeys(cut.values())), must=must)
+        return {text: made[short] for text, short in cut.items() if short in made}
+
+    def _make(self, texts: Sequence[str], *, must: bool) -> dict[str, Vector]:
         self._take_late()
         made = self._unstored.get(texts)
-        missing = [text for text in dict.fromkeys(texts) if text not in made and not self.refuses(text)]
+        missing = [text for text in texts if text not in made and not self._is_refused(text)]
         if not missing:
             return made
         if not must and self._failed is not None and self._now() < self._failed.until:
@@ -90,22 +98,26 @@ class Maker:
     def make_one(self, text: str) -> Vector:
         """Return the vector of a text; errors as for ``make``, and also if the embedder rejects the text."""
         self._take_late()
-        made = self._unstored.get([text]) or self._embed([text], must=True)
-        return made[text]
+        short = embedded_text(text)
+        made = self._unstored.get([short]) or self._embed([short], must=True)
+        return made[short]
 
     def refuses(self, text: str) -> bool:
         """Tell whether the embedder rejected a text and its backoff has not ended."""
-        failure = self._refused.get(digest_of(text))
+        return self._is_refused(embedded_text(text))
+
+    def _is_refused(self, short: str) -> bool:
+        failure = self._refused.get(digest_of(short))
         return failure is not None and self._now() < failure.until
 
     def why_refused(self, text: str) -> str:
         """Return the embedder's reason for rejecting a text; empty if it did not."""
-        failure = self._refused.get(digest_of(text))
+        failure = self._refused.get(digest_of(embedded_text(text)))
         return "" if failure is None else failure.words
 
     def stored(self, texts: Sequence[str]) -> None:
         """Drop the vectors of texts, which the index now has."""
-        self._unstored.drop(texts)
+        self._unstored.drop(map(embedded_text, texts))
 
     def _take_late(self) -> None:
         if not isinstance(self.embedder, Patient):

@@ -78,12 +78,14 @@ def replace_file(
     *,
     temporary: str,
     mode: int = FILE_MODE,
+    mtime: int | None = None,
     durable: bool = True,
 ) -> os.stat_result:
     """Replace ``name`` atomically, and return the new file's status.
 
     A crash or an error leaves the old file or the new one. ``temporary`` is the name of the file that is
     written first; only one writer at a time may use it. Unless ``durable``, syncing is left to the system.
+    ``mtime`` sets the time of the last change, in nanoseconds since 1970.
 
     Raises:
         StoreError: The disk is full or failed; the old file is unchanged.
@@ -92,8 +94,10 @@ def replace_file(
     with temporary_file(folder, temporary) as fd:
         for block in data:
             write_all(fd, block, path)
-        if stat.S_IMODE(mode) != FILE_MODE:
-            set_mode(fd, mode)
+        if stat.S_IMODE(mode) != FILE_MODE or os.fstat(fd).st_mode & FILE_MODE != FILE_MODE:
+            set_mode(fd, mode)  # The umask may have taken the owner's rights.
+        if mtime is not None:
+            os.utime(fd, ns=(mtime, mtime))
         if durable:
             sync_file(fd, path)
         folder.replace(temporary, name, durable=durable)

@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ import apsw
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
-from keepstone.text.tokenizer import TOKENIZER
+from keepstone.text.stemming import ENGLISH, stemmed, stemming_of
+from keepstone.text.tokenizer import tokenizer_of
 
-SCHEMA = 6
+SCHEMA = 7
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -28,8 +30,6 @@ BUSY_TIMEOUT = 2.0
 
 LONGEST_POLL = 0.002
 """Seconds that a process which waits for the index sleeps at most before it asks again."""
-
-_TOKENIZER = " ".join(TOKENIZER)
 
 IS_STANDING = f"type IN {STANDING}"
 """The same words wherever such entries are asked for, so that SQLite takes the index made for them."""
@@ -46,7 +46,7 @@ CREATE TABLE session(
     sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
     offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
-    compacted INTEGER NOT NULL DEFAULT 0
+    compacted INTEGER NOT NULL DEFAULT 0, title TEXT
 );
 CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
 CREATE TABLE entry(
@@ -99,13 +99,25 @@ CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
 END;
 CREATE TRIGGER vector_gone AFTER DELETE ON vector
     BEGIN INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); END;
-CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{_TOKENIZER}');
-INSERT INTO words(words, rank) VALUES('secure-delete', 1);
 INSERT INTO path(name, upto) VALUES('{TAGS}', -1);
 INSERT INTO meta VALUES
-    ('tokenizer', '{_TOKENIZER}'), ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
+    ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
     ('identity', lower(hex(randomblob(16))));
 """
+
+
+def _words_table(language: str) -> str:
+    return f"""
+CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{" ".join(tokenizer_of(language))}');
+INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+INSERT INTO meta VALUES('tokenizer', '{_tokenization(language)}');
+"""
+
+
+def _tokenization(language: str) -> str:
+    """Return what is recorded of how words are cut and stemmed; an index of another kind is rebuilt."""
+    return " ".join((*tokenizer_of(language), stemming_of(language)))
+
 
 DAMAGE = (
     apsw.CorruptError,
@@ -166,8 +178,10 @@ class Database:
     keeps the locks of a process in its memory: a child that has those of its parent would wait forever.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
         self.path = path
+        self.language = language
+        """The language of words in Latin letters, see ``keepstone.text.stemming``."""
         self.epoch = next(_epochs)
         """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
         self.guard = threading.RLock()
@@ -266,12 +280,12 @@ class Database:
 
     def _open(self) -> apsw.Connection:
         try:
-            return _connect(self.path)
+            return _connect(self.path, self.language)
         except DAMAGE:
             if self.path is None:
                 raise
             remove_files(self.path)
-            return _connect(self.path)
+            return _connect(self.path, self.language)
 
     def _inode(self) -> int:
         try:
@@ -289,7 +303,7 @@ def remove_files(path: Path) -> None:
             name.unlink(missing_ok=True)
 
 
-def _connect(path: Path | None) -> apsw.Connection:
+def _connect(path: Path | None, language: str) -> apsw.Connection:
     if path is not None and path.is_dir():
         remove_files(path)
     fresh = path if path is not None and not path.exists() else None
@@ -298,14 +312,14 @@ def _connect(path: Path | None) -> apsw.Connection:
         if fresh is not None:
             # Not made by a descriptor of our own: closing one ends all locks of this process on the file.
             fresh.chmod(FILE_MODE)
-        _prepare_in_turn(connection)
+        _prepare_in_turn(connection, language)
     except BaseException:
         connection.close(force=True)
         raise
     return connection
 
 
-def _prepare_in_turn(connection: apsw.Connection) -> None:
+def _prepare_in_turn(connection: apsw.Connection, language: str) -> None:
     """Prepare a connection while other processes do the same.
 
     Where two switch a new file to write-ahead logging at one moment, SQLite tells one that
@@ -314,7 +328,7 @@ def _prepare_in_turn(connection: apsw.Connection) -> None:
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
-            return _prepare(connection)
+            return _prepare(connection, language)
         except apsw.BusyError:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -323,26 +337,32 @@ def _prepare_in_turn(connection: apsw.Connection) -> None:
         time.sleep(random.uniform(0.001, 0.01))
 
 
-def _prepare(connection: apsw.Connection) -> None:
+def _prepare(connection: apsw.Connection, language: str) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(_patience())
     connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
     connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
+    connection.create_scalar_function("stemmed", partial(_stemmed, language), 1, deterministic=True)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
         connection.execute("BEGIN IMMEDIATE")
         if not _is_ours(connection):
-            connection.execute(TABLES)
+            connection.execute(TABLES + _words_table(language))
         connection.execute("COMMIT")
-    if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _TOKENIZER:
+    if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _tokenization(language):
         raise apsw.FormatError("the index was made with another tokenizer")
 
 
 def _text_digest(*texts: Any) -> bytes:
     (text,) = texts  # As bytes, for those of a damaged file may be no text.
     return hashlib.sha256(text or b"").digest()
+
+
+def _stemmed(language: str, *texts: Any) -> Any:
+    (text,) = texts
+    return stemmed(text, language) if isinstance(text, str) else text
 
 
 def row_sum(*values: Any) -> int:

@@ -26,9 +26,9 @@ from keepstone.log.line import (
     microseconds,
     parse,
     read_time,
-    text_of,
 )
 from keepstone.log.scan import derived_id
+from keepstone.log.searched_text import searched_text
 from keepstone.model import Record, Scope
 from keepstone.text.tokenizer import spread
 
@@ -142,13 +142,14 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
         json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
-        indexed(text_of(record)),
+        indexed(record),
         row_sum(*said, head, None),
     )
 
 
-def indexed(text: str) -> str:
-    """Return an entry's text as its row keeps it."""
+def indexed(record: Record) -> str:
+    """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
+    text = searched_text(record)
     return text if text.isascii() else _storable(spread(text))
 
 
@@ -252,6 +253,12 @@ def newest(
         bindings = (*bindings, before.ts, there[0] if there else before.eid)
     sql = f"SELECT {ROW} {_FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
+
+
+def oldest(database: Database, session: str, limit: int) -> list[Row]:
+    """Return a session's first rows by time and place."""
+    sql = f"SELECT {ROW} {_FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
+    return list(starmap(Row, database.rows(sql, (session, limit))))
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:

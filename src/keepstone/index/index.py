@@ -23,11 +23,13 @@ from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.search import Nearest, VectorSearch
 from keepstone.index.vectors.vector_table import Pending
 from keepstone.index.words import word_table
-from keepstone.index.words.ranking import Ranking
+from keepstone.index.words.ranking import Ranked, Ranking
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
+from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope
+from keepstone.text.stemming import ENGLISH
 from keepstone.vector import Space, Vector
 
 _WAITING_AT_MOST = 4096
@@ -46,8 +48,8 @@ class Index:
         doc="Number that changes when the index is emptied: its rows stand for other entries then.",
     )
 
-    def __init__(self, path: Path | None) -> None:
-        self._database = Database(path)
+    def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
+        self._database = Database(path, language)
         self._ranking = Ranking()
         self._similar = VectorSearch(self._database)
         self._pending = Pending()
@@ -193,6 +195,8 @@ class Index:
                     entries.change(database, row.eid, None)
                 session_table.forget_digest(database, session, entry_id)
             known = session_table.known_of(database, session)
+            if known is not None and TITLE_ID in ids:
+                session_table.set_title(database, known.sid, None)
             if known is not None:  # What a reading that goes on has put aside may be of these entries.
                 vector_table.forget_kept(database, known.sid)
             building.erase(database)
@@ -226,6 +230,16 @@ class Index:
         with self._database.guarded() as database:
             sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.links(database, sid, rel)
+
+    def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
+        """Return name, title, entries and time of the newest one of sessions that are all indexed."""
+        with self._database.guarded() as database:
+            return session_table.summaries(database, sessions)
+
+    def oldest(self, session: str, limit: int) -> list[Row]:
+        """Return where the first entries of a session stand, by time and place."""
+        with self._database.guarded() as database:
+            return entries.oldest(database, session, limit)
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""
@@ -280,9 +294,7 @@ class Index:
         with self._database.guarded() as database:
             return entries.rows_of(database, eids)
 
-    def ranked(
-        self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True
-    ) -> list[tuple[int, float]]:
+    def ranked(self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25.
 
         Without ``flush``, which has to write, rows whose words still wait are not found.
@@ -332,6 +344,10 @@ class Index:
     def upkeep(self) -> bool:
         """Do one piece of the work that queries left; False if there is none that can be done now."""
         return self._similar.upkeep.step()
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
+        return self._similar.cosine_quartiles(vector, Space(space, len(vector)))
 
     def pending(self, space: str, scope: Scope) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""

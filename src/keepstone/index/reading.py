@@ -22,6 +22,7 @@ from keepstone.log.line import id_of, microseconds, read_time
 from keepstone.log.log_file import CHECKED, Log, Stat, checksum, stat_of
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line, Scan
+from keepstone.log.titles import is_title, title_of
 
 STEP_LINES = 1_000
 STEP_BYTES = 1 << 20
@@ -90,6 +91,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
         return known
     if not _drop_some(database, session, known.sid):
         return None
+    session_table.set_title(database, known.sid, None)
     return LogState(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 
@@ -166,13 +168,15 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
     folded = step(known, line)
     if row is None or known is None:
         if folded is None:
+            if line.record is not None and is_title(line.record):
+                session_table.set_title(database, sid, title_of(line.record))
             return None
         room = session_table.room_in(database, sid)
         entries.insert(database, sid, [folded], room)
         fields.save(database, [(room.eid, folded.record)])
         vector_table.insert(database, [folded], room.eid)
         return room.eid
-    if folded is not None and folded.at == known.at:
+    if folded is not None and folded.at == known.at and "aliases" not in (line.record or {}):
         entries.patch(database, row.eid, folded)
     else:
         entries.change(database, row.eid, folded)

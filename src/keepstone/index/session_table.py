@@ -179,6 +179,28 @@ def counts(database: Database, session: str | None = None) -> dict[str, int | No
     return dict(database.rows(f"{sql} WHERE s.name=?", (session,)))
 
 
+def set_title(database: Database, sid: int, title: str | None) -> None:
+    """Set the title of a session."""
+    database.connection.execute("UPDATE session SET title=? WHERE sid=?", (title, sid))
+
+
+def summaries(
+    database: Database, sessions: Sequence[str] | None
+) -> list[tuple[str, str | None, int, int | None]]:
+    """Return name, title, number of entries and time of the newest one of sessions, or of all (None).
+
+    Sessions whose log the index does not hold whole are left out.
+    """
+    sql = (
+        "SELECT s.name, s.title, (SELECT count(*) FROM entry e WHERE e.sid=s.sid), "
+        "(SELECT max(e.ts) FROM entry e WHERE e.sid=s.sid) FROM session s WHERE s.offset=s.size"
+    )
+    if sessions is None:
+        return list(database.rows(sql))
+    listed = json.dumps(list(sessions))
+    return list(database.rows(f"{sql} AND s.name IN (SELECT value FROM json_each(?))", (listed,)))
+
+
 def rename(database: Database, sid: int, name: str) -> None:
     """Give a session another name."""
     database.connection.execute("UPDATE session SET name=? WHERE sid=?", (name, sid))

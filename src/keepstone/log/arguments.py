@@ -235,12 +235,13 @@ def count_of(value: int, name: str, least: int = 0) -> int:
     return min(value, _HIGHEST_COUNT)
 
 
-def number_of(value: float, name: str, least: float = -_LARGEST) -> float:
-    """Return a finite number of at least ``least``."""
+def number_of(value: float, name: str, least: float = -_LARGEST, most: float = _LARGEST) -> float:
+    """Return a finite number of at least ``least`` and at most ``most``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}: {value!r:.80}")
-    if not least <= value <= _LARGEST:  # False for NaN, too.
+    if not least <= value <= most:  # False for NaN, too.
         remedy = "" if least == -_LARGEST else f", at least {least:g}"
+        remedy += "" if most == _LARGEST else f" and at most {most:g}"
         raise ValueError(f"{name} must be a finite number{remedy}, not {value}")
     return value
 

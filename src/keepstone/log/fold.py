@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from keepstone.log.line import apply, create, id_of, is_put, is_tombstone
 from keepstone.log.scan import Line
+from keepstone.log.titles import is_title
 from keepstone.model import Record
 
 
@@ -29,12 +30,14 @@ class Fold:
     """The live entries of one log, in order of creation.
 
     Add lines in file order. ``unreadable`` counts the lines that are not an object, ``ignored`` the patches
-    without an entry.
+    without an entry, titles aside.
     """
 
     entries: dict[str, Folded] = field(default_factory=dict)
     unreadable: int = 0
     ignored: int = 0
+    title: Record | None = None
+    """The last line that gives the session its title, or takes it away."""
 
     def take(self, lines: Iterable[Line]) -> Fold:
         """Add lines, and return self."""
@@ -51,7 +54,10 @@ class Fold:
         known = self.entries.get(entry_id) if entry_id else None
         folded = step(known, line)
         if entry_id is None or (known is None and folded is None):
-            self.ignored += 1
+            if is_title(line.record):
+                self.title = line.record
+            else:
+                self.ignored += 1
         elif folded is None:
             del self.entries[entry_id]
         else:

@@ -253,9 +253,9 @@ def head_of(entry: Record) -> Record:
     return {key: value for key, value in entry.items() if key in _HEAD}
 
 
-def text_of(record: Record) -> str:
+def text_of(record: Record, payload: Record | None = None) -> str:
     """Return the text of an entry for indexing and display, with its speaker before it."""
-    payload = payload_of(record)
+    payload = payload_of(record) if payload is None else payload
     speaker = None
     for key in ("speaker", "name", "role"):
         name = payload.get(key)

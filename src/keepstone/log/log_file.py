@@ -145,11 +145,16 @@ class Log:
             self.create()
             self._cut(self._fd, size)
 
-    def replace(self, lines: Iterable[bytes]) -> Stat:
-        """Replace all lines atomically: a killed process leaves the old or the new log."""
+    def replace(self, lines: Iterable[bytes], mtime: int | None = None) -> Stat:
+        """Replace all lines atomically: a killed process leaves the old or the new log.
+
+        ``mtime`` is the time of the last change to keep, in nanoseconds, where the lines say what they said.
+        """
         self.lock.mark(on=True)
         try:
-            state = replace_file(self._folder, self.name, _blocks(lines), temporary=self._temporary)
+            state = replace_file(
+                self._folder, self.name, _blocks(lines), temporary=self._temporary, mtime=mtime
+            )
         except StoreError as error:
             raise StoreError(f"{error}; the log is unchanged") from error
         except FileNotFoundError as error:

@@ -14,11 +14,13 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 from keepstone.log.fold import Fold, Folded
 from keepstone.log.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.scan import Line, Scan, backwards, behind_last_newline, derived_id
+from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
 from keepstone.text.tokenizer import containing
 
@@ -65,7 +67,9 @@ def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None
             return None
         _archive(list(plan.archived(fd)), archive)
         rewritten = Rewritten(before, before, gone=sorted(plan.aged))
-        rewritten.stat = log.replace(_moving(plan.kept(), rewritten.moved))
+        # A compaction changes nothing that the log says, so lists by last change keep their order.
+        lines = chain(_moving(plan.kept(), rewritten.moved), plan.title())
+        rewritten.stat = log.replace(lines, before.mtime)
     rewritten.saved = before.size - rewritten.stat.size
     return rewritten
 
@@ -158,7 +162,7 @@ class _Plan:
         entry_id = id_of(line.record) if line.record is not None else None
         if entry_id is None:
             return True
-        if only_counts(line):
+        if only_counts(line) or (entry_id not in self._fold.entries and is_title(line.record or {})):
             return False
         folded = self._fold.entries.get(entry_id)
         if folded is None or line.offset != folded.place:
@@ -172,6 +176,11 @@ class _Plan:
             return False
         # With another time it is a different entry: the archived one was moved there for its age.
         return bool(archived.record["ts"] == record["ts"])
+
+    def title(self) -> Iterator[bytes]:
+        """Yield the line with the session's title, if it has one."""
+        if self._fold.title is not None and title_of(self._fold.title) is not None:
+            yield dump_read(self._fold.title)
 
     def kept(self) -> Iterator[tuple[Folded, bytes]]:
         """Yield the live entries with their folded lines."""
@@ -237,6 +246,15 @@ def matching(log: Log, text: str) -> set[str]:
 
     A damaged line with the text is identified by its digest, which ``purge`` accepts.
     """
+    holds = holding(text)
+    with log.reading() as fd:
+        lines = _lines(fd, hidden=True) if fd is not None else ()
+        found = {holds(line, _bytes_of(fd, line)) for line in lines if fd is not None}
+    return {entry_id for entry_id in found if entry_id is not None}
+
+
+def holding(text: str) -> Callable[[Line, bytes], str | None]:
+    """Return a function of a line and its bytes that returns the line's id if it holds a text."""
     contains = containing(text)
     # A damaged line may have the text with or without JSON escapes.
     forms = [unicodedata.normalize(form, text.casefold()) for form in ("NFC", "NFD")]
@@ -244,21 +262,15 @@ def matching(log: Log, text: str) -> set[str]:
         json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)
     ]
     in_damage = [contains, *map(containing, spelled)]
-    with log.reading() as fd:
-        lines = _lines(fd, hidden=True) if fd is not None else ()
-        found = {_id_if_holding(fd, line, contains, in_damage) for line in lines if fd is not None}
-    return {entry_id for entry_id in found if entry_id is not None}
 
+    def holder(line: Line, raw: bytes) -> str | None:
+        if line.record is not None:
+            said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
+            return id_of(line.record) if any(map(contains, _texts(said))) else None
+        held = raw.decode("utf-8", "replace")
+        return derived_id(raw) if any(form(held) for form in in_damage) else None
 
-def _id_if_holding(
-    fd: int, line: Line, contains: Callable[[str], bool], in_damage: Sequence[Callable[[str], bool]]
-) -> str | None:
-    if line.record is not None:
-        said = {key: value for key, value in line.record.items() if key not in _NO_TEXT}
-        return id_of(line.record) if any(map(contains, _texts(said))) else None
-    raw = _bytes_of(fd, line)
-    held = raw.decode("utf-8", "replace")
-    return derived_id(raw) if any(form(held) for form in in_damage) else None
+    return holder
 
 
 _NO_TEXT = frozenset({"batch", "embedding"})
@@ -332,7 +344,11 @@ def _ids_of(fd: int, line: Line) -> set[str]:
     """
     if line.record is not None:
         return {entry_id} if (entry_id := id_of(line.record)) else set()
-    raw = _bytes_of(fd, line)
+    return named_in_damage(_bytes_of(fd, line))
+
+
+def named_in_damage(raw: bytes) -> set[str]:
+    """Return the ids by which a purge finds a damaged line, its digest among them."""
     return {derived_id(raw), *_named_first(raw), *_begun_in(raw)}
 
 

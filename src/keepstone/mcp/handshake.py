@@ -42,7 +42,7 @@ def _initialized(params: Mapping[str, Any], instructions: str) -> dict[str, Any]
         return None
     return {
         "protocolVersion": version,
-        "capabilities": _capabilities(),
+        "capabilities": _capabilities(is_modern=False),
         "serverInfo": _server(),
         "instructions": instructions,
     }
@@ -56,7 +56,7 @@ def _discovered(params: Mapping[str, Any], instructions: str) -> dict[str, Any] 
         return None
     return {
         "supportedVersions": [*MODERN_VERSIONS],
-        "capabilities": _capabilities(),
+        "capabilities": _capabilities(is_modern=True),
         "instructions": instructions,
         "resultType": "complete",
         "ttlMs": 0,
@@ -78,10 +78,11 @@ def _server() -> dict[str, str]:
     return {"name": NAME, "title": TITLE, "version": keepstone.__version__}
 
 
-def _capabilities() -> dict[str, Any]:
+def _capabilities(*, is_modern: bool) -> dict[str, Any]:
+    """Return what the server can do; newer clients listen to changes of whatever kind they name."""
     return {
         "completions": {},
-        "prompts": {"listChanged": False},
-        "resources": {"listChanged": False, "subscribe": False},
-        "tools": {"listChanged": False},
+        "prompts": {"listChanged": is_modern},
+        "resources": {"listChanged": is_modern, "subscribe": True},
+        "tools": {"listChanged": is_modern},
     }

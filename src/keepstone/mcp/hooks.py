@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from keepstone.model import RELEVANT
+
 if TYPE_CHECKING:
     from keepstone.agent import Agent
     from keepstone.home import Home
@@ -87,10 +89,12 @@ def _context(memory: Agent) -> str:
 
 def _recalled(memory: Agent, prompt: str) -> str:
     from keepstone.operations.agent_tools import hits_answer
+    from keepstone.recall.relevance import worth_telling
 
     # What only stands beside a match in its session is noise here.
-    hits = [hit for hit in memory.recall(prompt[:_LONGEST_TURN], limit=_HITS) if hit.why.words]
-    return hits_answer(hits, _HITS).text if hits else ""
+    told = worth_telling(memory.recall(prompt[:_LONGEST_TURN], limit=_HITS))
+    hits = [hit for hit in told if hit.why.words or hit.relevance >= RELEVANT]
+    return hits_answer(hits).text if hits else ""
 
 
 def _store(memory: Agent, session: str, transcript: Path) -> None:

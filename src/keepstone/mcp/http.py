@@ -58,7 +58,7 @@ class _Endpoint:
         from keepstone.mcp.resources import View
 
         found = self._home.agent(agent)
-        view = View(found, McpTools(found, read_only=read_only), str(self._home.root))
+        view = View(found, McpTools(found, read_only=read_only), self._home)
         server = _server(READ_ONLY if read_only else INSTRUCTIONS)
         return view, manager(app=server, stateless=True, max_request_body_size=Limits().body)
 
@@ -67,4 +67,4 @@ class _Endpoint:
 def _server(instructions: str) -> Any:
     from keepstone.mcp.server import create_server
 
-    return create_server(lambda request: request.scope[_VIEW], instructions)
+    return create_server(lambda request: request.scope[_VIEW], instructions, keeps_clients=False)

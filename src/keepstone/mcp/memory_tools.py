@@ -72,6 +72,7 @@ _ORDER = (
 
 def _reading(memory: ToolCalls) -> list[McpTool]:
     entry = {**_IDENTITY, "type": _TEXT, "ts": _TEXT, "text": _TEXT}
+    hit = {**entry, "relevance": {"type": "number"}}
     return [
         McpTool(
             Tool(
@@ -95,7 +96,7 @@ def _reading(memory: ToolCalls) -> list[McpTool]:
                 memory.search,
             ),
             "Search memories",
-            _object({"hits": _array(entry), "lexical_only": {"type": "boolean"}, "pending": _INTEGER}),
+            _object({"hits": _array(hit), "lexical_only": {"type": "boolean"}, "pending": _INTEGER}),
         ),
         McpTool(
             Tool(

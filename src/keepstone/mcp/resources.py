@@ -18,6 +18,7 @@ from keepstone.operations.agent_tools import AS_DATA
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
+    from keepstone.home import Home
     from keepstone.notes.notes import Notes
 
 _SCHEME = "keepstone://"
@@ -34,8 +35,8 @@ class View:
 
     agent: Agent
     tools: McpTools
-    root: str
-    """The home's folder, which no message may name."""
+    home: Home
+    """Whose folder no message may name."""
     notes: Notes | None = None
 
 

@@ -24,6 +24,7 @@ from keepstone.mcp.handshake import NAME, TITLE
 from keepstone.mcp.instructions import INSTRUCTIONS
 from keepstone.mcp.memory_tools import McpTool
 from keepstone.mcp.resources import View
+from keepstone.mcp.subscriptions import Subscriptions, listen
 from keepstone.operations.error_codes import code_of
 from keepstone.operations.toolbox import ToolAnswer
 
@@ -36,9 +37,27 @@ _PROGRESS_SECONDS = 1.0
 T = TypeVar("T")
 
 
-def create_server(view_of: ViewOf, instructions: str = INSTRUCTIONS) -> Server[Any]:
-    """Return the server; nothing is opened before the first request that needs memory."""
+def create_server(
+    view_of: ViewOf, instructions: str = INSTRUCTIONS, *, keeps_clients: bool = True
+) -> Server[Any]:
+    """Return the server; nothing is opened before the first request that needs memory.
+
+    Args:
+        view_of: Returns what the client of a request may see.
+        instructions: What a client tells its model about the server.
+        keeps_clients: Whether the transport keeps a client between requests, so that one of an older
+            protocol can hear of changes.
+    """
     handlers = _Handlers(view_of)
+    older: dict[str, Any] = (
+        {
+            "lifespan": Subscriptions.lifespan,
+            "on_subscribe_resource": handlers.subscribe,
+            "on_unsubscribe_resource": handlers.unsubscribe,
+        }
+        if keeps_clients
+        else {}
+    )
     return Server(
         NAME,
         version=keepstone.__version__,
@@ -52,6 +71,8 @@ def create_server(view_of: ViewOf, instructions: str = INSTRUCTIONS) -> Server[A
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
+        on_subscriptions_listen=handlers.listen,
+        **older,
     )
 
 
@@ -97,6 +118,21 @@ class _Handlers:
         return await self._run(
             ctx, partial(resources.completed, argument=argument.name, typed=argument.value)
         )
+
+    async def listen(
+        self, ctx: _Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        view = await anyio.to_thread.run_sync(self._view_of, ctx.request)
+        return await listen(ctx, params, view)
+
+    async def subscribe(self, ctx: _Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        view = await anyio.to_thread.run_sync(self._view_of, ctx.request)
+        await ctx.lifespan_context.add(str(params.uri), ctx.session, view)
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: _Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        ctx.lifespan_context.discard(str(params.uri))
+        return types.EmptyResult()
 
     async def _run(self, ctx: _Context, answer: Callable[[View], T]) -> T:
         """Answer in a thread; what fails is an error without paths."""
@@ -174,4 +210,5 @@ def _sendable(text: str) -> str:
 
 def _without_paths(view: View, message: str) -> str:
     """Return a message that does not say where on this machine memory lies."""
-    return message.replace(f"{view.root}/", "").replace(view.root, "the home").replace(str(Path.home()), "~")
+    root = str(view.home.root)
+    return message.replace(f"{root}/", "").replace(root, "the home").replace(str(Path.home()), "~")

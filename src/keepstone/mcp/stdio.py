@@ -48,7 +48,7 @@ def serve(home: Home, agent: str, *, read_only: bool = False, notes: Notes | Non
     from keepstone.mcp.resources import View
     from keepstone.mcp.server import create_server
 
-    view = View(found, McpTools(found, read_only=read_only, notes=notes), str(home.root), notes)
+    view = View(found, McpTools(found, read_only=read_only, notes=notes), home, notes)
     server = create_server(lambda _: view, instructions)
 
     async def run() -> None:
@@ -113,6 +113,8 @@ class _Wire:
         message = _object(line)
         if message.get("method") == "notifications/cancelled" and isinstance(message.get("params"), dict):
             self._asked.discard(message["params"].get("requestId"))
+        elif message.get("method") == "subscriptions/listen":
+            pass  # Its answer comes when the client is gone.
         elif "method" in message and isinstance(message.get("id"), int | str):
             self._asked.add(message["id"])
 

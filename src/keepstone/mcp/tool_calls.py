@@ -13,12 +13,12 @@ from keepstone.model import Entry, Hits
 from keepstone.operations.agent_tools import (
     AS_DATA,
     LONGEST_FILE,
-    RECALLED,
     AgentMemory,
     hits_answer,
     shortened,
 )
 from keepstone.operations.toolbox import ToolAnswer
+from keepstone.recall.relevance import worth_telling
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -29,6 +29,8 @@ SESSION = "main"
 BUDGET = 2000
 HITS = 10
 TURNS = 20
+_HISTORY = 20_000
+"""Characters of all texts of a history, about 5,000 tokens."""
 _LEAST = 200
 """Characters of an entry in a history that are always shown."""
 
@@ -62,10 +64,11 @@ class ToolCalls(AgentMemory):
         hits = self.agent.recall(
             query, limit=limit, sessions=None if session is None else [session], types=types or None
         )
-        answer = hits_answer(hits, limit)
+        told = worth_telling(hits)
+        answer = hits_answer(told)
         found = [
             {**item, "session": hit.entry.session}
-            for item, hit in zip(answer.data["hits"], hits, strict=True)
+            for item, hit in zip(answer.data["hits"], told, strict=True)
         ]
         state = {"lexical_only": hits.lexical_only, "pending": hits.pending}
         return ToolAnswer({"hits": found, **state}, answer.text + _state_of(hits))
@@ -141,9 +144,9 @@ class ToolCalls(AgentMemory):
 
 def _fitted(texts: list[str]) -> list[str]:
     """Return texts whole if they fit, else each shortened to its share."""
-    if sum(map(len, texts)) <= RECALLED:
+    if sum(map(len, texts)) <= _HISTORY:
         return texts
-    return [shortened(text, max(_LEAST, RECALLED // len(texts))) for text in texts]
+    return [shortened(text, max(_LEAST, _HISTORY // len(texts))) for text in texts]
 
 
 def _document(entry: Entry, text: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING
 
 from keepstone.notes.outline import NEVER, RULE, SECTION_LEVEL, Outline, Stretch, text_column
@@ -25,6 +25,7 @@ _SEARCHED = 16
 """Number of a note's words in the search for duplicates."""
 
 NEWLINE = re.compile(r"\r\n?|\n")
+_INDENTED = re.compile(r"\A(?:[ \t]*[\r\n])*( +)\S[^\r\n]*(?:[\r\n]+ [^\r\n]*)*")
 LAST_NEWLINE = re.compile(r"(?:\r\n?|\n)\Z")
 CUT = re.compile(r"\n(?=[-*+] {1,4}[^ \t\n])|\n\n(?=[^ \t\n])")
 MAYBE_BULLET = re.compile(r"(?:\A|\n) {0,3}[-*+](?:[ \t\n]|\Z)")
@@ -217,24 +218,23 @@ class Bullets:
     def without(self, bullets: Collection[Bullet]) -> bytes:
         """Return the file's bytes without these bullets and their continuation lines.
 
-        An empty line stays in place of a bullet where the lines around it would otherwise change
-        their meaning, such as a paragraph becoming a heading.
+        Where the lines around it would otherwise change their meaning, such as a paragraph becoming a
+        heading, an empty line stays in place of a bullet, or what follows is less indented.
         """
         left = [bullet.content for bullet in self.found if bullet not in bullets]
-        for instead in ("", "\n"):
-            result = self._without(bullets, instead)
+        for instead, outdent in product(("", self._newline()), (False, True)):
+            result = self._without(bullets, instead, outdent=outdent)
             if [bullet.content for bullet in Bullets(result, self._section).found] == left:
                 return result
-        return self._without(bullets, "")
+        return self._without(bullets, "", outdent=False)
 
-    def _without(self, bullets: Collection[Bullet], instead: str) -> bytes:
-        """Return the file's bytes with the lines of some bullets of ``found`` replaced by ``instead``."""
-        newline = "\r\n" if instead and "\r\n" in self._raw else instead
-        kept, at = [], 0
-        for bullet in sorted(bullets, key=lambda bullet: bullet.start):
-            kept += [self._raw[at : self._raw_offset(bullet.start)], newline]
-            at = self._raw_offset(bullet.end)
-        return "".join([*kept, self._raw[at:]]).encode()
+    def _without(self, bullets: Collection[Bullet], instead: str, *, outdent: bool) -> bytes:
+        """Return the file's bytes with ``instead`` for some bullets, perhaps with less indentation below."""
+        cuts = sorted((self._raw_offset(bullet.start), self._raw_offset(bullet.end)) for bullet in bullets)
+        first, *below = (
+            self._raw[end:start] for (_, end), (start, _) in pairwise([(0, 0), *cuts, (None, 0)])
+        )
+        return instead.join([first, *(_flush(lines) if outdent else lines for lines in below)]).encode()
 
     def _sections(self) -> list[Stretch]:
         if self._section is None:
@@ -386,6 +386,11 @@ def _lines(content: str, indent: int, marker: str) -> str:
 
 def _starts(outline: Outline) -> list[int]:
     return sorted([heading.start for heading in outline.headings] + [part.start for part in outline.opaque])
+
+
+def _flush(text: str) -> str:
+    """Return a text whose indented lines at the beginning are less indented, the first of them not at all."""
+    return _INDENTED.sub(lambda at: re.sub(rf"(?<![^\r\n]) {{1,{len(at[1])}}}", "", at[0]), text)
 
 
 def _outdented(line: str, column: int) -> str:

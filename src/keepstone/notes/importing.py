@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from keepstone.notes.bullets import Bullets, sameness
-from keepstone.notes.foreign import OtherFile
 from keepstone.notes.notes import PROJECT, MemoryEntry, Notes, SaveResult
+from keepstone.notes.other_agents import OtherFile
+from keepstone.notes.teaching import without_section
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*(?=\r?\n|\Z)", re.DOTALL)
 
@@ -44,7 +45,7 @@ def offers(notes: Notes, files: Sequence[OtherFile] | None = None) -> list[Offer
     known = {sameness(note.content): _place(note) for note in notes.entries(PROJECT)}
     found = []
     for file in notes.others() if files is None else files:
-        for bullet in Bullets(_without_front_matter(file.text).encode()).found:
+        for bullet in Bullets(without_section(_without_front_matter(file.text)).encode()).found:
             twin = known.setdefault(bullet.key, f"{file.path}:{bullet.line}")
             own = twin == f"{file.path}:{bullet.line}"
             found.append(Offer(bullet.content, file.path, bullet.line, None if own else twin))

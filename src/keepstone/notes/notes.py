@@ -15,8 +15,8 @@ from pathlib import Path
 from keepstone.errors import KeepstoneError, NotTextError
 from keepstone.log.arguments import limit_of
 from keepstone.notes.bullets import Bullet, Bullets, sameness
-from keepstone.notes.foreign import READ_LIMIT, OtherFile, others_in
 from keepstone.notes.note_file import NotesFile
+from keepstone.notes.other_agents import READ_LIMIT, OtherFile, others_in
 from keepstone.notes.prompt import Source, prompt_of
 from keepstone.text.display import size
 
@@ -90,6 +90,11 @@ class Notes:
         }
         self._with_others = others
         self._read_last: dict[str, tuple[bytes, Source]] = {}
+
+    @property
+    def folder(self) -> Path:
+        """The project's folder."""
+        return self._folder
 
     def add(self, text: str, type: str, line: int | None = None) -> SaveResult:  # noqa: A002 - the name in MemoryEntry
         """Save ``text`` as the last note of its file, unless the file has a duplicate.

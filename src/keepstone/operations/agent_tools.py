@@ -10,6 +10,7 @@ from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNot
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Hit
 from keepstone.operations.toolbox import Tool, ToolAnswer, string
+from keepstone.recall.relevance import worth_telling
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -19,8 +20,6 @@ _LONGEST_MEMORY = 20_000
 _LONGEST_TYPE = 64
 _MOST_TAGS, _LONGEST_TAG = 20, 100
 _HITS, _MOST_HITS = 8, 50
-RECALLED = 20_000
-"""Characters of all texts of a recall, about 5,000 tokens."""
 LONGEST_FILE = 50_000
 """Characters of a file that a model reads or writes. The limit is one, so that it can read what it wrote."""
 _MOST_FILES = 500
@@ -160,7 +159,7 @@ class AgentMemory:
 
     def recall(self, query: str, limit: int = _HITS) -> ToolAnswer:
         """Search all memories."""
-        return hits_answer(self.agent.recall(query, limit=limit), limit)
+        return hits_answer(worth_telling(self.agent.recall(query, limit=limit)))
 
     def update(self, id: str, text: str) -> ToolAnswer:  # noqa: A002
         """Replace the text of a memory."""
@@ -213,11 +212,17 @@ class AgentMemory:
             ) from None
 
 
-def hits_answer(hits: Sequence[Hit], limit: int) -> ToolAnswer:
-    """Return the hits of a recall of at most ``limit``, as data and fenced for a model."""
-    texts = [shortened(hit.entry.text, RECALLED // limit) for hit in hits]
+def hits_answer(hits: Sequence[Hit]) -> ToolAnswer:
+    """Return the hits of a recall, as data and fenced for a model; long texts by their best passage."""
+    texts = [with_remark(hit.passage, hit.entry.text) for hit in hits]
     found = [
-        {"id": hit.entry.id, "text": text, "type": hit.entry.type, "ts": format_time(hit.entry.ts)}
+        {
+            "id": hit.entry.id,
+            "text": text,
+            "type": hit.entry.type,
+            "ts": format_time(hit.entry.ts),
+            "relevance": round(hit.relevance, 2),
+        }
         for hit, text in zip(hits, texts, strict=True)
     ]
     lines = [
@@ -230,7 +235,13 @@ def hits_answer(hits: Sequence[Hit], limit: int) -> ToolAnswer:
 
 def shortened(text: str, length: int) -> str:
     """Return a text of at most ``length`` characters, and a line that says how many more there are."""
-    return text if len(text) <= length else f"{text[:length]}\n[cut: {len(text) - length:,} more characters]"
+    return with_remark(text[:length], text)
+
+
+def with_remark(part: str, text: str) -> str:
+    """Return a part of a text, and a line that says how many more characters the text has."""
+    more = len(text) - len(part)
+    return f"{part}\n[cut: {more:,} more characters]" if more else part
 
 
 def _check_words(text: str) -> None:

@@ -102,7 +102,9 @@ class Hit(TypedDict):
     path: str | None
     line: int | None
     text: str
+    passage: str
     score: float
+    relevance: float
     why: Why
     neighbours: list[Entry]
 
@@ -110,6 +112,7 @@ class Hit(TypedDict):
 class RecallState(TypedDict):
     """How a recall was done."""
 
+    nothing_relevant: bool
     lexical_only: bool
     embedder: str | None
     reason: str
@@ -177,6 +180,21 @@ class Session(TypedDict):
     id: Annotated[str, Schema(examples=["main"])]
     modified: Time
     size: int
+
+
+class SessionSummary(TypedDict):
+    """What a list shows of a session."""
+
+    id: Annotated[str, Schema(examples=["main"])]
+    title: str | None
+    """Its given title, else the start of the first user's message."""
+    named: bool
+    """Whether the title was given."""
+    entries: int
+    changed: Time
+    """The time of its newest entry."""
+    preview: str
+    """The start of its newest entry."""
 
 
 class SessionChange(TypedDict):

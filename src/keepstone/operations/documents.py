@@ -23,6 +23,7 @@ from keepstone.model import (
     Purged,
     Record,
     SessionInfo,
+    SessionSummary,
     Version,
     Why,
 )
@@ -103,7 +104,9 @@ def hit_document(hit: Hit) -> answers.Hit:
         "path": hit.path,
         "line": hit.line,
         "text": hit.text,
+        "passage": hit.passage,
         "score": hit.score,
+        "relevance": hit.relevance,
         "why": why_document(hit.why),
         "neighbours": [entry_document(entry) for entry in hit.neighbours],
     }
@@ -117,6 +120,7 @@ def hits_document(hits: Hits) -> answers.Recall:
 def recall_state_document(hits: Hits) -> answers.RecallState:
     """Return how a recall was done."""
     return {
+        "nothing_relevant": hits.nothing_relevant,
         "lexical_only": hits.lexical_only,
         "embedder": hits.embedder,
         "reason": hits.reason,
@@ -160,6 +164,18 @@ def part_document(part: Part) -> answers.Part:
 def session_document(info: SessionInfo) -> answers.Session:
     """Return a session for a list."""
     return {"id": info.id, "modified": format_time(info.modified), "size": info.size}
+
+
+def summary_document(summary: SessionSummary) -> answers.SessionSummary:
+    """Return what a list shows of a session."""
+    return {
+        "id": summary.id,
+        "title": summary.title,
+        "named": summary.named,
+        "entries": summary.entries,
+        "changed": format_time(summary.changed),
+        "preview": summary.preview,
+    }
 
 
 def change_document(change: Change) -> answers.SessionChange:

@@ -13,16 +13,23 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from keepstone.log.arguments import names_of
-from keepstone.model import Entry, Excerpt, Hit, Hits, Why
+from keepstone.model import Entry, Excerpt, Hit, Hits, Scope, Why
+from keepstone.recall.dense import FAILURES, SECONDS
 from keepstone.recall.fusion import Parts, fuse
-from keepstone.recall.pipeline import CANDIDATES, FAILURES, SECONDS, Question
-from keepstone.recall.query import terms_of
+from keepstone.recall.pipeline import CANDIDATES, Question
+from keepstone.recall.query import named, speaker_of, terms_of
+from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrated, estimated
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.time_words import times_of
 from keepstone.recall.vectors import Vectors
-from keepstone.text.tokenizer import Matcher, stems_of
+from keepstone.store.reader_protocol import Matches, Reader
+from keepstone.text.passage import passage_of
+from keepstone.text.tokenizer import Matcher, stems_of, with_name_parts
+from keepstone.vector import Vector
 
 LARGEST = 1 << 20
 """Bytes of files that a recall reads in all."""
@@ -30,6 +37,8 @@ _LONGEST = 1000
 """Characters of an excerpt, beyond which a paragraph is cut."""
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """How soon more of the same word counts less, and how much a long text's words count less, in BM25."""
+_FEWEST = 8
+"""Excerpts with a vector that suffice to learn what cosines are usual, where the agent's entries do not."""
 _LEAST = 0.1
 """What the best entry beside excerpts counts for at least, so that scores stay bounded where none fits."""
 
@@ -108,7 +117,9 @@ def with_excerpts(
     files: Mapping[str, str | None],
     notes: Iterable[Excerpt],
     question: Question,
+    scope: Scope,
     vectors: Vectors,
+    language: str,
     reranker: Reranker | None = None,
 ) -> Hits:
     """Return hits of entries, files and notes together, the best first, as many as the question asks for.
@@ -117,8 +128,10 @@ def with_excerpts(
         hits: The hits of entries.
         files: Texts of the agent's files by their paths; None where one could not be read.
         notes: The notes.
-        question: What is asked. Its bounds are for entries.
+        question: What is asked. Its bounds are for entries, but for the least relevance.
+        scope: The agent's, for entries.
         vectors: The agent's.
+        language: The home's.
         reranker: Scores excerpts as it scored the entries.
 
     Raises:
@@ -129,7 +142,7 @@ def with_excerpts(
     began = time.perf_counter()
     sections = [section for path, text in files.items() if text for section in sections_of(path, text)]
     sections += map(Section, notes)
-    search = _Search(hits, sections, question, vectors)
+    search = _Search(hits, sections, question, scope, vectors, language)
     found = search.found() if question.limit else []
     if reranker is not None:
         best = sorted(found, key=lambda hit: -hit.score)[:RERANKED]
@@ -151,14 +164,23 @@ class _Search:
     """A question on its way through excerpts."""
 
     def __init__(
-        self, hits: Sequence[Hit], sections: Sequence[Section], question: Question, vectors: Vectors
+        self,
+        hits: Sequence[Hit],
+        sections: Sequence[Section],
+        question: Question,
+        scope: Scope,
+        vectors: Vectors,
+        language: str,
     ) -> None:
         self._hits = hits
         self._sections = sections
         self._question = question
+        self._scope = scope
         self._vectors = vectors
         self._terms = terms_of(question.text)
-        self._matcher = Matcher(self._terms)
+        self._language = language
+        self._matcher = Matcher(self._terms, language)
+        self._vector: Vector | None = None
         self.space: str | None = None
         self.reason = ""
 
@@ -167,7 +189,8 @@ class _Search:
         # Entries have numbers below nothing, so that they are told from sections.
         entries = dict(zip(range(-len(self._hits), 0), self._hits, strict=True))
         texts = {number: hit.text for number, hit in entries.items()}
-        words = _bm25(self._terms, texts | {n: one.searched for n, one in enumerate(self._sections)})
+        searched = texts | {number: one.searched for number, one in enumerate(self._sections)}
+        words, held = _bm25(self._terms, self._language, searched)
         best = sorted((n for n in words if n >= 0), key=lambda n: -words[n])
         cosines = self._cosines(best)
         near = sorted((n for n in cosines if n >= 0), key=lambda n: -cosines[n])
@@ -178,13 +201,43 @@ class _Search:
             "words": {n: rank for rank, n in enumerate(best, 1)},
             "vectors": {n: rank for rank, n in enumerate(near, 1)},
         }
-        return [
+        relevance = self._relevance(held, [cosines[n] for n in near])
+        found = [
             self._hit(
-                n, {name: scale * given[n] for name, given in parts.items() if n in given}, ranks, cosines
+                n,
+                {name: scale * given[n] for name, given in parts.items() if n in given},
+                ranks,
+                cosines.get(n),
+                relevance,
             )
             for n in chosen
             if n >= 0
         ]
+        return [hit for hit in found if hit.relevance >= self._question.min_relevance]
+
+    def _relevance(self, held: Mapping[str, int], near: Sequence[float]) -> Relevance:
+        """Return the measure of relevance, with the counts of the agent's entries and of excerpts together.
+
+        Args:
+            held: How many excerpts hold each word.
+            near: The cosines of excerpts, the highest first.
+        """
+
+        def counted(reader: Reader, _: bool) -> tuple[Matches, Cosines | None]:  # noqa: FBT001  By place.
+            found = reader.search(self._terms, self._scope, 1) if self._terms else Matches()
+            if self._vector is None or self.space is None:
+                return found, None
+            return found, calibrated(reader, self._vector, self.space, found.rows + len(self._sections))
+
+        found, cosines = self._vectors.ask(counted)
+        rows = found.rows + len(self._sections)
+        if cosines is None and len(near) >= _FEWEST:
+            cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)
+        holders = {term: held[term] + found.holders.get(term, 0) for term in self._terms}
+        speakers = [speaker for hit in self._hits if (speaker := speaker_of(hit.text)) is not None]
+        rest = times_of(self._question.text, self._question.now).rest
+        asked = asked_words(self._terms, rest, named(self._question.text, speakers), holders)
+        return Relevance(asked, rows, holders, cosines)
 
     def _parts(self, words: Mapping[int, float], cosines: dict[int, float], chosen: Sequence[int]) -> Parts:
         if self._terms:
@@ -203,7 +256,7 @@ class _Search:
         except FAILURES as error:
             self.reason = str(error)
             return {}
-        self.space = space.id
+        self._vector, self.space = vector, space.id
         known = {n: float(made[text] @ vector) for n, text in texts.items() if text in made}
         entries = zip(range(-len(self._hits), 0), self._hits, strict=True)
         return known | {n: hit.why.cosine for n, hit in entries if hit.why.cosine is not None}
@@ -213,14 +266,22 @@ class _Search:
         number: int,
         parts: dict[str, float],
         ranks: Mapping[str, Mapping[int, int]],
-        cosines: Mapping[int, float],
+        cosine: float | None,
+        relevance: Relevance,
     ) -> Hit:
         section = self._sections[number]
         words = self._matcher.matched(section.searched) if self._terms else ()
         places = {name: given[number] for name, given in ranks.items() if number in given}
-        why = Why(places, words, parts, cosines.get(number))
+        why = Why(places, words, parts, cosine)
         excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(section.excerpt.text))
-        return Hit(cast("Entry", None), sum(parts.values()), why, excerpt=excerpt)
+        return Hit(
+            cast("Entry", None),
+            sum(parts.values()),
+            why,
+            excerpt=excerpt,
+            relevance=relevance.of(words, cosine),
+            _find_passage=partial(passage_of, matcher=self._matcher),
+        )
 
     def _best_line(self, text: str) -> int:
         """Return the first of the lines, from 0, that have the most words of the query."""
@@ -228,12 +289,15 @@ class _Search:
         return counts.index(max(counts))
 
 
-def _bm25(terms: Sequence[str], texts: Mapping[int, str]) -> dict[int, float]:
-    """Return the score of each text that has any of the words."""
-    wanted = {stem for term in terms for stem in stems_of(term)}
+def _bm25(
+    terms: Sequence[str], language: str, texts: Mapping[int, str]
+) -> tuple[dict[int, float], dict[str, int]]:
+    """Return the score of each text that has any of the words, and how many excerpts hold each word."""
+    forms = {term: set(stems_of(term, language)) for term in terms}
+    wanted = set[str]().union(*forms.values())
     if not wanted or not texts:
-        return {}
-    stems = {number: stems_of(text) for number, text in texts.items()}
+        return {}, dict.fromkeys(terms, 0)
+    stems = {number: stems_of(with_name_parts(text), language) for number, text in texts.items()}
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     held = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0
@@ -243,7 +307,9 @@ def _bm25(terms: Sequence[str], texts: Mapping[int, str]) -> dict[int, float]:
         length = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * len(stems[number]) / average)
         return sum(weights[stem] * n * (1 + _SATURATION) / (n + length) for stem, n in counts[number].items())
 
-    return {number: score(number) for number, count in counts.items() if count}
+    excerpts = [count.keys() for number, count in counts.items() if count and number >= 0]
+    holders = {term: sum(form <= there for there in excerpts) for term, form in forms.items()}
+    return {number: score(number) for number, count in counts.items() if count}, holders
 
 
 def _scale(entries: Mapping[int, Hit], parts: Parts) -> float:

@@ -16,16 +16,32 @@ from datetime import datetime
 from keepstone.recall.query import Period, speaker_of
 from keepstone.recall.time_words import Span
 
-WORDS, VECTORS = 1.0, 1.5
-"""What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike."""
+WORDS, VECTORS, STATIC = 1.0, 1.5, 1.0
+"""What the two lists weigh; anything from 1 : 1 to 1 : 2 measures alike. Averaged word vectors know names and
+identifiers less well, and weigh less."""
 SHARES, SHARES_ALONE = (0.3, 0.15), (0.4, 0.2)
 """What part of its score an entry shares with those one and two places away in its session: with vectors,
 and where words are alone, which find fewer answers by themselves."""
-BOOST = 0.3
-"""What an entry gets for a speaker whom the question names, and as much for a date."""
+SPEAKER, DATE, USER = 0.5, 0.3, 0.4
+"""What an entry gets for a speaker whom the question names, for a date, and for being said by the user in a
+question about the user: long answers of an assistant contain more of any question's words."""
 
-BOOSTED = ("speaker", "date")
-"""The reasons for a boost."""
+EXACT = 5.0
+"""What an entry gets for an identifier of the question, or for all rare words that the question is about:
+more than all other parts of a score together."""
+FEW, SPARSE, MOST_RARE = 5, 20, 4
+"""A single word is rare if at most N entries hold it and, unless it is an identifier, one in N at most; only
+so many words are looked up."""
+
+BOOSTED = {
+    "exact": "rare words found",
+    "speaker": "speaker named",
+    "date": "date named",
+    "user": "said by the user, who asks",
+}
+"""The reasons for a boost, for people."""
+
+_USERS = ("user: ", "human: ")
 
 Parts = dict[str, dict[int, float]]
 """What each reason gives to scores: by the name of the reason, then by the entry's key."""
@@ -36,6 +52,7 @@ def fuse(
     cosines: Mapping[int, float],
     candidates: Collection[int],
     links: Iterable[tuple[int, int, int]],
+    weight: float = VECTORS,
 ) -> Parts:
     """Return what ``"words"``, ``"vectors"`` and ``"neighbours"`` give to candidates and their neighbours.
 
@@ -45,6 +62,7 @@ def fuse(
             vectors. A candidate without one, which has no vector yet, counts as an average one.
         candidates: All that are in the list by words or in the one by vectors.
         links: A candidate, its neighbour, and their distance from 1, as ``Store.neighbours`` gives them.
+        weight: What vectors weigh, see ``weight_of``.
 
     Example:
         >>> fuse({1: 4.0, 2: 1.0}, {}, [1, 2], [(1, 7, 1)])
@@ -52,7 +70,7 @@ def fuse(
     """
     lists = {
         "words": (WORDS, _of_best(words)),
-        "vectors": (VECTORS, _stretched(cosines, candidates)),
+        "vectors": (weight, _stretched(cosines, candidates)),
     }
     total = sum([weight for weight, values in lists.values() if values])
     parts = {
@@ -62,6 +80,11 @@ def fuse(
     }
     shared = _shared(_offers(parts, candidates), links, SHARES if "vectors" in parts else SHARES_ALONE)
     return {**parts, "neighbours": shared} if shared else parts
+
+
+def weight_of(space: str | None) -> float:
+    """Return what the vectors of a space weigh where words weigh 1."""
+    return STATIC if space is not None and space.startswith("static:") else VECTORS
 
 
 def _of_best(words: Mapping[int, float]) -> dict[int, float]:
@@ -100,18 +123,24 @@ def _shared(
 
 
 def boosts(
-    heads: Mapping[int, tuple[str, datetime]], speakers: Collection[str], periods: Sequence[Period | Span]
+    heads: Mapping[int, tuple[str, datetime]],
+    speakers: Collection[str],
+    periods: Sequence[Period | Span],
+    *,
+    is_of_user: bool = False,
 ) -> Parts:
-    """Return what ``"speaker"`` and ``"date"`` give to entries of whom and of when the question speaks.
+    """Return what ``"speaker"``, ``"date"`` and ``"user"`` give to entries of whom and when a question asks.
 
     Args:
         heads: How the text of each entry begins, at least 64 characters, and when it was made.
         speakers: Those whom the question names, see ``named``.
         periods: The dates and times that it names, see ``periods_of`` and ``times_of``.
+        is_of_user: Whether it is about the person who asks, see ``is_of_user``.
     """
-    said = {key: BOOST for key, (text, _) in heads.items() if speaker_of(text) in speakers}
-    made = {key: BOOST for key, (_, ts) in heads.items() if any(period.holds(ts) for period in periods)}
-    return {name: given for name, given in zip(BOOSTED, (said, made), strict=True) if given}
+    said = {key: SPEAKER for key, (text, _) in heads.items() if speaker_of(text) in speakers}
+    made = {key: DATE for key, (_, ts) in heads.items() if any(period.holds(ts) for period in periods)}
+    own = {key: USER for key, (text, _) in heads.items() if is_of_user and text.startswith(_USERS)}
+    return {name: given for name, given in (("speaker", said), ("date", made), ("user", own)) if given}
 
 
 def in_order(parts: Parts) -> list[tuple[int, float]]:

@@ -9,34 +9,49 @@ entry may be found through its neighbours alone.
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
-from keepstone.errors import (
-    EmbedderUnavailableError,
-    EmbeddingDimMismatchError,
-    InvalidEmbeddingError,
-    KeepstoneError,
-    StoreError,
-)
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.fusion import BOOSTED, Parts, boosts, fuse, in_order
-from keepstone.recall.query import Period, named, periods_of, speaker_of, terms_of, without
+from keepstone.recall.dense import Dense
+from keepstone.recall.fusion import (
+    BOOSTED,
+    EXACT,
+    FEW,
+    MOST_RARE,
+    SPARSE,
+    Parts,
+    boosts,
+    fuse,
+    in_order,
+    weight_of,
+)
+from keepstone.recall.query import (
+    Period,
+    identifiers_of,
+    is_of_user,
+    named,
+    periods_of,
+    speaker_of,
+    terms_of,
+    without,
+)
+from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import Span, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Candidate, ExpiredError, Reader, Similar, ask
+from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
+from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher
 from keepstone.vector import Vector
-
-logger = logging.getLogger("keepstone.recall")
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
 """Entries that are taken from each of the two lists, or from the one by words where it is alone;
@@ -47,12 +62,6 @@ REACH = 2
 
 _SPEAKERS, _BOOSTED = 20, 60
 """Of so many best entries by words the speakers are looked up, and of so many best ones what boosts them."""
-
-SECONDS = 0.05
-"""How long a recall makes vectors that are missing."""
-
-FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError, StoreError)
-"""What leaves a recall to its words."""
 
 _LONGEST = 20_000
 """Characters of a query that are looked at: longer texts are no questions."""
@@ -69,6 +78,7 @@ class Question:
     vector: Vector | None = None
     """What to compare with, instead of the text's own vector."""
     min_priority: float = 0.0
+    min_relevance: float = 0.0
     neighbours: int = 0
     as_of: datetime | None = None
     """Search the entries as they were then."""
@@ -87,7 +97,7 @@ def recall(
         nonlocal stale
         dense = Dense(reader, vectors, scope, question.as_of)
         try:
-            search = _Search(reader, question, scope, dense, reranker, patient=again)
+            search = _Search(reader, question, scope, dense, reranker, store.language, patient=again)
             return search.hits() if question.limit else [], dense
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
@@ -104,86 +114,19 @@ def recall(
     )
 
 
-class Dense:
-    """What is near a query in meaning, or the reason why that cannot be compared.
-
-    ``space`` is the id of the space that was searched, None if none was; ``reason`` says why;
-    ``pending`` is how many entries in scope have no vector yet; ``searched`` is how vectors were compared.
-    """
-
-    def __init__(self, reader: Reader, vectors: Vectors, scope: Scope, as_of: datetime | None = None) -> None:
-        self._reader = reader
-        self._vectors = vectors
-        self._scope = scope
-        self._as_of = as_of
-        self._vector: Vector | None = None
-        self.space: str | None = None
-        self.reason = ""
-        self.pending = 0
-        self.searched: str | None = None
-
-    def ask(self, text: str, vector: Vector | None) -> None:
-        """Take the vector to compare with: the one that is given, else that of a text; once is enough."""
-        if self.reason:
-            return
-        try:
-            self._vector, space, self.reason = self._vectors.query(text, vector)
-        except FAILURES as error:
-            self._fail(error)
-        else:
-            self.space = space.id if space is not None and self._vector is not None else None
-
-    def nearest(self, first: Iterable[int], limit: int) -> Similar:
-        """Return the entries in scope whose vectors are nearest; those that have none are made some first.
-
-        ``first`` are the keys of entries that need theirs most.
-        """
-        if self._vector is None or self.space is None:
-            return Similar()
-        try:
-            self._fill(first)
-            found = self._reader.similar(self._vector, self.space, self._scope, limit)
-        except StoreError as error:
-            self._fail(error)
-            return Similar()
-        self.searched = found.searched
-        if self.pending or found.is_due:
-            self._vectors.wake()
-        return found
-
-    def cosines(self, keys: Sequence[int]) -> dict[int, float]:
-        """Return how near the vectors of entries are, without those that have none."""
-        if self._vector is None or self.space is None:
-            return {}
-        return self._reader.cosines(self._vector, self.space, keys)
-
-    def _fill(self, first: Iterable[int]) -> None:
-        if self._as_of is None:
-            self._fill_by(self._reader, first)
-        else:  # Vectors are of what entries say today; those of the same texts then are theirs too.
-            self._vectors.ask(lambda today, _: self._fill_by(today, ()))
-
-    def _fill_by(self, reader: Reader, first: Iterable[int]) -> None:
-        try:
-            self.pending, refused = self._vectors.fill_quickly(reader, self._scope, first, SECONDS)
-            self.reason = refused or self.reason
-        except FAILURES as error:
-            # What has a vector can be compared all the same.
-            self.reason = str(error)
-            self.pending = len(self._vectors.pending(reader, self._scope))
-
-    def _fail(self, error: KeepstoneError) -> None:
-        # What an embedder says of its failure may quote a text, and logs hold none.
-        logger.warning("recall by words only: %s", type(error).__name__)
-        self._vector, self.space, self.reason = None, None, str(error)
-
-
 class _Found:
     """What the two lists found, and what gives each entry its score."""
 
-    def __init__(self, words: Sequence[Candidate], near: Sequence[Candidate], whole: bool) -> None:  # noqa: FBT001
+    def __init__(
+        self,
+        words: Sequence[Candidate],
+        near: Sequence[Candidate],
+        whole: bool,  # noqa: FBT001
+        relevance: Relevance,
+    ) -> None:
         self.words = words
         self.near = near
+        self.relevance = relevance
         self.whole = whole
         """Whether the lists hold all there is."""
         self.cosines: dict[int, float] = {}
@@ -211,6 +154,7 @@ class _Search:
         scope: Scope,
         dense: Dense,
         reranker: Reranker | None,
+        language: str,
         *,
         patient: bool,
     ) -> None:
@@ -220,13 +164,19 @@ class _Search:
         self._reranker = reranker
         self._patient = patient
         """Whether an entry that is not where it was found is left out, instead of asking again."""
-        self._text = question.text[:_LONGEST]
-        self._terms = terms_of(self._text)
-        self._matcher = Matcher(self._terms)
+        self._language = language
+        self._read(question.text[:_LONGEST])
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
         self._refused = False
         """Whether anything was left out after it was loaded."""
+
+    def _read(self, text: str) -> None:
+        self._text = text
+        self._terms = terms_of(text)
+        self._times = times_of(text, self._question.as_of or self._question.now)
+        self._matcher = Matcher(self._terms, self._language)
+        self._passage = partial(passage_of, matcher=self._matcher)
 
     def hits(self) -> list[Hit]:
         """Return the best hits."""
@@ -250,7 +200,8 @@ class _Search:
         alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
-        words = self._reader.search(self._terms, self._scope, alone) if self._terms else ()
+        matches = self._by_words(alone)
+        words: Sequence[Candidate] = matches
         whole = len(words) < alone
         speakers = self._speakers(words)
         self._dense.ask(without(self._text, speakers), self._question.vector)
@@ -259,15 +210,33 @@ class _Search:
             near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
         if self._dense.space is not None:  # Or it turned out that vectors cannot be compared.
             words, whole = words[:each], len(words) < each and len(near) < each
-        found = _Found(words, near, whole)
+        found = _Found(words, near, whole, self._relevance(matches, speakers))
         if self._terms:
             found.parts = self._fused(found)
-            found.parts |= self._boosts(found, speakers)
+            found.parts |= self._boosts(found, speakers) | self._exact(matches, found.relevance, alone)
         else:
             # A vector alone asks what is nearest to it, and nothing else.
             found.cosines = {candidate.key: candidate.score for candidate in near}
             found.parts = {"vectors": found.cosines}
         return found
+
+    def _by_words(self, limit: int) -> Matches:
+        """Return the entries that hold the question's words, typing errors in unknown ones corrected."""
+        if not self._terms:
+            return Matches()
+        matches = self._reader.search(self._terms, self._scope, limit)
+        text = corrected(self._text, self._terms, matches.holders, self._holders_of)
+        if text == self._text:
+            return matches
+        self._read(text)
+        return self._reader.search(self._terms, self._scope, limit)
+
+    def _holders_of(self, words: Sequence[str]) -> Mapping[str, int]:
+        return self._reader.search(words, self._scope, 1).holders
+
+    def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
+        asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
+        return Relevance(asked, matches.rows, matches.holders, self._dense.calibrated(matches.rows))
 
     def _speakers(self, words: Sequence[Candidate]) -> frozenset[str]:
         """Return whom the question names, of those who speak in the best entries by words."""
@@ -283,15 +252,32 @@ class _Search:
         if near or self._dense.space is not None:
             around = {*keys, *[other for _, other, _ in links]} - near.keys()
             found.cosines = near | self._dense.cosines(list(around))
-        return fuse(words, found.cosines, keys, links)
+        return fuse(words, found.cosines, keys, links, weight_of(self._dense.space))
 
     def _boosts(self, found: _Found, speakers: frozenset[str]) -> Parts:
-        times = times_of(self._text, self._question.as_of or self._question.now)
-        periods: list[Period | Span] = [*periods_of(times.rest), *times.spans]
-        if not speakers and not periods:
+        periods: list[Period | Span] = [*periods_of(self._times.rest), *self._times.spans]
+        about_user = is_of_user(self._text)
+        if not speakers and not periods and not about_user:
             return {}
         best = [key for key, _ in in_order(found.parts)[:_BOOSTED]]
-        return boosts(self._reader.heads(best), speakers, periods)
+        return boosts(self._reader.heads(best), speakers, periods, is_of_user=about_user)
+
+    def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
+        """Return what entries get that hold an identifier of the question, or all rare words it is about.
+
+        An identifier of several parts is searched as a whole; a single word counts if few entries hold it.
+        """
+        held, rarely = matches.holders, min(FEW, matches.rows // SPARSE)
+        names = [name.lower() for name in identifiers_of(self._text)]
+        wanted = [[name] for name in names if held.get(name, 0) <= FEW]
+        main = relevance.main_words()
+        if len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
+            wanted.append(main)
+        exact: set[int] = set()
+        for words in wanted:
+            found = ({one.key for one in self._reader.search([word], self._scope, limit)} for word in words)
+            exact |= set.intersection(*found)
+        return {"exact": dict.fromkeys(exact, EXACT)} if exact else {}
 
     def _fitting(self, found: _Found, most: int) -> Iterator[Hit]:
         """Yield what the filters let through, best first."""
@@ -308,13 +294,17 @@ class _Search:
                 if not self._allows(entry):
                     self._refused = True
                     continue
-                self._keys[entry.session, entry.id] = key
-                words = self._matcher.matched(entry.text) if self._terms else ()
-                parts = {name: given[key] for name, given in found.parts.items() if key in given}
-                boosted = tuple(map("{} named".format, filter(parts.__contains__, BOOSTED)))
+                text = "\n".join((entry.text, *entry.aliases))
+                words = self._matcher.matched(text) if self._terms else ()
                 cosine = found.cosines.get(key)
+                relevance = found.relevance.of(words, cosine)
+                if relevance < self._question.min_relevance:
+                    continue
+                self._keys[entry.session, entry.id] = key
+                parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                boosted = tuple([reason for name, reason in BOOSTED.items() if name in parts])
                 why = Why(found.ranks(key), words, parts, cosine, boosted, entry.supersedes)
-                yield Hit(entry, score, why)
+                yield Hit(entry, score, why, relevance=relevance, _find_passage=self._passage)
 
     def _allows(self, entry: Entry) -> bool:
         """Tell whether an entry passes the filters that the index does not know, and once more the others."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
 
-from keepstone.text.tokenizer import STOP_WORDS, words_of
+from keepstone.text.tokenizer import STOP_WORDS, is_cjk, pairs, words_of
 
 MOST_TERMS = 64
 """Maximum number of different words in a query; the rest is ignored."""
+_LONGEST_RUN = 3
+"""Maximum length of a Chinese, Japanese or Korean run that is searched for as a whole."""
 _LONGEST = 2000
 """Characters of a query that are looked through for dates."""
 _LONGEST_NAME = 60
@@ -20,13 +23,61 @@ _LONGEST_NAME = 60
 def terms_of(query: str) -> list[str]:
     """Return the words to look for, stop words left out unless there is nothing else.
 
+    Chinese, Japanese and Korean put no spaces between words: of a long run each pair of characters is one.
+
     Example:
         >>> terms_of("What did we decide about OAuth?")
         ['decide', 'oauth']
     """
-    found = list(dict.fromkeys(words_of(query)))
+    words = words_of(query)
+    if not query.isascii():
+        words = [part for word in words for part in (pairs(word)[:-1] if _is_long_run(word) else [word])]
+    found = list(dict.fromkeys(words))
     kept = [word for word in found if word not in STOP_WORDS]
     return (kept or found)[:MOST_TERMS]
+
+
+_JOINED = re.compile(r"(?<!\w)\w+(?:[-_.:/#@+\\]+\w+)+(?!\w)")
+"""Words joined without a space: ``ORD-48213``, ``pkg.mod.func``, ``src/main.py``, ``3.11.2``."""
+_SINGLE = re.compile(
+    r"(?<!\w)(?:(?=\w*\d)(?=\w*[^\W\d_])[^\W_]{2,}|\d{5,}|[A-Z]{4,}|[^\W\d_]*[a-z][A-Z][^\W_]*)(?!\w)"
+)
+"""Letters with digits (``kz07f2``), long numbers, error codes in capitals, camelCase."""
+_HINT = re.compile(r"\d|[_.:/#@+\\]\w|[a-z][A-Z]|[A-Z]{2}")
+"""What every identifier has one of."""
+_MOST_IDENTIFIERS, _SHORTEST = 8, 3
+"""Maximum identifiers of a query, and minimum letters and digits of one of several parts."""
+
+
+def identifiers_of(query: str) -> list[str]:
+    """Return the identifiers in a query, each of which is searched as a whole.
+
+    Example:
+        >>> identifiers_of("Why did parse_url fail with ENOENT in order ORD-48213, as so often?")
+        ['parse_url', 'ORD-48213', 'ENOENT']
+    """
+    text = query[:_LONGEST]
+    if _HINT.search(text) is None:
+        return []
+    joined = [name for name in _JOINED.findall(text) if _is_identifier(name)]
+    single = [name for name in _SINGLE.findall(_JOINED.sub(" ", text)) if not text.isupper()]
+    return list(dict.fromkeys((*joined, *single)))[:_MOST_IDENTIFIERS]
+
+
+def _is_identifier(joined: str) -> bool:
+    """Tell an identifier from words that are joined in prose: ``sign-in``, ``and/or``, a date."""
+    parts = words_of(joined)
+    if (
+        not STOP_WORDS.isdisjoint(parts)
+        or len("".join(parts)) < _SHORTEST
+        or any(pattern.fullmatch(joined) for pattern in _DATES)
+    ):
+        return False
+    return re.search(r"\d|[_.:/#@+\\]|[a-z][A-Z]|[A-Z]{2}", joined) is not None
+
+
+def _is_long_run(word: str) -> bool:
+    return len(word) > _LONGEST_RUN and is_cjk(word)
 
 
 def speaker_of(text: str) -> str | None:
@@ -40,6 +91,19 @@ def speaker_of(text: str) -> str | None:
     """
     name, colon, _ = text[: _LONGEST_NAME + 2].partition(": ")
     return name if colon and name and not name[0].islower() and "\n" not in name else None
+
+
+_OF_USER = re.compile(r"\bI\b|\b(?i:my|mine|me|myself)\b")
+
+
+def is_of_user(query: str) -> bool:
+    """Tell whether a query, in English, is about the person who asks it.
+
+    Example:
+        >>> is_of_user("Which bicycle did I buy?"), is_of_user("Which bicycle is best?")
+        (True, False)
+    """
+    return _OF_USER.search(query[:_LONGEST]) is not None
 
 
 def named(query: str, speakers: Collection[str]) -> frozenset[str]:
@@ -68,6 +132,21 @@ def without(query: str, speakers: Collection[str]) -> str:
     names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, parts))})(?:['\u2019]s)?(?!\w)", re.IGNORECASE)
     rest = " ".join(names.sub(" ", query).split())
     return rest if set(words_of(rest)) - STOP_WORDS else query
+
+
+def subject_of(query: str, speakers: Collection[str]) -> list[str]:
+    """Return the words to look for that say what a query is about, without speakers and dates.
+
+    Example:
+        >>> subject_of("What did Ann paint in May 2023?", ["Ann"])
+        ['paint']
+    """
+    terms = terms_of(query)
+    rest = without(_dates_of(query[:_LONGEST])[1] + query[_LONGEST:], speakers)
+    if rest == query:
+        return terms
+    kept = set(terms_of(rest)) - STOP_WORDS
+    return [term for term in terms if term in kept] or terms
 
 
 def _parts(speaker: str) -> list[str]:
@@ -102,14 +181,20 @@ class Period:
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_GERMAN = {"mär": "mar", "mai": "may", "okt": "oct", "dez": "dec"}
+"""Where German months begin otherwise than English ones."""
 # Small letters are a month's as well, but for "may" and with what a verb would not have beside it.
 _MONTH = (
-    r"\b(?P<month>May|(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\b\.?"
+    r"\b(?P<month>May|Mai|(?i:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz|apr(?:il)?|jun[ei]?|jul[yi]?"
+    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?))\b\.?"
 )
-_DAY = r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th)?(?!\w)"
+_DAY = r"(?<!\d)(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?(?!\w)"
 _YEAR = r"(?<!\d)(?P<year>(?:19|20)\d\d)\b"
-_IN = r"\b(?i:in|of|during|since|last|this|early|late|mid)[ -]"
+_IN = (
+    r"\b(?i:in|of|during|since|last|this|early|late|mid|im|im jahr|seit|letzten|diesen|anfang|mitte|ende)[ -]"
+)
+_DATE_HINT = re.compile(r"\d|(?i:jan|feb|mar|mär|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])")
+"""What every date has one of."""
 _DATES = [
     re.compile(pattern)
     for pattern in (
@@ -124,7 +209,7 @@ _DATES = [
 
 
 def periods_of(query: str) -> list[Period]:
-    """Return the days, months and years that a query names: in English, or as ISO dates.
+    """Return the days, months and years that a query names: in English or German, or as ISO dates.
 
     A month without a day or a year counts after words such as "in"; so does a year alone.
 
@@ -132,16 +217,24 @@ def periods_of(query: str) -> list[Period]:
         >>> periods_of("Who came on 3 May, 2023 and who in June?")
         [Period(year=2023, month=5, day=3), Period(year=None, month=6, day=None)]
     """
+    return list(_dates_of(query[:_LONGEST])[0])
+
+
+@lru_cache(maxsize=64)
+def _dates_of(query: str) -> tuple[Sequence[Period], str]:
+    """Return the dates that a query names, and the query without them."""
+    if _DATE_HINT.search(query) is None:
+        return (), query
     found: list[Period] = []
 
     def take(match: re.Match[str]) -> str:
         found.append(_period(**match.groupdict()))
         return "\n"  # No pattern reaches across what another has taken.
 
-    rest = query[:_LONGEST]
+    rest = query
     for pattern in _DATES:
         rest = pattern.sub(take, rest)
-    return found
+    return tuple(found), rest
 
 
 def _period(year: str | None = None, month: str | None = None, day: str | None = None) -> Period:
@@ -151,4 +244,5 @@ def _period(year: str | None = None, month: str | None = None, day: str | None =
 def _number(value: str | None) -> int | None:
     if value is None:
         return None
-    return int(value) if value.isdigit() else _MONTHS.index(value[:3].lower()) + 1
+    begin = value[:3].lower()
+    return int(value) if value.isdigit() else _MONTHS.index(_GERMAN.get(begin, begin)) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, get_args, get_origin
 
@@ -48,6 +48,7 @@ def create_app(
     hosts: Collection[str] = LOOPBACK,
     any_address: bool = False,
     limits: Limits | None = None,
+    place: Sequence[str] = (),
 ) -> FastAPI:
     """Return the app that serves a home. It does not close the home.
 
@@ -63,6 +64,7 @@ def create_app(
         hosts: The host names that requests may use.
         any_address: Whether requests may use any IP address, too.
         limits: Size and time limits of a request.
+        place: The options of the command that name this home, for commands that pages show.
     """
     app = FastAPI(
         title="keepstone",
@@ -74,7 +76,7 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
         responses=shapes.PROBLEM,
     )
-    app.state.home, app.state.notes = home, notes
+    app.state.home, app.state.notes, app.state.place = home, notes, tuple(place)
     app.state.gate, app.state.metrics = Gate(tokens), Metrics()
     packing.sweep()
     problems.install(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from http import HTTPStatus
 from string import printable
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
@@ -129,7 +129,11 @@ def _page_of(error: ProblemError, scope: Scope) -> Response:
     """Return a problem as a page: a redirect to the sign-in page, or the message."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         was_in = cookie_name(scope) in cookies_of(Headers(scope=scope))
-        return RedirectResponse("/sign-in?ended=1" if was_in else "/sign-in", 303)
+        query = {"ended": "1"} if was_in else {}
+        if scope["path"] != "/" and scope["method"] in SAFE:
+            there = scope["query_string"].decode("latin-1")
+            query["next"] = quote(scope["path"]) + (f"?{there}" if there else "")
+        return RedirectResponse(f"/sign-in?{urlencode(query)}" if query else "/sign-in", 303)
     shown = page(HTTPStatus(error.status).phrase, told(f"{error}."), status=error.status)
     shown.headers.update(error.headers)
     return shown

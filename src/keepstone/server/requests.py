@@ -136,6 +136,9 @@ class RecallQuery(Body):
     until: Moment | None = Field(None, description="Only entries made before this time.")
     as_of: Moment | None = Field(None, description="Search the entries as they were at this time.")
     min_priority: float = Field(0.0, ge=0, description="Only entries with at least this decayed priority.")
+    min_relevance: float = Field(
+        0.0, ge=0, le=1, description="Only hits with at least this relevance; 0.3 leaves out unrelated ones."
+    )
     vector: Many[float] | None = Field(None, description="A vector to use instead of the query's own.")
     neighbours: int = Field(0, ge=0, le=100, description="Show N entries before and after each hit.")
     include_superseded: bool = Field(
@@ -220,6 +223,15 @@ class NewSession(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "main"}]})
 
     id: str | None = Field(None, min_length=1, description="An id of the caller's own; default: a new one.")
+    title: str | None = Field(None, min_length=1, description="A title for lists.")
+
+
+class Title(Body):
+    """The title of a session."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Sign-in"}]})
+
+    title: str | None = Field(min_length=1, description="The title; null takes it away.")
 
 
 class NewSessionId(Body):

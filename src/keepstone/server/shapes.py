@@ -125,6 +125,12 @@ class SessionId(TypedDict):
     id: str
 
 
+class SessionSummaries(TypedDict):
+    """Summaries of sessions, the one with the newest entry first."""
+
+    sessions: list[answers.SessionSummary]
+
+
 class Cleared(SessionId):
     """The session that was cleared."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from html import escape
+from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from keepstone.server.authentication import SESSION_SECONDS, Gate, cookies_of
+from keepstone.server.authorization import signed_in
 from keepstone.server.middleware import address_of, cookie_name, is_secure
 from keepstone.server.origins import Origins
 from keepstone.server.plain_page import page, told
@@ -17,24 +22,34 @@ router = APIRouter(include_in_schema=False)
 
 _TITLE = "Sign in"
 _FORM = """{told}<form method="post" action="/sign-in"><label for="token">Token</label>
+<input type="hidden" name="next" value="{there}">
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button>Sign in</button></form>
 <footer>No token? Create one on the server, with the same home:
-<code>keepstone token create</code></footer>"""
+<code>{command}</code></footer>"""
 _ENDED = "You are signed out: the session has ended, or its token was revoked or has expired."
-_REFRESH = '<meta http-equiv="refresh" content="0;url=/">'
-_WELCOME = '<p>You are signed in. <a href="/">Go on</a></p>'
+_REFRESH = '<meta http-equiv="refresh" content="0;url={there}">'
+_WELCOME = '<p>You are signed in. <a href="{there}">Continue</a></p>'
+_LONGEST = 2000
+"""Characters of an address that is returned to."""
 
 
 @router.get("/sign-in")
-async def sign_in_page(request: Request, once: str = "", ended: str = "") -> Response:
-    """Show the form, or sign in with a one-time link."""
+async def sign_in_page(
+    request: Request,
+    once: str = "",
+    ended: str = "",
+    there: Annotated[str, Query(alias="next")] = "",
+) -> Response:
+    """Show the form, or sign in with a one-time link. Whoever is signed in goes on to the page."""
     if not once:
-        return page(_TITLE, _form(_ENDED if ended else ""))
+        return page(_TITLE, _form(request, there, _ENDED if ended else ""))
     try:
-        return _signed_in(request, _gate(request).follow(once, address_of(request.scope)))
+        return _signed_in(request, _gate(request).follow(once, address_of(request.scope)), there)
     except ProblemError as error:
-        return _wrong(error)
+        if signed_in(request) is not None:
+            return _welcome(there)
+        return _wrong(request, error, there)
 
 
 @router.post("/sign-in")
@@ -42,12 +57,12 @@ async def sign_in(request: Request) -> Response:
     """Sign in with the token of the form."""
     Origins.check_own_page(request.headers)
     form = parse_qs((await request.body()).decode("utf-8", "replace"))
+    there = form.get("next", [""])[0]
     try:
-        return _signed_in(
-            request, _gate(request).sign_in(form.get("token", [""])[0].strip(), address_of(request.scope))
-        )
+        secret = form.get("token", [""])[0].strip()
+        return _signed_in(request, _gate(request).sign_in(secret, address_of(request.scope)), there)
     except ProblemError as error:
-        return _wrong(error)
+        return _wrong(request, error, there)
 
 
 @router.post("/sign-out")
@@ -66,9 +81,8 @@ def _gate(request: Request) -> Gate:
     return gate
 
 
-def _signed_in(request: Request, value: str) -> Response:
-    # A page, not a redirect: after a cross-site link a browser does not send a strict cookie on redirects.
-    response = page(_TITLE, _WELCOME, _REFRESH)
+def _signed_in(request: Request, value: str, there: str) -> Response:
+    response = _welcome(there)
     secure = is_secure(request.scope)
     name = cookie_name(request.scope)
     response.set_cookie(
@@ -77,11 +91,26 @@ def _signed_in(request: Request, value: str) -> Response:
     return response
 
 
-def _wrong(error: ProblemError) -> Response:
-    response = page(_TITLE, _form(f"{error}."), status=error.status)
+def _welcome(there: str) -> Response:
+    # A page, not a redirect: after a cross-site link a browser does not send a strict cookie on redirects.
+    safe = escape(_own_path(there) or "/")
+    return page(_TITLE, _WELCOME.format(there=safe), _REFRESH.format(there=safe))
+
+
+def _own_path(there: str) -> str:
+    """Return an address of this server to go to; empty for one of another server or with odd characters."""
+    is_ours = len(there) <= _LONGEST and re.fullmatch(r"/(?![/\\])[\w/.~%?&=+:@!$*,-]*", there, re.ASCII)
+    return there if is_ours else ""
+
+
+def _wrong(request: Request, error: ProblemError, there: str) -> Response:
+    response = page(_TITLE, _form(request, there, f"{error}."), status=error.status)
     response.headers.update({name: value for name, value in error.headers.items() if name == "Retry-After"})
     return response
 
 
-def _form(words: str) -> str:
-    return _FORM.format(told=told(words) if words else "")
+def _form(request: Request, there: str, words: str) -> str:
+    command = shlex.join(["keepstone", "token", "create", *request.app.state.place])
+    return _FORM.format(
+        told=told(words) if words else "", there=escape(_own_path(there)), command=escape(command)
+    )

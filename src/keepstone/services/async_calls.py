@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from contextvars import copy_context
 from itertools import islice
 from typing import Generic, TypeVar
@@ -49,7 +50,7 @@ class AsyncCalls:
         thread that delays neither other calls nor the end of the program.
         """
         submit = _in_daemon if waits else self._submit
-        source = _Source(make, 1 if waits else _CHUNK)
+        source = _Source(make, waits=waits)
         try:
             while items := await asyncio.wrap_future(submit(source.take)):
                 for item in items:
@@ -80,9 +81,10 @@ class AsyncCalls:
 class _Source(Generic[T]):
     """An iterator from which one thread after another takes items."""
 
-    def __init__(self, make: Callable[[], Iterator[T]], chunk: int) -> None:
+    def __init__(self, make: Callable[[], Iterator[T]], *, waits: bool) -> None:
         self._make = make
-        self._chunk = chunk
+        self._waits = waits
+        self._is_closed = False
         self._turn = threading.Lock()
         self._iterator: Iterator[T] | None = None
 
@@ -91,11 +93,12 @@ class _Source(Generic[T]):
         with self._turn:
             if self._iterator is None:
                 self._iterator = iter(self._make())
-            return list(islice(self._iterator, self._chunk))
+            return [] if self._is_closed else list(islice(self._iterator, 1 if self._waits else _CHUNK))
 
     def close(self) -> None:
-        """Let a generator clean up, after the thread that is in it."""
-        with self._turn:
+        """End the iterator: one that waits for items at once, a generator after the thread that is in it."""
+        self._is_closed = True
+        with nullcontext() if self._waits else self._turn:
             close = getattr(self._iterator, "close", None)
             if close is not None:
                 close()

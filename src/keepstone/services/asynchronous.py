@@ -121,6 +121,7 @@ class AsyncSession(_Face[Session]):
     put = awaited(_SESSION.put)
     put_many = awaited(_SESSION.put_many)
     info = awaited(_SESSION.info)
+    set_title = awaited(_SESSION.set_title)
     entries = awaited(_SESSION.entries)
     add_messages = awaited(_SESSION.add_messages)
     messages = awaited(_SESSION.messages)
@@ -176,6 +177,7 @@ class AsyncAgent(_Face[Agent]):
 
     new_session = awaited(_AGENT.new_session)
     sessions = awaited(_AGENT.sessions)
+    session_summaries = awaited(_AGENT.session_summaries)
     dropped_sessions = awaited(_AGENT.dropped_sessions)
     entries = awaited(_AGENT.entries)
     iter_entries = streamed(_AGENT.iter_entries)

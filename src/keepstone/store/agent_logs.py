@@ -60,12 +60,14 @@ class AgentLogs:
         create: bool,
         most_logs: Callable[[], int],
         finish: Callable[[AgentLogs], None],
+        language: str,
     ) -> None:
         self.agent = agent
         self._root = root
         self.layout = layout
         self._durable = durable
         self._most_logs = most_logs
+        self._language = language
         self._finish = finish
         self._preparing = threading.Lock()
         self._is_finished = False
@@ -105,9 +107,8 @@ class AgentLogs:
                 log = None
             if log is None:
                 name = self.session_files.name(session)
-                log = self._logs[session] = SessionLog(
-                    self.session_files, session, name, durable=self._durable
-                )
+                log = SessionLog(self.session_files, session, name, durable=self._durable)
+                self._logs[session] = log
             self._logs.move_to_end(session)
             if len(self._logs) > MIN_OPEN_LOGS:
                 self.close_some()  # Also those that were in use when it became too many.
@@ -177,10 +178,10 @@ class AgentLogs:
         folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
             with Folder(folder, root=self._root, create=True):
-                return Index(folder / "index.db")
+                return Index(folder / "index.db", self._language)
         except (KeepstoneError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
-            return Index(None)
+            return Index(None, self._language)
 
     def asking(self, question: Callable[Concatenate[Index, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Query the index, again if it had to be recreated; UnavailableError if it cannot answer."""
@@ -247,12 +248,10 @@ class AgentLogs:
                     self.session_files.keep_one(session, name)
                 self.index.catch_up(session, self.log(session))
         for session in known:
-            try:
+            log: Log | None = None
+            with suppress(InvalidSessionIdError):  # Its file had a name made by hand, too long for ours.
                 log = self.log(session)
-            except InvalidSessionIdError:  # Its file had a name made by hand, which is too long for ours.
-                self.index.drop(session, None)
-            else:
-                self.index.drop(session, log)
+            self.index.drop(session, log)
         with self._guard:
             self.session_files.keep(names)
 
@@ -384,12 +383,10 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
 
 def entry_of(agent: str, session: str, record: Record) -> Entry:
     """Return a record as an entry."""
-    moment = read_time(record["ts"])
-    if moment is None:
+    if (moment := read_time(record["ts"])) is None:
         raise ValueError(f"{record['ts']!r} is not a time")
-    return Entry(
-        agent, session, record["id"], moment, record["type"], text_of(record), payload_of(record), record
-    )
+    text = text_of(record, payload := payload_of(record))
+    return Entry(agent, session, record["id"], moment, record["type"], text, payload, record)
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

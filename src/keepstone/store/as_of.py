@@ -26,13 +26,13 @@ class PastReader(IndexReader):
     A session is read when the first scope that has it is asked about.
     """
 
-    def __init__(self, agent: str, records: FindRecords, vectors: FindVectors) -> None:
+    def __init__(self, agent: str, records: FindRecords, vectors: FindVectors, language: str) -> None:
         self._agent = agent
         self._records = records
         self._vectors = vectors
         self._entries: dict[str, dict[str, Entry]] = {}
         self._filled: set[tuple[str, str]] = set()
-        self._index = Index(None)
+        self._index = Index(None, language)
         self._epoch = self._index.epoch
 
     def _asking(self) -> AbstractContextManager[Index]:

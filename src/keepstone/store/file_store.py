@@ -23,8 +23,9 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump
-from keepstone.model import Entry, Record, Scope, SessionInfo, Version
-from keepstone.store import filtering, lists, lookup, renaming, writing
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
+from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader
@@ -32,6 +33,7 @@ from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
 from keepstone.store.history import gone, state
+from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.log_changes import Changes
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
@@ -43,6 +45,7 @@ from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
 from keepstone.store.reader import LogReader
 from keepstone.store.reader_protocol import Reader
 from keepstone.store.session_files import info_of
+from keepstone.store.transfer import RawLine
 from keepstone.vector import Space, Vector
 
 P = ParamSpec("P")
@@ -74,8 +77,13 @@ def again_if_moved(change: Callable[P, T]) -> Callable[P, T]:
 class FileStore:
     """A ``Store`` on a folder."""
 
-    def __init__(self, root: Path, layout: Layout, *, durable: bool = True) -> None:
+    def __init__(
+        self, root: Path, layout: Layout, *, durable: bool = True, language: str | None = None
+    ) -> None:
         self.root = root
+        recorded = language_of(root, layout)
+        self.language = language or recorded
+        self._records_language = self.language != recorded
         self._layout = layout
         self._durable = durable
         self._agents = OpenAgents(self._open)
@@ -96,7 +104,11 @@ class FileStore:
             create=create,
             most_logs=self._agents.logs_each,
             finish=self._eraser.finish,
+            language=self.language,
         )
+        if self._records_language:
+            record_language(self.root, self._layout, self.language)
+            self._records_language = False
         try:
             self._layout.refuse_twin(self.root, agent)  # Another process may have made one just now.
         except KeepstoneError:
@@ -137,6 +149,19 @@ class FileStore:
     # Writing
 
     @again_if_moved
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        with self._using(agent) as logs:
+            return summaries.summaries(logs, sessions, texts=texts) if logs else []
+
+    @again_if_moved
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        with self._using(agent) as logs:
+            if logs is None or logs.log(session).stat() is None:
+                raise SessionNotFoundError(agent, session)
+            summaries.set_title(logs, session, {"id": TITLE_ID, "ts": ts, "summary": title})
+
     def create(self, agent: str, session: str) -> None:
         with self._agents.using(agent, create=True) as logs:
             log = logs.log(session)
@@ -358,7 +383,8 @@ class FileStore:
             if logs is not None and as_of is None:
                 yield LogReader(logs)
             else:
-                yield PastReader(agent, partial(_states, logs, as_of), partial(self._same_today, agent))
+                states = partial(_states, logs, as_of)
+                yield PastReader(agent, states, partial(self._same_today, agent), self.language)
 
     def _same_today(
         self, agent: str, session: str, space: str, entries: Sequence[Entry]
@@ -429,6 +455,16 @@ class FileStore:
                 raise unusable(agent, error) from error
 
     # The whole
+
+    def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
+        with self._using(agent) as logs:
+            if logs is not None:
+                yield from raw_files.raw_lines(logs, session)
+
+    @again_if_moved
+    def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
+        with self._agents.using(agent, create=True) as logs:
+            raw_files.take_raw_lines(logs, session, lines)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look

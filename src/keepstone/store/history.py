@@ -44,13 +44,21 @@ def _between_rewrites(log: Log, read: Callable[[], T]) -> T:
 
 
 def _versions(logs: AgentLogs, session: str, entry_id: str) -> list[Version]:
-    archived = list(_steps(_lines(logs, session, entry_id, archive=True)))
+    archived = _lines(logs, session, entry_id, archive=True)
     lines = list(_lines(logs, session, entry_id, archive=False))
+    return versions_of(logs.agent, session, archived, lines)
+
+
+def versions_of(
+    agent: str, session: str, archived_lines: Iterable[Line], lines: Sequence[Line]
+) -> list[Version]:
+    """Return the versions that the lines of one entry make, those in the archive and those in the log."""
+    archived = list(_steps(archived_lines))
     repeated = _repeated(archived, lines)
     last = archived[-1] if archived and not repeated else None
     told = list(_steps(lines, last.left if last else None))
     steps = [*archived, *told[repeated:]]
-    return [_version(logs.agent, session, step.record, step.said) for step in steps if step.record]
+    return [_version(agent, session, step.record, step.said) for step in steps if step.record]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +126,13 @@ def _after(current: Record | None, record: Record) -> Record | None:
 
 def deleted(logs: AgentLogs, session: str, entry_id: str) -> Record | None:
     """Return a deleted entry as it was last; None if it is live, archived or unknown. The lock is held."""
+    return deleted_in((line for line, _ in _both(logs, session)), entry_id)
+
+
+def deleted_in(lines: Iterable[Line], entry_id: str) -> Record | None:
+    """Return a deleted entry as it was last by all lines of its session; None if it is live or unknown."""
     current, last = None, None
-    for line, _ in _both(logs, session):
+    for line in lines:
         record = line.record
         if record is None or id_of(record) != entry_id:
             continue
@@ -132,9 +145,14 @@ def deleted(logs: AgentLogs, session: str, entry_id: str) -> Record | None:
 
 def gone(logs: AgentLogs, session: str) -> set[str]:
     """Return the ids of a session's entries that were deleted, or archived for their age."""
+    return gone_in(_both(logs, session))
+
+
+def gone_in(lines: Iterable[tuple[Line, bool]]) -> set[str]:
+    """Return the ids of entries that all lines of a session leave deleted, or archived for their age."""
     seen: set[str] = set()
     live: set[str] = set()
-    for line, archived in _both(logs, session):
+    for line, archived in lines:
         entry_id = id_of(line.record or {})
         if line.record is None or entry_id is None:
             continue
@@ -152,7 +170,8 @@ def _version(agent: str, session: str, record: Record, line: Record) -> Version:
     made, written = read_time(record["ts"]), read_time(line["ts"])
     if made is None or written is None:
         raise ValueError(f"{record['ts']!r} or {line['ts']!r} is not a time")
-    text, payload = text_of(record), payload_of(record)
+    payload = payload_of(record)
+    text = text_of(record, payload)
     return Version(agent, session, record["id"], made, record["type"], text, payload, record, written)
 
 
@@ -162,13 +181,14 @@ def state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Re
     Where the archive has lines of an entry, those count up to their last, and the
     folded line, which repeats what they came to, only after it.
     """
-    return _between_rewrites(logs.log(session), lambda: _state(logs, session, moment))
+    return _between_rewrites(logs.log(session), lambda: state_of(_both(logs, session), moment))
 
 
-def _state(logs: AgentLogs, session: str, moment: datetime | None) -> Sequence[Record]:
+def state_of(lines: Iterable[tuple[Line, bool]], moment: datetime | None) -> Sequence[Record]:
+    """Return what lines, those in the archive (True) before those in the log, come to at a time."""
     fold = Fold()
     last: dict[str, datetime] = {}
-    for number, (line, archived) in enumerate(_both(logs, session)):
+    for number, (line, archived) in enumerate(lines):
         entry_id = id_of(line.record or {})
         written = _written(line)
         if entry_id is None or written is None:

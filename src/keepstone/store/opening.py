@@ -1,10 +1,12 @@
 """Opening a home's store by the scheme of its target.
 
-A path or a ``file:`` URL is a folder. Another store gets one line in ``SCHEMES``.
+A path or a ``file:`` URL is a folder, a ``postgresql:`` URL a schema of a database. Another store gets
+one line in ``SCHEMES``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -18,24 +20,27 @@ from keepstone.errors import AccessDeniedError, StoreError, install_command
 from keepstone.filesystem.layout import FORMAT, FORMAT_FILE, Layout
 from keepstone.store.protocol import Store
 
-Open = Callable[[str, Layout, bool], tuple[Store, Path]]
-"""Takes a target, a layout and whether to sync each write; returns the store and the home's folder."""
+Open = Callable[[str, Layout, bool, str | None], tuple[Store, Path]]
+"""Takes a target, a layout, whether to sync each write, and the language of words or None for the recorded
+one; returns the store and the home's folder."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
-def open_store(target: str | os.PathLike[str], layout: Layout, *, durable: bool) -> tuple[Store, Path]:
+def open_store(
+    target: str | os.PathLike[str], layout: Layout, *, durable: bool, language: str | None = None
+) -> tuple[Store, Path]:
     """Return the store that a target names, and its folder.
 
     Raises:
         TypeError, ValueError: The target is neither a path nor a URL of a known scheme, or is a file.
         AccessDeniedError: Permission to access the target is denied.
-        StoreError: The store needs an extra that is not installed.
+        StoreError: The store needs an extra that is not installed, or its database cannot be used.
     """
     path: object = os.fspath(target) if isinstance(target, os.PathLike) else target
     if not isinstance(path, str):
         raise TypeError(f"target must be a path, not {type(path).__name__}")
-    return SCHEMES[_scheme_of(path)](path, layout, durable)
+    return SCHEMES[_scheme_of(path)](path, layout, durable, language)
 
 
 def _scheme_of(target: str) -> str:
@@ -53,12 +58,17 @@ def _scheme_of(target: str) -> str:
     raise ValueError(f"target has the unknown scheme {scheme + '://'!r}; use a path or one of {known}")
 
 
-def _open_folder(target: str, layout: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: FBT001
+def _open_folder(
+    target: str,
+    layout: Layout,
+    durable: bool,  # noqa: FBT001
+    language: str | None,
+) -> tuple[Store, Path]:
     from keepstone.store.file_store import FileStore  # SQLite is loaded when a home is opened, not on import.
 
     root = _root(target)
     _check_format(root)
-    return FileStore(root, layout, durable=durable), root
+    return FileStore(root, layout, durable=durable, language=language), root
 
 
 def _root(target: str) -> Path:
@@ -109,13 +119,34 @@ def _is_folder(root: Path) -> bool:
         return True
 
 
-def _needs_postgres(target: str, layout: Layout, durable: bool) -> tuple[Store, Path]:  # noqa: ARG001, FBT001
-    raise StoreError(
-        f"a home in PostgreSQL needs the extra 'postgres', which is missing: {install_command('postgres')}"
-    )
+def _open_database(target: str, _: Layout, durable: bool, language: str | None) -> tuple[Store, Path]:  # noqa: FBT001
+    try:
+        from keepstone.store.postgres.postgres_store import PostgresStore
+    except ImportError as error:
+        raise StoreError(
+            "a home in PostgreSQL needs the extra 'postgres', which is missing: "
+            f"{install_command('postgres')}"
+        ) from error
+    store = PostgresStore(target, durable=durable, language=language)
+    return store, Path(store.shown)
+
+
+def is_database(root: Path) -> bool:
+    """Tell whether what stands for a home's folder is the URL of a database."""
+    return str(root).startswith(("postgresql:", "postgres:"))
+
+
+def local_folder(root: Path) -> Path:
+    """Return the folder of what this machine keeps of a home: its own folder, or one of the user's data."""
+    if not is_database(root):
+        return root
+    from platformdirs import user_data_dir
+
+    name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+    return Path(user_data_dir("keepstone", appauthor=False)) / "databases" / name
 
 
 SCHEMES: Mapping[str, Open] = MappingProxyType(
-    {"file": _open_folder, "postgresql": _needs_postgres, "postgres": _needs_postgres}
+    {"file": _open_folder, "postgresql": _open_database, "postgres": _open_database}
 )
 """The function that opens a target, by scheme."""

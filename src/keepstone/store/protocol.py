@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from keepstone.files import Check
-from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, Version
+from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
@@ -108,6 +108,21 @@ class EntryStore(Protocol):
 
     def session(self, agent: str, session: str) -> SessionInfo | None:
         """Return one session, None if it is missing."""
+
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        """Return summaries of some sessions or of all, the one with the newest entry first, then by id.
+
+        Without ``texts`` a title is only one that was given, and there is no preview.
+        """
+
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        """Give a session a title at this time (RFC 3339), or take it away (None).
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+        """
 
     def create(self, agent: str, session: str) -> None:
         """Make an empty session. One that exists is left as it is."""
@@ -380,6 +395,10 @@ class Store(EntryStore, VectorStore, Protocol):
     @property
     def maintenance(self) -> Maintenance:
         """What looks after this store."""
+
+    @property
+    def language(self) -> str:
+        """The language by whose rules words in Latin letters are stemmed, see ``keepstone.open``."""
 
     def files(self, agent: str) -> Files:
         """Return the agent's files. Makes nothing."""

@@ -26,7 +26,7 @@ def digest(session: str, entry_id: str) -> str:
 
     Example:
         >>> digest("main", "a")[:8]
-        'd2b9a2aa'
+        '338e6bf8'
     """
     return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
 

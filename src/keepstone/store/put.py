@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from keepstone.errors import EntryExistsError
 from keepstone.index import Index, UnavailableError
@@ -14,6 +15,17 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.lookup import UnfinishedError, find
+
+
+class Live(Protocol):
+    """The live entries that records meet."""
+
+    met: bool
+    """Whether any entry that was asked for was there."""
+
+    def get(self, entry_id: str) -> Record | None:
+        """Return the record of a live entry, None if there is none."""
+
 
 OnConflict = Callable[[Record, Record], Record]
 """Takes a live entry and a record with its id, and returns the entry after it; the same one for no change."""
@@ -83,7 +95,7 @@ class LiveEntries:
 
 
 def resolve(
-    written: Sequence[Written], live: LiveEntries, on_conflict: OnConflict
+    written: Sequence[Written], live: Live, on_conflict: OnConflict
 ) -> tuple[list[Record], list[Written]]:
     """Return the entry after each record, and the records that need writing."""
     current: dict[str, Record] = {}

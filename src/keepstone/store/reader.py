@@ -11,7 +11,7 @@ from keepstone.errors import StoreError
 from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.model import Entry, Scope
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, ExpiredError, Similar
+from keepstone.store.reader_protocol import HNSW_FROM, Candidate, ExpiredError, Matches, Similar
 from keepstone.vector import Vector
 
 ROWS = 1 << 44
@@ -45,15 +45,16 @@ class IndexReader(ABC):
             raise ExpiredError("a key is of another epoch")
         return rows
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
         if not terms:
-            return []
+            return Matches()
         self._reach(scope.sessions)
         for flush in (True, False):  # Flushing has to write; without it only the newest are not found.
             with suppress(StoreError), self._asking() as index:
                 found, first = index.ranked(terms, scope, limit, flush=flush), self._epoch * ROWS
-                return [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]
-        return []
+                rows = [Candidate(first + row, score) for row, score in found if 0 <= row < ROWS]
+                return Matches(rows, found.rows, found.holders)
+        return Matches()
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -79,6 +80,11 @@ class IndexReader(ABC):
             first = self._epoch * ROWS
             return {first + row: cosine for row, cosine in found.items()}
         return {}
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        with suppress(StoreError), self._asking() as index:
+            return index.cosine_quartiles(vector, space)
+        return None
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         with suppress(StoreError), self._asking() as index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,6 +29,22 @@ class Candidate:
     """Names the entry in its epoch of the index; ``Reader.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
+
+
+class Matches(list[Candidate]):
+    """Candidates by words, best first, with statistics of the words over all of the agent's entries.
+
+    Attributes:
+        rows: How many entries the agent has.
+        holders: How many of them hold each word that was searched.
+    """
+
+    def __init__(
+        self, found: Iterable[Candidate] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(found)
+        self.rows = rows
+        self.holders = holders or {}
 
 
 class Similar(list[Candidate]):
@@ -66,8 +82,11 @@ class Reader(Protocol):
     def stale(self) -> bool:
         """Whether an answer of this reader may lack entries because the index is behind what is stored."""
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Sequence[Candidate]:
-        """Return entries in scope that hold any of the words, best first; none, and stale, if that fails."""
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+        """Return entries in scope that hold any of the words, best first; none, and stale, if that fails.
+
+        How many entries hold a word is counted over the whole agent, whatever the scope.
+        """
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -92,6 +111,12 @@ class Reader(Protocol):
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of entries are to one; those without a vector are left out."""
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors.
+
+        None if there are too few.
+        """
 
     def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of entries begin, with at least 64 characters, and when they were made."""

@@ -19,7 +19,7 @@ from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
-from keepstone.store.protocol import Compacted, Modification, Revision
+from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
 from keepstone.store.put import (
     LiveEntries,
     OnConflict,
@@ -107,24 +107,31 @@ def revise(logs: AgentLogs, session: str, revision: Revision) -> list[Entry]:
         raise EntryNotFoundError(f"there is no session {session!r:.80}")
     catch_up_unlocked(logs, session, log)
     with log.locked():
-        live = _LiveSession(logs, log, session)
-        written: list[Written] = []
-        entries: dict[str, Entry | None] = {}
-        for record in revision(live):
-            entry_id = record["id"]
-            there = entries[entry_id] if entry_id in entries else live.get(entry_id)
-            line = Written(record, dump(record))
-            after: Entry | None = None
-            if not is_tombstone(record):
-                line = line if there is None else without_old_vector(there.line, line)
-                changed = create(line.record) if there is None else apply(there.line, line.record)
-                check_size(changed)  # A compaction will have to write all of it as one line.
-                after = entry_of(logs.agent, session, changed)
-            entries[entry_id] = after
-            written.append(line)
+        written, entries = revised(_LiveSession(logs, log, session), (logs.agent, session), revision)
         if written:
             _append(logs, session, log, written, None)
-    return [entry for entry in entries.values() if entry is not None]
+    return entries
+
+
+def revised(
+    live: LiveSession, place: tuple[str, str], revision: Revision
+) -> tuple[list[Written], list[Entry]]:
+    """Return the lines that a revision makes of a session's live entries, and what is live then."""
+    written: list[Written] = []
+    entries: dict[str, Entry | None] = {}
+    for record in revision(live):
+        entry_id = record["id"]
+        there = entries[entry_id] if entry_id in entries else live.get(entry_id)
+        line = Written(record, dump(record))
+        after: Entry | None = None
+        if not is_tombstone(record):
+            line = line if there is None else without_old_vector(there.line, line)
+            changed = create(line.record) if there is None else apply(there.line, line.record)
+            check_size(changed)  # A compaction will have to write all of it as one line.
+            after = entry_of(*place, changed)
+        entries[entry_id] = after
+        written.append(line)
+    return written, [entry for entry in entries.values() if entry is not None]
 
 
 def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:

@@ -43,6 +43,7 @@ from keepstone.testing.lifecycle import (
     check_lines,
     check_rename,
     check_restore,
+    check_titles,
 )
 from keepstone.testing.maintenance import check_backup, check_rebuild_and_doctor
 from keepstone.testing.making import Check, Factory
@@ -54,6 +55,7 @@ from keepstone.testing.purge import (
 )
 from keepstone.testing.selecting import check_delete_many, check_select, check_select_pages
 from keepstone.testing.vectors import (
+    check_cosine_quartiles,
     check_drop_and_counts,
     check_made_vectors,
     check_similar,
@@ -132,6 +134,7 @@ __all__ = [
     "check_store",
     "check_threads",
     "check_time_travel_and_archive",
+    "check_titles",
     "check_upkeep",
     "check_vectors_follow_changes",
 ]
@@ -163,6 +166,7 @@ CHECKS: tuple[Check, ...] = (
     check_purge,
     check_clear_and_remove,
     check_similar,
+    check_cosine_quartiles,
     check_vectors_follow_changes,
     check_made_vectors,
     check_upkeep,
@@ -175,6 +179,7 @@ CHECKS: tuple[Check, ...] = (
     check_spaces,
     check_backup,
     check_restore,
+    check_titles,
     check_rename,
     check_copy_and_fork,
     check_lines,

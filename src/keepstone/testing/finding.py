@@ -35,6 +35,13 @@ def check_search(factory: Factory) -> None:
         same(search(store, ["apple"], limit=1), ["2"], "the best one first")
         same(sorted(search(store, ["banana", "cherries"])), ["1", "3"], "any of the words")
         same(search(store, ["durian"]), [], "a word that no entry has")
+        store.append(AGENT, "s2", [record("4", "durian")])
+        with store.reader(AGENT) as reader:
+            found = reader.search(["apple", "durian", "fig"], Scope(AGENT, ("s1",)), 1)
+        same(
+            (found.rows, found.holders), (5, {"apple": 2, "durian": 1, "fig": 0}), "counts over all sessions"
+        )
+        same(store.language, "en", "the language of a store opened without one")
 
 
 def check_search_in_scope(factory: Factory) -> None:

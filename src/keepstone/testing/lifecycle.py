@@ -46,6 +46,24 @@ def _restored(store: Store, entry_id: str) -> Record:
     return store.restore(AGENT, "s1", entry_id, change).as_dict()
 
 
+def check_titles(factory: Factory) -> None:
+    """A session's title is in its summary and nowhere else; without one it is the first user's message."""
+    with factory() as store:
+        said = record("a", "x") | {"data": {"role": "user", "content": "Which walnut?"}}
+        store.append(AGENT, "s1", [said])
+        store.append(AGENT, "s2", [record("b", "two", minute=1)])
+        raises(SessionNotFoundError, lambda: store.set_title(AGENT, "none", "x", time_at(5)))
+        found = store.summaries(AGENT)
+        same([one.id for one in found], ["s2", "s1"], "the newest entry first")
+        same([one.title for one in found], [None, "Which walnut?"], "titles from messages")
+        store.set_title(AGENT, "s1", "Trees", time_at(5))
+        (one,) = store.summaries(AGENT, ["s1"], texts=False)
+        same((one.title, one.named, one.entries, one.preview), ("Trees", True, 1, ""), "the given title")
+        same(ids_of(store.entries(AGENT, "s1", None, None)), ["a"], "a title is no entry")
+        store.set_title(AGENT, "s1", None, time_at(6))
+        same(store.summaries(AGENT, ["s1"], texts=False)[0].title, None, "the title was taken away")
+
+
 def check_rename(factory: Factory) -> None:
     """A renamed session has its entries and history under the new id only; an existing id is refused."""
     with factory() as store:

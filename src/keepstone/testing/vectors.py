@@ -28,6 +28,17 @@ def check_similar(factory: Factory) -> None:
         same(store.spaces(AGENT), [Space(_SPACE, 2), Space("other", 2)], "the spaces there are")
 
 
+def check_cosine_quartiles(factory: Factory) -> None:
+    """Quartiles of a vector's cosines are known once there are enough vectors."""
+    with factory() as store:
+        for count, expected in ((3, None), (90, (0.0, 1.0))):
+            items = [_record(f"{count}-{at}", [1, 0] if at % 3 == 0 else [0, 1]) for at in range(count)]
+            store.append(AGENT, "s1", items)
+            with store.reader(AGENT) as reader:
+                found = reader.cosine_quartiles(unit([1, 0]), _SPACE)
+            same(found, expected, f"the quartiles with {count} more vectors")
+
+
 def check_upkeep(factory: Factory) -> None:
     """Upkeep comes to an end, and what it makes for quicker answers leaves them as they were."""
     with factory() as store:

@@ -10,12 +10,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from keepstone.filesystem.fork import hold_over_forks
+from keepstone.text.stemming import ENGLISH, LANGUAGES, stemmed
 
 if TYPE_CHECKING:
     import apsw
 
-TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
-"""SQLite's FTS5 tokenizer and its arguments."""
+_UNICODE = ("unicode61", "remove_diacritics", "2")
+
+
+def tokenizer_of(language: str) -> tuple[str, ...]:
+    """Return SQLite's FTS5 tokenizer for a language, and its arguments."""
+    return ("porter", *_UNICODE) if language == ENGLISH else _UNICODE
+
 
 STOP_WORDS = frozenset(
     """
@@ -30,6 +36,9 @@ STOP_WORDS = frozenset(
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
+_CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
+_HUMP = re.compile(r"[a-z][A-Z]")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
@@ -83,32 +92,47 @@ def spread(text: str) -> str:
     return text if text.isascii() else _CJK_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
+def with_name_parts(text: str) -> str:
+    """Return a text for indexing, with the parts of its names in camelCase after it.
+
+    The parts of other identifiers are words already.
+
+    Example:
+        >>> with_name_parts("call getUserName twice")
+        'call getUserName twice get User Name'
+    """
+    if _HUMP.search(text) is None:
+        return text
+    names = dict.fromkeys(_CAMEL_CASE.findall(text))
+    return " ".join((text, *[part for name in names for part in _CAMEL_PART.findall(name) if len(part) > 1]))
+
+
 _guard = threading.Lock()
 
 hold_over_forks(_guard)
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
+def stem(word: str, language: str = ENGLISH) -> str:
     """Return the stem of a word, as in the index."""
-    return " ".join(_tokenized(word))
+    return " ".join(_tokenized(word, language))
 
 
-def stems_of(text: str) -> list[str]:
+def stems_of(text: str, language: str = ENGLISH) -> list[str]:
     """Return the stem of each word of a text, and the bigrams of Chinese, Japanese and Korean.
 
     One call of the tokenizer is many times faster than one per word.
     """
-    return _tokenized(text if text.isascii() else spread(unicodedata.normalize("NFC", text)))
+    return _tokenized(text if text.isascii() else spread(unicodedata.normalize("NFC", text)), language)
 
 
-def _tokenized(text: str) -> list[str]:
+def _tokenized(text: str, language: str) -> list[str]:
     # Uses the index's own tokenizer, imported late so that importing keepstone stays fast.
     import apsw
 
     with _guard:
-        found = _tokenizer()(
-            text.encode("utf-8", "replace"),
+        found = _tokenizer(language)(
+            stemmed(text, language).encode("utf-8", "replace"),
             apsw.FTS5_TOKENIZE_QUERY,
             None,
             include_offsets=False,
@@ -117,14 +141,15 @@ def _tokenized(text: str) -> list[str]:
     return cast("list[str]", found)
 
 
-@lru_cache(maxsize=1)
-def _tokenizer() -> apsw.FTS5Tokenizer:
+@lru_cache(maxsize=len(LANGUAGES))
+def _tokenizer(language: str) -> apsw.FTS5Tokenizer:
     import apsw
 
-    return apsw.Connection(":memory:").fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
+    name, *arguments = tokenizer_of(language)
+    return apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
 
 
-_LOOKED_THROUGH = 20_000
+LOOKED_THROUGH = 20_000
 """Characters of a text that are looked through for the words of a query."""
 
 
@@ -136,16 +161,21 @@ class Matcher:
         ('deploys',)
     """
 
-    def __init__(self, terms: Sequence[str]) -> None:
-        self._stems = {term: None if is_cjk(term) else stem(term) for term in terms}
+    def __init__(self, terms: Sequence[str], language: str = ENGLISH) -> None:
+        self._language = language
+        self._stems = {term: None if is_cjk(term) else stem(term, language) for term in terms}
         # A stem begins as its word does, accents aside: most words begin as none that is looked for.
         self._letters = {found[:1] for found in self._stems.values() if found is not None}
 
     def matched(self, text: str) -> tuple[str, ...]:
         """Return those of the words that the text holds, as the query has them."""
-        begin = text[:_LOOKED_THROUGH]
+        begin = with_name_parts(text[:LOOKED_THROUGH])
         letters = self._letters
-        there = {stem(word) for word in words_of(begin) if word[0] in letters or not word[0].isascii()}
+        there = {
+            stem(word, self._language)
+            for word in words_of(begin)
+            if word[0] in letters or not word[0].isascii()
+        }
         return tuple(
             [term for term, form in self._stems.items() if (term in begin if form is None else form in there)]
         )

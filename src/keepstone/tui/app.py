@@ -160,6 +160,8 @@ class ChatApp(App[str]):
 
     def _take(self, text: str) -> bool:
         """Handle a line; False if it must stay in the input field."""
+        if not text.strip("# \n"):
+            raise ValueError("write the note behind the #")
         if self._input.submit(text) == "selecting":
             self.push_screen(SelectorScreen(self._input), lambda result: self._noted(text, result))
             return True

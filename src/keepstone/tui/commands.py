@@ -1,63 +1,10 @@
-"""The slash commands and the help page."""
+"""The help page of the slash commands."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from keepstone.chat.slash import COMMANDS, Command, Typed, command_of
 
-_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command and its help."""
-
-    name: str
-    argument: str
-    """The argument in the help's notation; empty if it takes none."""
-    help: str
-    waits: bool = False
-    """Whether it must wait for the current answer, as it changes the conversation."""
-
-
-COMMANDS = {
-    command.name: command
-    for command in (
-        Command("memory", "", "all notes: filter, delete, undo, open in your editor"),
-        Command("sessions", "", "all sessions: open, new, clear, delete", waits=True),
-        Command("new", "", "start a new session", waits=True),
-        Command("recall", "QUESTION", "search memory, with explanations"),
-        Command("forget", "QUESTION", "search memory, and purge what you choose", waits=True),
-        Command("agent", "[NAME]", "talk with another agent, which has its own memory", waits=True),
-        Command("context", "[QUESTION]", "the system prompt, as sent or for a question"),
-        Command("retry", "", "ask the model again to answer your last message", waits=True),
-        Command("theme", "", "dark or light"),
-        Command("help", "", "this page"),
-        Command("quit", "", "leave; everything is saved"),
-    )
-}
-"""Every command by its name, in the order of the help."""
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """A line that is a command."""
-
-    name: str
-    argument: str
-
-
-def command_of(text: str) -> Typed | None:
-    """Parse a line as a command; None for an ordinary message.
-
-    A command is a slash and lower-case letters, alone or before a space: ``/usr/bin`` is a message.
-
-    Example:
-        >>> command_of("/recall which database?")
-        Typed(name='recall', argument='which database?')
-    """
-    found = _COMMAND.fullmatch(text.strip()) if text.startswith("/") else None
-    return Typed(found[1], (found[2] or "").strip()) if found else None
+__all__ = ["COMMANDS", "Command", "Typed", "command_of", "help_text"]
 
 
 def help_text() -> str:

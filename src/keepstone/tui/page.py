@@ -13,6 +13,8 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from keepstone.tui.composer import Filter
+
 
 class Page(Screen[None]):
     """A scrolling text under a title. The text is shown literally and must be escaped."""
@@ -66,6 +68,27 @@ class Confirm(ModalScreen[bool]):
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001  Textual gives the binding's argument.
         """Close with the answer of a key."""
         self.dismiss(answer)
+
+
+class Ask(ModalScreen[str | None]):
+    """Asks for a line of text; None if it was closed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        """Build the dialog."""
+        with Vertical(classes="dialog"):
+            yield Static(Content(self._question))
+            yield Filter(id="answer")
+            yield Static(Content("Enter save · Esc cancel"), classes="keys")
+
+    def on_input_submitted(self) -> None:
+        """Close with the text."""
+        self.dismiss(self.query_one(Filter).value)
 
 
 def when_sure(app: App[Any], question: str, yes: str, act: Callable[[], None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from keepstone.agent import Agent
@@ -12,8 +13,9 @@ from keepstone.log.arguments import new_id
 from keepstone.session import Session
 from keepstone.text.display import counted, one_line
 from keepstone.tui import wording
+from keepstone.tui.composer import Filter
 from keepstone.tui.listing import Listing
-from keepstone.tui.page import when_sure
+from keepstone.tui.page import Ask, when_sure
 
 _WITH_WORDS = 50
 """Number of sessions, last changed first, that are listed with their last message."""
@@ -26,13 +28,16 @@ class SessionsScreen(Listing[str, Session | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter"),
         Binding("n", "new", "New"),
+        Binding("n", "new", "New"),
+        Binding("r", "rename", "Rename"),
         Binding("c", "clear", "Clear"),
         Binding("d,delete", "delete", "Delete"),
     ]
     heading = "Sessions"
-    keys = "↑↓ · Enter open · n new · c clear · d delete · Esc close"
-    empty = "No sessions yet."
+    keys = "↑↓ · Enter open · / filter · n new · r rename · c clear · d delete · Esc close"
+    empty = "No sessions."
 
     def __init__(self, agent: Agent, current: Session) -> None:
         super().__init__()
@@ -40,16 +45,49 @@ class SessionsScreen(Listing[str, Session | None]):
         self._current = current
         self._changed: Session | None = None
 
-    def rows(self) -> Iterable[tuple[str, str]]:
-        """Return the ids of the sessions, last changed first."""
-        counts = self._agent.entry_counts()
-        for place, info in enumerate(self._agent.sessions()):
-            current = info.id == self._current.id
-            last = self._last_words(info.id) if place < _WITH_WORDS else ""
-            yield info.id, wording.session(info, counts.get(info.id, 0), last, current=current)
+    def compose(self) -> ComposeResult:
+        """Build the page, with the filter below the title."""
+        title, *others = super().compose()
+        yield title
+        yield Filter(placeholder="type to filter by title, id and last words", id="filter")
+        yield from others
 
-    def _last_words(self, session: str) -> str:
-        return "".join(entry.text for entry in self._agent.session(session).entries(limit=1))
+    def rows(self) -> Iterable[tuple[str, str]]:
+        """Return the ids of the sessions that have every word of the filter, the newest entry first."""
+        words = self.query_one(Filter).value.casefold().split()
+        sizes = {info.id: info.size for info in self._agent.sessions()}
+        found = self._agent.session_summaries(texts=False)
+        shown = self._agent.session_summaries([one.id for one in found[:_WITH_WORDS]])
+        for one in (*shown, *found[_WITH_WORDS:]):
+            said = f"{one.title or ''} {one.id} {one.preview}".casefold()
+            if all(word in said for word in words):
+                current = one.id == self._current.id
+                yield one.id, wording.session(one, sizes.get(one.id, 0), current=current)
+
+    def on_input_changed(self) -> None:
+        """Apply the filter."""
+        self.reload()
+
+    def on_input_submitted(self) -> None:
+        """Go from the filter to the rows."""
+        self.query_one("#rows").focus()
+
+    def action_filter(self) -> None:
+        """Go to the filter."""
+        self.query_one(Filter).focus()
+
+    def action_rename(self) -> None:
+        """Ask for the highlighted session's title."""
+        if self.chosen is None:
+            return
+        session = self._agent.session(self.chosen)
+
+        def named(title: str | None) -> None:
+            if title is not None:
+                self.attempt(lambda: session.set_title(title.strip() or None))
+                self.reload("Renamed." if title.strip() else "The title was taken away.")
+
+        self.app.push_screen(Ask("Title of this session"), named)
 
     def on_option_list_option_selected(self) -> None:
         """Open the highlighted session."""

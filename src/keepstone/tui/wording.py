@@ -6,8 +6,9 @@ from keepstone.chat import ModelChoice
 from keepstone.chat.messages import Prompt
 from keepstone.chat.offline import OfflineResponder
 from keepstone.context import estimate_tokens
-from keepstone.model import Entry, Hit, Hits, SessionInfo
+from keepstone.model import Entry, Hit, Hits, SessionSummary
 from keepstone.notes.notes import PROJECT, MemoryEntry
+from keepstone.operations.payload import unindexed
 from keepstone.text.display import clipped, counted, harmless, moment, one_line, size
 
 WELCOME = """\
@@ -51,12 +52,14 @@ def note(entry: MemoryEntry) -> str:
     )
 
 
-def session(info: SessionInfo, entries: int, last: str, *, current: bool) -> str:
-    """Return a session as a row of a list: its id, last change, size and, if given, last message."""
+def session(found: SessionSummary, length: int, *, current: bool) -> str:
+    """Return a session as a row of a list: its title and id, last change, size and last message."""
     mark = "  (this one)" if current else ""
-    about = f"{moment(info.modified)}  {size(info.size)}  {counted(entries, 'entry')}"
-    words = f"\n  {one_line(clipped(last, _LAST))}" if last else ""
-    return f"{one_line(info.id)}{mark}\n  {about}{words}"
+    name = f"{one_line(found.id)}{mark}"
+    begin = f"{one_line(clipped(found.title, _LAST))}\n  {name}  " if found.title else f"{name}\n  "
+    about = f"{moment(found.changed)}  {size(length)}  {counted(found.entries, 'entry')}"
+    words = f"\n  {one_line(clipped(found.preview, _LAST))}" if found.preview else ""
+    return f"{begin}{about}{words}"
 
 
 def entry(found: Entry) -> str:
@@ -79,7 +82,8 @@ def hits(found: Hits) -> str:
 
 def _hit(place: int, hit: Hit) -> str:
     why = one_line(str(hit.why))
-    text = harmless(clipped(hit.entry.text)).replace("\n", "\n   ")
+    rest = [f"{key}: {clipped(value)}" for key, value in unindexed(hit.entry)]
+    text = harmless("\n".join((clipped(hit.entry.text), *rest))).replace("\n", "\n   ")
     return f"{place}. {text}\n   {_origin(hit.entry)}\n   {why}"
 
 

@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from nicegui import ui
 
 from keepstone.web.elements import box, button, dialog, link, say
+from keepstone.web.finder import open_finder
 from keepstone.web.site import Place
 
 ASSETS = "/_keepstone"
 PAGES = (
     ("sessions", "Sessions", "s"),
+    ("timeline", "Timeline", "t"),
     ("chat", "Chat", "c"),
     ("recall", "Recall", "r"),
-    ("memory", "Memory", "m"),
+    ("context", "Context", "x"),
+    ("memory", "Notes", "m"),
     ("files", "Files", "f"),
     ("overview", "Overview", "o"),
     ("doctor", "Doctor", "d"),
@@ -25,6 +28,7 @@ PAGES = (
 WITH_NOTES = frozenset({"chat", "memory"})
 """The pages that show notes or use them in prompts."""
 _KEYS = (
+    ("Ctrl+K", "find anything"),
     ("/", "search"),
     ("n", "start something new"),
     ("j  k", "next and previous row"),
@@ -56,6 +60,7 @@ def head() -> None:
     """Load the style sheet and the script for keys."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
+        f'<script src="{ASSETS}/menu.js"></script>'
     )
 
 
@@ -72,16 +77,22 @@ def _side(place: Place, current: str) -> None:
                 here = {"aria_current": "page"} if name == current else {}
                 link(title, place.link(name), data_go=key, **here)
         with box(classes="foot"):
-            theme = say("button", "Light or dark", "quiet", type="button")
+            button("Find", lambda: _find(place), "quiet", data_find="", title="Ctrl+K")
+            theme = say("button", "Theme", "quiet", type="button", title="Light or dark")
             theme.on("click", js_handler="() => keepstoneTheme()")
-            button("Keys", _keys, "quiet", data_help="")
+            button("Shortcuts", _keys, "quiet", data_help="")
             if place.site.sign_out is not None:
                 with box("form", action=place.site.sign_out, method="post"):
                     say("button", "Sign out", "quiet", type="submit")
 
 
+def _find(place: Place) -> None:
+    pages = [(name, title) for name, title, _ in PAGES if place.sees_notes or name not in WITH_NOTES]
+    open_finder(place, pages)
+
+
 def _keys() -> None:
-    with dialog("Keys") as shown, box(classes="keys"):
+    with dialog("Shortcuts") as shown, box(classes="keys"):
         for key, what in _KEYS:
             with box():
                 for each in key.split():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,19 @@ from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
-from keepstone.web.pages import agents, chat, doctor, files, memory, overview, recall, session, sessions
+from keepstone.web.pages import (
+    agents,
+    chat,
+    context,
+    doctor,
+    files,
+    memory,
+    overview,
+    recall,
+    session,
+    sessions,
+    timeline,
+)
 from keepstone.web.site import Hook, Permissions, Place, Site, address
 
 if TYPE_CHECKING:
@@ -39,8 +51,10 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "sessions": ("Sessions", sessions.build),
     "session": ("Session", session.build),
     "chat": ("Chat", chat.build),
+    "timeline": ("Timeline", timeline.build),
     "recall": ("Recall", recall.build),
-    "memory": ("Memory", memory.build),
+    "context": ("Context", context.build),
+    "memory": ("Notes", memory.build),
     "files": ("Files", files.build),
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),
@@ -61,6 +75,7 @@ def mount(
     answerer: Answerer | None = None,
     notes: Notes | None = None,
     sign_out: str | None = None,
+    place: Sequence[str] = (),
 ) -> None:
     """Mount the pages at ``/`` of an application, after its existing routes. Once per process.
 
@@ -74,11 +89,13 @@ def mount(
         answerer: Answers in the chat; default: quotes from memory.
         notes: The notes, if the user's file is not the default one.
         sign_out: The address to post to for signing out; without it pages show no such button.
+        place: The options of the command that name this home, such as ``("--home", "/srv/memory")``.
 
     The page on the browser (docs/web.md) has a program that mounts them.
     """
     notes = notes or Notes(project)
-    site = Site(home, notes, access, answerer or Talking(notes, OfflineResponder()), sign_out)
+    answerer = answerer or Talking(notes, OfflineResponder())
+    site = Site(home, notes, access, answerer, sign_out, tuple(place) or ("--home", str(home.root)))
     pages.add_static_files(ASSETS, _STATIC)
     error_pages.install()
     sockets.install()

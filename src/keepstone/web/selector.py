@@ -21,33 +21,48 @@ class Selector:
 
     Args:
         place: The place whose notes these are.
-        done: Called when the selector closes.
+        done: Called when the selector closes, with the text that was cancelled; empty if it was saved.
     """
 
-    def __init__(self, place: Place, done: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, place: Place, done: Callable[[str], Awaitable[None]]) -> None:
         self._manager = InputManager(place.site.notes)
         self._done = done
+        self._typed = ""
         self._box = box()
 
-    def submit(self, text: str) -> bool:
-        """Take a line of input; True if it is a note, for which the selector then opens."""
+    @property
+    def is_open(self) -> bool:
+        """Whether a note waits for its place."""
+        return self._manager.selector.is_active
+
+    def submit(self, text: str, typed: str | None = None) -> bool:
+        """Take a line of input; True if it is a note, for which the selector then opens.
+
+        ``typed`` is what ``cancel`` gives back; default: the text.
+        """
         if self._manager.submit(text) == "message":
             return False
+        self._typed = text if typed is None else typed
         self._ask()
         return True
 
     def _ask(self) -> None:
         self._box.clear()
-        with self._box, box(classes="choice", role="group", aria_label="Where to save this note") as choice:
+        with (
+            self._box,
+            box(
+                classes="choice", role="group", aria_label="Where to save this note", data_unsaved=""
+            ) as choice,
+        ):
             say("span", "Where should this be saved?", "hint")
             say("q", self._manager.selector.message)
             with box(classes="options"):
                 for name, title, whom in _WHERE:
                     self._option(name, title, whom)
-                button("Cancel", self._cancel, "quiet")
+                button("Cancel", self.cancel, "quiet")
         choice.on("keydown.p", lambda: self._save("project"), args=[])
         choice.on("keydown.u", lambda: self._save("user"), args=[])
-        choice.on("keydown.esc", self._cancel, args=[])
+        choice.on("keydown.esc", self.cancel, args=[])
 
     def _option(self, name: Literal["project", "user"], title: str, whom: str) -> None:
         chosen = button("", lambda: self._save(name), "plain", data_choice=name)
@@ -62,12 +77,14 @@ class Selector:
             return
         with attempt():
             tell(saved_words(await aside(self._manager.select, name)))
-            await self._close()
+            await self._close("")
 
-    async def _cancel(self) -> None:
-        self._manager.cancel()
-        await self._close()
+    async def cancel(self) -> None:
+        """Close the selector, and give the text back."""
+        if self.is_open:
+            self._manager.cancel()
+            await self._close(self._typed)
 
-    async def _close(self) -> None:
-        await self._done()
+    async def _close(self, left: str) -> None:
+        await self._done(left)
         self._box.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 
-def pages(home: Home, notes: Notes, project: Path) -> Callable[[FastAPI], None]:
+def pages(home: Home, notes: Notes, project: Path, place: Sequence[str] = ()) -> Callable[[FastAPI], None]:
     """Return a function that mounts the pages in the server's app."""
 
     def add(app: FastAPI) -> None:
@@ -34,6 +34,7 @@ def pages(home: Home, notes: Notes, project: Path) -> Callable[[FastAPI], None]:
             answerer=answerer,
             notes=notes,
             sign_out="/sign-out",
+            place=place,
         )
 
     return add

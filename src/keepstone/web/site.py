@@ -57,6 +57,8 @@ class Site:
     access: Hook
     answerer: Answerer
     sign_out: str | None = None
+    place: tuple[str, ...] = ()
+    """The options of the command that name this home, for commands that pages show."""
 
     def admit(self, request: HTTPConnection) -> Permissions | Response:
         """Return the access of a request, or a response in place of the page."""

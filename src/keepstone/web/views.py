@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from keepstone.log.line import format_time
-from keepstone.model import Entry, Hit, Hits, SessionInfo, Version
+from keepstone.log.line import format_time, read_time
+from keepstone.model import Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
+from keepstone.operations.payload import unindexed
 from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
+from keepstone.text.tokenizer import stem
+from keepstone.web.diff import word_diff
 from keepstone.web.phrases import LONGEST, ago, key_of, moment, shown
 from keepstone.web.site import Place
 
@@ -18,55 +22,96 @@ View = dict[str, Any]
 
 _SIDES = {"user": "me", "human": "me", "assistant": "agent", "ai": "agent", "model": "agent"}
 _TONES = ("decision", "finding", "preference")
-_NAMES = {"words": "words", "vectors": "meaning", "neighbours": "near it", "boosts": "named in the query"}
+_NAMES = {"words": "words", "vectors": "meaning", "neighbours": "near it", "exact": "rare words"}
 _COLOURS = {"words": "words", "vectors": "meaning", "neighbours": "near"}
 _START = 40
+_PIECES = re.compile(r"\w+|\W+")
 _NEAR = 600
 
 
-def session_view(info: SessionInfo, place: Place, now: datetime) -> View:
+def session_view(
+    info: SessionInfo, place: Place, now: datetime, summary: SessionSummary | None = None
+) -> View:
     """Return a session as a row."""
+    changed = info.modified if summary is None else summary.changed
     return {
         "key": key_of(info.id),
         "shown": shown(info.id),
+        "title": shown(summary.title or "") if summary else "",
+        "entries": f"{summary.entries:,}" if summary else "",
+        "preview": shown(summary.preview) if summary else "",
         "href": place.link("session", id=info.id),
-        "iso": format_time(info.modified),
-        "moment": moment(info.modified),
-        "ago": ago(info.modified, now),
+        "iso": format_time(changed),
+        "moment": moment(changed),
+        "ago": ago(changed, now),
         "size": size(info.size),
     }
 
 
-def entry_views(entries: Iterable[Entry], now: datetime, whole: frozenset[str] = frozenset()) -> list[View]:
-    """Return entries as a conversation with a heading per day; those in ``whole`` are not clipped."""
+def entry_views(
+    entries: Iterable[Entry],
+    now: datetime,
+    whole: frozenset[str] = frozenset(),
+    place: Place | None = None,
+) -> list[View]:
+    """Return entries as a conversation with a heading per day; those in ``whole`` are not clipped.
+
+    With a place their tags and their own address are links.
+    """
     views, day = [], ""
     for entry in entries:
-        views.append(_entry_view(entry, now, whole=entry.id in whole))
+        views.append(_entry_view(entry, now, place, whole=entry.id in whole))
         today = f"{entry.ts:%A, %-d %B %Y}"
         views[-1]["day"] = "" if today == day else today
         day = today
     return views
 
 
-def _entry_view(entry: Entry, now: datetime, *, whole: bool) -> View:
+def _entry_view(entry: Entry, now: datetime, place: Place | None, *, whole: bool) -> View:
     text, role = words_of(entry), entry.data.get("role")
-    who = speaker_of(entry)
     return {
         "key": key_of(entry.id),
         "id": shown(entry.id),
         "type": shown(entry.type),
         "tone": tone_of(entry.type),
-        "who": shown(who[:1].upper() + who[1:]),
+        "who": _speaker(entry),
         "side": _SIDES.get(role, "nobody") if isinstance(role, str) else "nobody",
         "text": shown(text if whole else clipped(text, LONGEST)),
         "clipped": not whole and len(text) > LONGEST,
         "iso": format_time(entry.ts),
         "moment": moment(entry.ts),
         "time": f"{entry.ts:%H:%M}",
+        **marks_of(entry, now, place),
+    }
+
+
+def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
+    """Return what entries and hits show beside their text."""
+    return {
+        "entryKey": key_of(entry.id),
+        "sessionKey": key_of(entry.session),
         "pinned": entry.pinned,
-        "tags": [shown(tag) for tag in entry.tags],
+        "tags": [
+            {"name": shown(tag), "href": place.link("timeline", tag=tag) if place else None}
+            for tag in entry.tags
+        ],
+        "href": place.link("session", id=entry.session, entry=entry.id) if place else "",
+        "rest": [
+            {"key": shown(key), "value": shown(clipped(value, _NEAR))} for key, value in unindexed(entry)
+        ],
+        "note": _validity(entry, now),
         **_worth(entry, now),
     }
+
+
+def _validity(entry: Entry, now: datetime) -> str:
+    """Return why an entry does not hold now; empty if it does."""
+    since, until, expires = (read_time(value) for value in (entry.valid_from, entry.valid_to, entry.expires))
+    if until is not None and until <= now:
+        return f"superseded {moment(until)}"
+    if expires is not None and expires <= now:
+        return f"expired {moment(expires)}"
+    return f"holds from {moment(since)}" if since is not None and since > now else ""
 
 
 def _worth(entry: Entry, now: datetime) -> View:
@@ -89,6 +134,11 @@ def words_of(entry: Entry) -> str:
     return entry.text.removeprefix(f"{speaker}: ") if speaker else entry.text
 
 
+def _speaker(entry: Entry) -> str:
+    who = speaker_of(entry)
+    return shown(who[:1].upper() + who[1:])
+
+
 def speaker_of(entry: Entry) -> str:
     """Return the speaker or role of an entry; empty if it has none."""
     named = (entry.data.get(key) for key in ("speaker", "name", "role"))
@@ -102,14 +152,20 @@ def tone_of(type_: str) -> str:
 
 def version_views(versions: Sequence[Version]) -> list[View]:
     """Return the versions of an entry, latest first."""
-    views = [
-        {
-            "moment": moment(version.written),
-            "what": _change(number, version),
-            "text": shown(clipped(words_of(version), LONGEST)),
-        }
-        for number, version in enumerate(versions)
-    ]
+    views: list[View] = []
+    for number, version in enumerate(versions):
+        before = clipped(words_of(versions[number - 1]), LONGEST) if number else None
+        text = clipped(words_of(version), LONGEST)
+        said = [("", text)] if before is None or version.deleted else word_diff(before, text)
+        views.append(
+            {
+                "at": number,
+                "moment": moment(version.written),
+                "what": _change(number, version),
+                "parts": [{"kind": kind, "text": shown(part)} for kind, part in said],
+                "restorable": not version.deleted and number < len(versions) - 1,
+            }
+        )
     return views[::-1]
 
 
@@ -119,32 +175,49 @@ def _change(number: int, version: Version) -> str:
     return "changed" if number else "made"
 
 
-def hit_views(hits: Hits, place: Place) -> list[View]:
+def hit_views(hits: Hits, place: Place, now: datetime | None = None) -> list[View]:
     """Return hits, with bars scaled to the best one."""
     scale = max((_total(hit.why.parts) for hit in hits), default=0.0)
-    return [_hit_view(hit, place, scale) for hit in hits]
+    moment_now = now or datetime.now(UTC)
+    return [_hit_view(hit, place, scale, moment_now) for hit in hits]
 
 
-def _hit_view(hit: Hit, place: Place, scale: float) -> View:
+def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
     entry = hit.entry
     parts = [_part(name, value, scale) for name, value in hit.why.parts.items() if value]
     return {
         "key": key_of(entry.session) + key_of(entry.id),
         "id": shown(entry.id),
+        "who": _speaker(entry),
+        **marks_of(entry, now, place),
         "session": shown(entry.session),
-        "href": place.link("session", id=entry.session, entry=entry.id),
         "type": shown(entry.type),
         "tone": tone_of(entry.type),
         "iso": format_time(entry.ts),
         "moment": moment(entry.ts),
         "text": shown(clipped(words_of(entry), 1200)),
+        "marked": _marked(shown(clipped(words_of(entry), 1200)), hit.why.words),
         "score": f"{hit.score:.2f}",
+        "relevance": f"{hit.relevance:.2f}",
         "parts": parts,
         "sum": "Score is the sum of " + ", ".join(part["label"] for part in parts),
         "reasons": _reasons(hit),
         "before": [_near(near) for near in hit.neighbours if near.ts < entry.ts],
         "after": [_near(near) for near in hit.neighbours if near.ts >= entry.ts],
     }
+
+
+def _marked(text: str, words: Iterable[str]) -> list[View]:
+    """Return the parts of a text, of which those in the query are marked, in whatever form."""
+    wanted = {stem(word) for word in words}
+    parts: list[View] = []
+    for piece in _PIECES.findall(text):
+        kind = "mark" if stem(piece.casefold()) in wanted else ""
+        if parts and parts[-1]["kind"] == kind == "":
+            parts[-1]["text"] += piece
+        else:
+            parts.append({"kind": kind, "text": piece})
+    return parts
 
 
 def _total(parts: Mapping[str, float]) -> float:

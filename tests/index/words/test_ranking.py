@@ -106,6 +106,14 @@ def test_what_is_remembered_follows_every_change(
         assert_same(database, ranking, query, Scope("a"), 5)
 
 
+@pytest.mark.parametrize("large", [0, 1_000_000])
+def test_a_ranking_counts_the_holders_of_each_word_in_the_whole_index(large: int) -> None:
+    database = filled(["walnut", "pecan walnuts", "pecan", "oak", "東京都"])
+    found = Ranking(large).ranked(database, ["walnut", "pecan", "none", "東京"], Scope("a", ("s1",)), 5)
+    assert found.rows == 5
+    assert found.holders == {"walnut": 2, "pecan": 2, "none": 0, "東京": 1}
+
+
 def test_a_recreated_index_is_read_again() -> None:
     database, ranking = filled(["walnut", "pecan"]), Ranking(0)
     assert [eid for eid, _ in ranking.ranked(database, ["walnut"], Scope("a"), 5)] == [1]

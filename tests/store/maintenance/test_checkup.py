@@ -41,7 +41,14 @@ def using(root: Path) -> Callable[[str], AbstractContextManager[AgentLogs | None
             yield None
             return
         logs = AgentLogs(
-            root, LAYOUT, agent, durable=False, create=False, most_logs=lambda: 8, finish=lambda _: None
+            root,
+            LAYOUT,
+            agent,
+            durable=False,
+            create=False,
+            most_logs=lambda: 8,
+            finish=lambda _: None,
+            language="en",
         )
         logs.look(0)
         yield logs

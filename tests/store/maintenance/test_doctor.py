@@ -60,14 +60,14 @@ def test_what_was_looked_at_is_said_also_where_something_is_wrong(home: Home) ->
 @pytest.mark.parametrize(
     ("damage", "level", "message"),
     [
-        ("no line\n[]\n", "error", "2 unreadable line(s), skipped: line 2 (byte "),
+        ("no line\n[]\n", "error", "2 unreadable lines, skipped: line 2 (byte "),
         (
             '{"id":"x","type":"note","batch":[1,3]}\n',
             "warning",
-            "1 line(s) of a batch whose write was cut short",
+            "1 line of a batch whose write was cut short",
         ),
         ('{"id":"x","type":"note"}', "warning", "the last line has no newline; the next write ends it"),
-        ('{"id":"none","pinned":true}\n', "warning", "1 patch(es) without an entry, ignored"),
+        ('{"id":"none","pinned":true}\n', "warning", "1 patch without an entry, ignored"),
     ],
 )
 def test_what_is_wrong_with_a_log_is_named(home: Home, damage: str, level: str, message: str) -> None:
@@ -82,7 +82,7 @@ def test_unreadable_lines_are_named_as_editors_count_them(home: Home) -> None:
     [(_, subject, message)] = [each for each in found(home) if each[0] == "error"]
     assert subject == "a/s"
     assert message == (
-        "8 unreadable line(s), skipped: line 3 (byte 4), line 4 (byte 12), line 5 (byte 17,000,013), "
+        "8 unreadable lines, skipped: line 3 (byte 4), line 4 (byte 12), line 5 (byte 17,000,013), "
         "line 6 (byte 17,000,015), line 8 (byte 17,000,020) and 3 more"
     )
 
@@ -118,7 +118,7 @@ def test_damage_in_an_archive_is_counted_too(home: Home) -> None:
         log.write("no line\n")
     [(level, subject, message)] = found(home)
     assert (level, subject) == ("error", "a/s (archive)")
-    assert message.startswith("1 unreadable line(s), skipped: line 3 (byte ")
+    assert message.startswith("1 unreadable line, skipped: line 3 (byte ")
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,7 @@ def test_what_was_mended_is_told_first_with_where_the_original_is(home: Home) ->
     first = home.doctor(fix=True)[0]
     (original,) = originals(home)
     assert (first.level, first.subject) == ("ok", "a/s.ndjson")
-    assert first.message == (
-        f"mended: took 1 unreadable line(s) out; it was kept as .archive/{original.name}"
-    )
+    assert first.message == (f"mended: took 1 unreadable line out; it was kept as .archive/{original.name}")
 
 
 def test_an_original_is_neither_a_session_nor_an_archive(home: Home) -> None:

@@ -14,7 +14,7 @@ from keepstone.index.vectors.exact_scan import ExactScan
 from keepstone.index.vectors.hnsw import Graph, is_large
 from keepstone.index.vectors.hnsw import load as load_graph
 from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask
-from keepstone.index.vectors.vector_table import BLOCK, Block, best, matrix_of, times
+from keepstone.index.vectors.vector_table import BLOCK, Block, best, matrix_of, sample, times
 from keepstone.vector import Matrix, Space, Vector
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ ALL = 0
 
 NEWER = 8192
 """Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
+
+_SAMPLE, _FEWEST = 64, 8
+"""Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
 
 _SPARSE = 4
 """If fewer than one row in N is in scope, the rows in scope are gathered first."""
@@ -160,6 +163,8 @@ class VectorCache:
         self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0
+        self._highest = 0
+        self._sample: tuple[int, Matrix] | None = None
 
     def is_of(self, database: Database) -> bool:
         """Tell whether this cache belongs to the open file."""
@@ -205,12 +210,13 @@ class VectorCache:
             (self._gone, self.number),
         )
         if gone:
-            self._gone = gone[-1][0]
+            self._gone, self._sample = gone[-1][0], None
             vids = np.array([vid for _, vid in gone], np.int64)
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
+        self._highest = highest
         self.is_due = database.path is not None and self._is_due(database, highest, len(gone))
         if not self.is_due:
             self.buffer.read(database, highest)
@@ -244,6 +250,18 @@ class VectorCache:
     def range_of(self, sid: int) -> Range:
         """Return which rows of the generation are of a session, or of ``ALL``."""
         return self.scan.range_of(None if sid == ALL else sid) if self.scan else (0, 0)
+
+    def cosine_quartiles(self, database: Database, vector: Vector) -> tuple[float, float] | None:
+        """Return median and upper quartile of cosines; the sample is renewed when vectors have doubled."""
+        import numpy as np
+
+        if self._sample is None or self._highest > 2 * self._sample[0]:
+            self._sample = self._highest, sample(database, self.number, self.space.dim, _SAMPLE)
+        matrix = self._sample[1]
+        if len(matrix) < _FEWEST:
+            return None
+        median, upper = np.quantile(times(matrix, vector), (0.5, 0.75))
+        return float(median), float(upper)
 
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:
         """Return the graph of a session, or of ``ALL``; None if there is none that can be used.

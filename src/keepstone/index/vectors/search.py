@@ -86,6 +86,12 @@ class VectorSearch:
             others = [eid for eid in eids if eid not in found]
             return found | vector_table.cosines(database, held.number, others, vector)
 
+    def cosine_quartiles(self, vector: Vector, space: Space) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
+        with self._database.guarded() as database:
+            held = self.held(space)
+            return None if held is None else held.cosine_quartiles(database, vector)
+
     def held(self, space: Space) -> VectorCache | None:
         """Return what is held of a space, as SQLite has it now; None without vectors. The guard is held."""
         held = self._spaces.get(space)

@@ -86,7 +86,7 @@ def keep(database: Database, space: str, entry: Entry, vector: Vector) -> bool:
     """Keep a vector that was made of an entry's text; False if the entry has gone or has another text now."""
     found = database.row(
         "SELECT e.eid FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=? AND e.text=?",
-        (entry.session, entry.id, indexed(entry.text)),
+        (entry.session, entry.id, indexed(entry.line)),
     )
     if found is not None:
         number = _numbered(database, Space(space, len(vector)))
@@ -100,7 +100,7 @@ def check_text(database: Database, entry: Entry) -> None:
     """Raise apsw.CorruptError if an entry's row has another text."""
     sql = "SELECT e.text FROM session s JOIN entry e ON e.sid=s.sid WHERE s.name=? AND e.id=?"
     found = database.row(sql, (entry.session, entry.id))
-    if found is not None and found[0] != indexed(entry.text):
+    if found is not None and found[0] != indexed(entry.line):
         raise apsw.CorruptError(f"a row has another text than entry {entry.id!r:.80}")
 
 
@@ -191,6 +191,23 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
     found, raw = zip(*rows, strict=True)
     products = times(matrix_of(raw, len(vector)), vector)
     return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
+
+
+def sample(database: Database, space: int, dim: int, count: int) -> Matrix:
+    """Return at most ``count`` vectors of a space, of rows at even distances."""
+    import numpy as np
+
+    sql = "SELECT (SELECT min(eid) FROM vector WHERE space=?1), (SELECT max(eid) FROM vector WHERE space=?1)"
+    first, last = database.row(sql, (space,)) or (None, None)
+    if first is None:
+        return np.empty((0, dim), np.float32)
+    places = np.linspace(first, last, count).astype(np.int64).tolist()
+    rows = database.rows(
+        "SELECT v.f32 FROM (SELECT DISTINCT (SELECT eid FROM vector WHERE space=?1 AND eid>=c.value "
+        "ORDER BY eid LIMIT 1) AS eid FROM json_each(?2) c) p JOIN vector v ON v.space=?1 AND v.eid=p.eid",
+        (space, json.dumps(places)),
+    )
+    return matrix_of([raw for (raw,) in rows], dim)
 
 
 def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[Block]:

@@ -16,7 +16,8 @@ import apsw
 
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
-from keepstone.text.tokenizer import TOKENIZER
+from keepstone.text.stemming import stemmed
+from keepstone.text.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,8 +149,11 @@ class Postings:
 
 
 def _tallied(database: Database, text: str) -> Counter[str]:
-    tokenizer = database.connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
-    found = tokenizer(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False)
+    name, *arguments = tokenizer_of(database.language)
+    tokenizer = database.connection.fts5_tokenizer(name, arguments)
+    found = tokenizer(
+        stemmed(text, database.language).encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False
+    )
     return Counter(str(names[0]) for names in found)
 
 

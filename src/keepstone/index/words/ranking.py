@@ -8,10 +8,10 @@ scores from above, and only of those that may be among the best lengths are look
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from keepstone.index import entries
 from keepstone.index.database import Database
@@ -36,6 +36,22 @@ _AHEAD = 4
 """How many times as many entries as are wanted are looked at first, where a scope may refuse some."""
 
 
+class Ranked(list[tuple[int, float]]):
+    """Rows with their scores, best first.
+
+    Attributes:
+        rows: How many entries the index has.
+        holders: How many of them hold each word that was looked for.
+    """
+
+    def __init__(
+        self, found: Iterable[tuple[int, float]] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(found)
+        self.rows = rows
+        self.holders = holders or {}
+
+
 class Ranking:
     """Ranks the entries of one index, and remembers what it read of the full-text table."""
 
@@ -43,28 +59,29 @@ class Ranking:
         self._large = large
         self._postings = Postings()
 
-    def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+    def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25."""
         with _one_state(database):
             rows, _ = word_table.totals(database)
             if (
                 rows < self._large
                 or not rows
-                or any(" " in token for term in terms for token in _tokens(term))
+                or any(" " in token for term in terms for token in _tokens(term, database.language))
             ):
                 return _by_table(database, rows, terms, scope, limit)
             return self._by_postings(database, terms, scope, limit)
 
-    def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+    def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
         self._postings.follow(database)
         parts = {term: self._parts(database, term) for term in terms}
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
         told = telling(terms, counts, self._postings.rows)
-        return self._best(database, [part for term in told for part in parts[term]], scope, limit)
+        found = self._best(database, [part for term in told for part in parts[term]], scope, limit)
+        return Ranked(found, self._postings.rows, counts)
 
     def _parts(self, database: Database, term: str) -> list[Weighted]:
         """Return what a word gives to scores; a run of characters gives where all of its pairs are."""
-        tokens = _tokens(term)
+        tokens = _tokens(term, database.language)
         if not all(tokens):
             return []
         held = self._postings
@@ -132,10 +149,10 @@ def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Seque
     return kept if any(counts[term] for term in kept) else terms
 
 
-def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope, limit: int) -> Found:
+def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
     """Rank by the full-text table itself, which has this many rows."""
-    if len(terms) > 1 and rows >= _FEW:
-        terms = telling(terms, {term: word_table.count(database, term) for term in terms}, rows)
+    counts = word_table.counts(database, terms)
+    told = telling(terms, counts, rows)
     condition, bindings = entries.conditions(scope)
     source = "words"
     if condition != "1":
@@ -144,9 +161,11 @@ def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope,
         f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
-    return cast("Found", database.rows(sql, (word_table.match_of(terms), *bindings, limit)))
+    match = word_table.match_of(told, database.language)
+    return Ranked(database.rows(sql, (match, *bindings, limit)), rows, counts)
 
 
-def _tokens(term: str) -> list[str]:
+def _tokens(term: str, language: str) -> list[str]:
     """Return a word as the full-text table has it: one or, for a run of characters, its pairs."""
-    return [stem(piece) for piece in (pairs(term)[:-1] if is_cjk(term) and len(term) > 1 else [term])]
+    pieces = pairs(term)[:-1] if is_cjk(term) and len(term) > 1 else [term]
+    return [stem(piece, language) for piece in pieces]

@@ -8,29 +8,30 @@ out again with the very text that was put in, which the entry's row keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 
 from keepstone.index.database import Database
+from keepstone.text.stemming import stemmed
 from keepstone.text.tokenizer import is_cjk, pairs
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
-_TO_INSERT = f"SELECT eid, text FROM entry WHERE eid>{_FLUSHED}"
-_TO_DELETE = f"SELECT 'delete', eid, text FROM entry WHERE eid<={_FLUSHED}"
+_TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
+_TO_DELETE = f"SELECT 'delete', eid, stemmed(text) FROM entry WHERE eid<={_FLUSHED}"
 
 
 _MORE = 0x80
 
 
-def match_of(terms: Iterable[str]) -> str:
+def match_of(terms: Iterable[str], language: str) -> str:
     """Return the full-text query that finds any of the words."""
-    return " OR ".join(map(_term, terms))
+    return " OR ".join([_term(term, language) for term in terms])
 
 
-def _term(term: str) -> str:
+def _term(term: str, language: str) -> str:
     if term.isascii() or not is_cjk(term):
-        return f'"{term}"'
+        return f'"{stemmed(term, language)}"'
     if len(term) == 1:
         return f'"{term}"*'
     return "(" + " AND ".join(f'"{pair}"' for pair in pairs(term)[:-1]) + ")"
@@ -46,10 +47,12 @@ def numbers(database: Database) -> tuple[int, int]:
     return highest, flushed
 
 
-def count(database: Database, term: str) -> int:
-    """Return how many entries hold a word."""
-    found = database.row("SELECT count(*) FROM words WHERE words MATCH ?", (match_of([term]),))
-    return int(found[0]) if found else 0
+def counts(database: Database, terms: Sequence[str]) -> dict[str, int]:
+    """Return how many entries hold each word."""
+    each = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(terms)
+    matches = tuple(match_of([term], database.language) for term in terms)
+    found = database.row(f"SELECT {', '.join(each)}", matches)
+    return dict(zip(terms, found or (), strict=True))
 
 
 def taken_out(database: Database) -> int:
@@ -79,9 +82,8 @@ def take_out(database: Database, eid: int) -> None:
 
 def put_back(database: Database, eid: int) -> None:
     """Enter the words of a row that ``take_out`` took out, now that it has changed."""
-    database.execute(
-        f"INSERT INTO words(rowid, text) SELECT eid, text FROM entry WHERE eid=? AND eid<={_FLUSHED}", (eid,)
-    )
+    sql = f"SELECT eid, stemmed(text) FROM entry WHERE eid=? AND eid<={_FLUSHED}"
+    database.execute(f"INSERT INTO words(rowid, text) {sql}", (eid,))
 
 
 def drop(database: Database, eids: str) -> None:

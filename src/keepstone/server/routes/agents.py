@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from keepstone.filesystem.slug import slug as slug_of
+from keepstone.operations.documents import summary_document
 from keepstone.server import shapes
 from keepstone.server.parts import AgentName, HomeWriting, Reading, access_of, answer, responds
 
@@ -36,6 +37,17 @@ def purge_agent(home: HomeWriting, agent: AgentName) -> Response:
     """Remove everything of an agent: sessions, files and index. This cannot be undone."""
     home.purge_agent(agent)
     return answer(shapes.PurgedAgent(agent=agent, purged=True))
+
+
+IdsQuery = Annotated[list[str] | None, Query(alias="id", description="Only these sessions.", max_length=1000)]
+TextsQuery = Annotated[bool, Query(description="False leaves out previews and titles from messages.")]
+
+
+@router.get("/agents/{agent}/session-summaries", **responds(shapes.SessionSummaries))  # noqa: FAST003
+def list_session_summaries(memory: Reading, ids: IdsQuery = None, texts: TextsQuery = True) -> Response:  # noqa: FBT002
+    """List titles, counts and previews of sessions, the one with the newest entry first."""
+    found = memory.session_summaries(ids, texts=texts)
+    return answer(shapes.SessionSummaries(sessions=[summary_document(one) for one in found]))
 
 
 @router.get("/agents/{agent}/dropped-sessions", **responds(shapes.DroppedSessions))  # noqa: FAST003

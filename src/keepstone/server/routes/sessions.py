@@ -28,7 +28,7 @@ from keepstone.server.parts import (
     responds_with,
 )
 from keepstone.server.problems import ProblemError
-from keepstone.server.requests import Compaction, Fork, Ids, Increments, NewSession, NewSessionId
+from keepstone.server.requests import Compaction, Fork, Ids, Increments, NewSession, NewSessionId, Title
 from keepstone.session import Session
 from keepstone.store.protocol import Compacted, SessionCheck, SessionNotFoundError
 
@@ -71,7 +71,8 @@ def _key(info: SessionInfo, order: Order) -> list[str]:
 @router.post("", **responds(shapes.SessionId, 201, location=True))
 def new_session(memory: Writing, body: NewSession | None = None) -> Response:
     """Create an empty session, with a new id or yours. An existing one is left unchanged."""
-    session = memory.new_session(None if body is None else body.id).id
+    given = body or NewSession(id=None, title=None)
+    session = memory.new_session(given.id, title=given.title).id
     return answer(shapes.SessionId(id=session), 201, {"Location": path_of(memory, "sessions", session)})
 
 
@@ -107,6 +108,13 @@ def drop_session(memory: Writing, session: SessionName, condition: MatchConditio
     """Delete a session and keep a mark that it was dropped. For a missing one the count is 0."""
     count = memory.session(session).drop(check=_check(condition))
     return answer(shapes.Dropped(id=session, dropped=count))
+
+
+@router.put("/{session}/title", **responds(shapes.SessionId))
+def set_session_title(memory: Writing, session: SessionName, body: Title) -> Response:
+    """Give a session a title, or take it away with null. It is a line of the log, and no entry."""
+    memory.session(session).set_title(body.title)
+    return answer(shapes.SessionId(id=session))
 
 
 @router.post("/{session}/rename", **responds(shapes.SessionId))

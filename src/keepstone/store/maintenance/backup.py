@@ -22,11 +22,13 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log.log_file import Log
 from keepstone.model import BackupInfo
 from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.home_language import record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.maintenance.checkup import Using
 from keepstone.store.maintenance.copying import Copy, Unit
 from keepstone.store.maintenance.originals import log_of, original_names
 from keepstone.store.protocol import Store
+from keepstone.text.stemming import ENGLISH
 
 _ROUNDS = 10
 """How often is looked for what was rewritten since it was copied, before the backup gives up."""
@@ -155,6 +157,8 @@ class BackupRun:
         space = HomeSpace(self._root, self._layout).get()
         if space is not None:
             HomeSpace(made, self._layout).set(space)
+        if self._source.language != ENGLISH:
+            record_language(made, self._layout, self._source.language)
         size = sum(copy.count()[1] for copy in self._copies.values())
         return BackupInfo(made, len(agents), len(sessions), entries, files, size, findings)
 

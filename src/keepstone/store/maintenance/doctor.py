@@ -18,7 +18,7 @@ from keepstone.log.line import format_time, id_of, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Finding, Record
-from keepstone.secrets.policy import kinds_in, masked, secrets_in
+from keepstone.secrets.detection import kinds_in, masked, secrets_in
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.dropped import dropped_at
 from keepstone.store.maintenance.originals import log_of, original_names, originals
@@ -179,13 +179,13 @@ def _numbers(fd: int, offsets: Iterable[int]) -> Iterator[int]:
 
 def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) -> Iterator[Finding]:
     if fold.unreadable:
-        message = f"{fold.unreadable} unreadable line(s), skipped: {places()}"
+        message = f"{counted(fold.unreadable, 'unreadable line')}, skipped: {places()}"
         remedy = f"mend the lines in a text editor, or take them out: {_FIX}"
         yield Finding(
             "error", subject, message, remedy, "what they said is not remembered; all other lines are"
         )
     if scan.torn:
-        message = f"{scan.torn} line(s) of a batch whose write was cut short, hidden"
+        message = f"{counted(scan.torn, 'line')} of a batch whose write was cut short, hidden"
         cost = "nothing: the write never succeeded, and the next one removes what stands at the end"
         yield Finding("warning", subject, message, _FIX, cost)
     if scan.rest:
@@ -193,7 +193,7 @@ def _counted(subject: str, fold: Fold, scan: Scan, places: Callable[[], str]) ->
         cost = "what it said is not remembered" if scan.unread else "it is not recalled before that"
         yield Finding("warning", subject, message, _FIX, cost)
     if fold.ignored:
-        message = f"{fold.ignored} patch(es) without an entry, ignored"
+        message = f"{counted(fold.ignored, 'patch')} without an entry, ignored"
         cost = "nothing: they speak of entries that are gone"
         yield Finding("warning", subject, message, "keepstone compact", cost)
 

@@ -17,6 +17,7 @@ from keepstone.log.scan import Scan
 from keepstone.model import Finding
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.maintenance.originals import keep_original
+from keepstone.text.display import counted
 
 
 def mend(logs: AgentLogs, layout: Layout, *, deep: bool = False) -> list[Finding]:
@@ -93,9 +94,9 @@ def _damage(log: Log) -> str:
         scan = Scan(fd, unfinished=True)
         unreadable = sum(line.record is None for line in scan) + bool(scan.unread)
     if unreadable:
-        return f"took {unreadable} unreadable line(s) out"
+        return f"took {counted(unreadable, 'unreadable line')} out"
     if scan.torn:
-        return f"took {scan.torn} line(s) of a batch out whose write was cut short"
+        return f"took {counted(scan.torn, 'line')} of a batch out whose write was cut short"
     return "ended its last line" if scan.rest else ""
 
 

@@ -1,24 +1,35 @@
 // The hits of a recall: what was found, and what each score is the sum of, drawn to one scale.
 export default {
-  props: { hits: Array },
+  components: { "entry-menu": window.KeepstoneMenu },
+  props: { hits: Array, readOnly: Boolean },
+  emits: ["act"],
   template: `
     <ol class="hits">
       <li v-for="(hit, at) in hits" :key="hit.key">
         <article>
           <header>
             <span class="place">{{ at + 1 }}</span>
-            <span :class="['kind', hit.tone]">{{ hit.type }}</span>
+            <span class="who" v-if="hit.who" dir="auto">{{ hit.who }}</span>
+            <span v-if="hit.type !== 'message' || !hit.who" :class="['kind', hit.tone]">{{ hit.type }}</span>
             <a :href="hit.href" data-row dir="auto">{{ hit.session }}</a>
+            <span class="pin" v-if="hit.pinned">pinned</span>
+            <span class="kind" v-if="hit.note">{{ hit.note }}</span>
+            <a v-for="tag in hit.tags" :key="tag.name" class="tag" :href="tag.href" dir="auto">#{{ tag.name }}</a>
             <span class="fill"></span>
             <time :datetime="hit.iso">{{ hit.moment }}</time>
           </header>
-          <p class="text" dir="auto">{{ hit.text }}</p>
+          <p class="text" dir="auto"><component v-for="(part, n) in hit.marked" :key="n" :is="part.kind || 'span'">{{ part.text }}</component></p>
+          <dl v-if="hit.rest.length" class="rest">
+            <div v-for="one in hit.rest" :key="one.key"><dt dir="auto">{{ one.key }}</dt><dd dir="auto">{{ one.value }}</dd></div>
+          </dl>
           <div class="why">
             <div class="bar" role="img" :aria-label="hit.sum">
               <i v-for="part in hit.parts" :key="part.name" :class="'part-' + part.tone"
                 :style="{ width: part.width }" :title="part.label"></i>
             </div>
             <ul>
+              <li class="score"><meter :value="hit.relevance" min="0" max="1" low="0.3" high="0.6" optimum="1"
+                aria-hidden="true"></meter> Relevance {{ hit.relevance }}</li>
               <li class="score">Score {{ hit.score }}</li>
               <li v-for="part in hit.parts" :key="part.name"><i :class="'part-' + part.tone"></i>{{ part.label }}</li>
               <li v-for="reason in hit.reasons" :key="reason" dir="auto">{{ reason }}</li>
@@ -32,6 +43,7 @@ export default {
               <li v-for="near in hit.after" :key="near.key" dir="auto">{{ near.text }}</li>
             </ol>
           </details>
+          <footer><entry-menu :entry="hit" :read-only="readOnly" @act="$emit('act', $event)"></entry-menu></footer>
         </article>
       </li>
     </ol>`,

@@ -1,14 +1,28 @@
-// The list of sessions: a table whose headings sort and whose names are links.
+// The list of sessions: a table whose headings sort and whose titles are links.
 export default {
   props: { rows: Array, sort: String, descending: Boolean, readOnly: Boolean },
-  emits: ["sort", "clear", "remove"],
-  data: () => ({ columns: [["id", "Session"], ["modified", "Last change"], ["size", "Size"]] }),
+  emits: ["sort", "clear", "remove", "rename"],
+  data: () => ({ columns: [["id", "Session"], ["entries", "Entries"], ["modified", "Last change"], ["size", "Size"]] }),
   methods: {
     order(key) {
       return key !== this.sort ? "none" : this.descending ? "descending" : "ascending";
     },
     arrow(key) {
       return key !== this.sort ? "" : this.descending ? "↓" : "↑";
+    },
+    act(event, verb, key) {
+      const menu = event.target.closest("details");
+      menu.open = false;
+      menu.querySelector("summary").focus();
+      this.$emit(verb, key);
+    },
+    close(event) {
+      const menu = event.target.closest("details");
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    },
+    leave(event) {
+      if (!event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false;
     },
   },
   template: `
@@ -24,14 +38,22 @@ export default {
       </thead>
       <tbody>
         <tr v-for="row in rows" :key="row.key">
-          <td class="col-id"><a :href="row.href" data-row dir="auto">{{ row.shown }}</a></td>
+          <td class="col-id"><a :href="row.href" data-row dir="auto">{{ row.title || row.shown }}</a>
+            <span v-if="row.title" class="name" dir="auto">{{ row.shown }}</span>
+            <span v-if="row.preview" class="preview" dir="auto">{{ row.preview }}</span></td>
+          <td class="col-entries">{{ row.entries }}</td>
           <td class="col-modified"><time :datetime="row.iso" :title="row.moment">{{ row.ago }}</time></td>
           <td class="col-size">{{ row.size }}</td>
           <td v-if="!readOnly" class="col-do">
-            <button type="button" class="quiet" @click="$emit('clear', row.key)"
-              :aria-label="'Clear session ' + row.shown">Clear</button>
-            <button type="button" class="quiet danger" @click="$emit('remove', row.key)"
-              :aria-label="'Delete session ' + row.shown">Delete</button>
+            <details class="menu" @focusout="leave" @keydown.esc="close">
+              <summary class="quiet" :aria-label="'Actions for session ' + row.shown">More</summary>
+              <div class="menu-items">
+                <button type="button" @click="act($event, 'rename', row.key)" :aria-label="'Rename session ' + row.shown">Rename</button>
+                <button type="button" @click="act($event, 'clear', row.key)" :aria-label="'Clear session ' + row.shown">Clear</button>
+                <button type="button" class="danger" @click="act($event, 'remove', row.key)"
+                  :aria-label="'Delete session ' + row.shown">Delete</button>
+              </div>
+            </details>
           </td>
         </tr>
       </tbody>

@@ -5,25 +5,39 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from nicegui import ui
 
+from keepstone.chat.slash import COMMANDS, Typed, command_of
 from keepstone.model import Entry
 from keepstone.notes.notes import PROJECT
 from keepstone.operations.error_codes import message_of
 from keepstone.session import Session
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.components import EntryList
-from keepstone.web.elements import EXPECTED, aside, box, button, confirmed, empty, failure, link
+from keepstone.web.elements import (
+    EXPECTED,
+    aside,
+    attempt,
+    box,
+    button,
+    confirmed,
+    dialog,
+    empty,
+    failure,
+    link,
+    say,
+    tell,
+)
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
-from keepstone.web.site import Place
+from keepstone.web.site import Place, address
 from keepstone.web.views import View, entry_views
 
 _SHOWN = 100
@@ -45,6 +59,8 @@ class Chat:
             self.session = place.agent.session(place.query["session"])
         self.entries: list[Entry] = []
         self.coming: str | None = None
+        self.unstored = ""
+        """The last answer, if it was not stored."""
 
     async def build(self) -> None:
         """Draw the page."""
@@ -64,11 +80,12 @@ class Chat:
 
     def _line(self) -> None:
         with box(classes="say"):
-            self.selector = Selector(self.place, self._focus)
+            self.selector = Selector(self.place, self._noted)
             with box(classes="line", data_search=""):
                 self.input = ui.textarea("Message, or # and a note")
                 self.input.props("outlined dense autogrow autofocus").classes("wide")
                 self.input.on("keydown.enter.exact.prevent", self._send, args=[])
+                self.input.on("keydown.esc", self.selector.cancel, args=[])
                 self.button = button("Send", self._send, "main")
         if self.place.read_only:
             self.input.props("disable")
@@ -84,6 +101,8 @@ class Chat:
         is_stored = bool(entries) and entries[-1].data.get("content") == self.coming
         if self.coming is not None and not (self.coming and is_stored):
             views.append(_streamed(self.coming))
+        if self.coming is None and self.unstored:
+            views.append(_streamed(self.unstored))
         self.list.show(entries=views, versions={}, plain=True)
         self.none.clear()
         if not views:
@@ -99,13 +118,45 @@ class Chat:
         text = (self.input.value or "").strip()
         if not text or self.coming is not None or self.place.read_only:
             return
+        if self.selector.is_open:
+            tell("Choose first where to save the note, or cancel it")
+        elif not text.strip("# "):
+            tell("Write the note behind the #")
+        elif (typed := command_of(text)) is not None:
+            with attempt():
+                self._command(typed)
+        else:
+            self.input.value = ""
+            if not self.selector.submit(text):
+                await self._ask(text)
+
+    def _command(self, typed: Typed) -> None:
+        """Follow a slash command; it is not stored."""
+        known = COMMANDS.get(typed.name)
+        if known is None or typed.name not in _COMMANDS:
+            raise ValueError(f"unknown command /{typed.name}: /help lists all commands")
+        if typed.argument and not known.argument:
+            raise ValueError(f"/{typed.name} takes no argument")
         self.input.value = ""
-        if not self.selector.submit(text):
-            await self._ask(text)
+        _COMMANDS[typed.name](self, typed.argument)
+
+    def _go(self, page: str, **query: str) -> None:
+        ui.navigate.to(self.place.link(page, **query))
+
+    def _help(self) -> None:
+        with dialog("Commands") as asked, box(classes="keys"):
+            for name in _COMMANDS:
+                say("kbd", f"/{name} {COMMANDS[name].argument}".rstrip())
+                say("span", COMMANDS[name].help)
+        asked.open()
+
+    def _switch(self, slug: str) -> None:
+        agent = self.place.site.home.agent(slug) if slug else None
+        ui.navigate.to(address(agent.slug, "chat") if agent else self.place.link("agents"))
 
     async def _ask(self, text: str) -> None:
         self.trouble.clear()
-        self.coming = ""
+        self.coming, self.unstored = "", ""
         self.button.props.update(disabled=True)
         try:
             session = await self._ensure_session()
@@ -142,7 +193,10 @@ class Chat:
             )
 
     async def _settle(self) -> None:
-        self.coming = None
+        said, self.coming = self.coming, None
+        last = (await aside(self._load))[-1:]
+        if said and not any(entry.data.get("content") == said for entry in last):
+            self.unstored = said
         self.button.props.update(disabled=False)
         await self.live.refresh()
         await self._focus()
@@ -176,6 +230,11 @@ class Chat:
             self.where.text = "Read it as a session"
             self.where.props.update(href=self.place.link("session", id=self.session.id))
 
+    async def _noted(self, left: str) -> None:
+        """Go on after a note; one that was cancelled comes back, before what was typed since."""
+        self.input.value = "\n".join(filter(None, (left, self.input.value)))
+        await self._focus()
+
     async def _focus(self) -> None:
         self.input.run_method("focus")
 
@@ -194,6 +253,19 @@ def _streamed(text: str) -> View:
         "time": "",
         "day": "",
     }
+
+
+_COMMANDS: dict[str, Callable[[Chat, str], object]] = {
+    "memory": lambda chat, _: chat._go("memory"),  # noqa: SLF001  Of the class above.
+    "sessions": lambda chat, _: chat._go("sessions"),  # noqa: SLF001
+    "new": lambda chat, _: chat._go("chat"),  # noqa: SLF001
+    "recall": lambda chat, words: chat._go("recall", **({"q": words} if words else {})),  # noqa: SLF001
+    "context": lambda chat, words: chat._go("context", **({"q": words} if words else {})),  # noqa: SLF001
+    "agent": lambda chat, slug: chat._switch(slug),  # noqa: SLF001
+    "theme": lambda _, __: ui.run_javascript("keepstoneTheme()"),
+    "help": lambda chat, _: chat._help(),  # noqa: SLF001
+}
+"""What the slash commands do on the page."""
 
 
 async def build(place: Place) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nicegui import ui
 
 from keepstone.model import Finding
 from keepstone.operations.documents import finding_document
 from keepstone.operations.error_codes import message_of
 from keepstone.text.display import counted
+from keepstone.text.pasting import placed
 from keepstone.web.components import FindingList
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.frame import frame
@@ -54,6 +57,8 @@ class DoctorPage:
 
     def _draw(self, findings: list[Finding]) -> None:
         findings = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.level))
+        place = self.place.site.place
+        findings = [replace(each, remedy=placed(each.remedy, place)) for each in findings]
         views = [
             {name: shown(str(value)) for name, value in finding_document(finding).items()}
             for finding in findings

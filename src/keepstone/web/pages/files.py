@@ -93,10 +93,11 @@ class FilesPage:
                 box(classes="fill")
                 if not self.place.read_only:
                     button("Delete", self._delete, "quiet danger")
-                    button("Save", self._save, "main")
+                    button("Save", self._save, "main", data_save="", title="Ctrl+S")
             self.told = box(role="status")
             self.text = ui.textarea(value=content).props("outlined autogrow").classes("w-full")
             self.text.props["aria-label"] = f"Content of {shown(self.path)}"
+            self.text.on_value_change(self._mark)
             if self.place.read_only:
                 self.text.props("readonly")
         self.open.set_visibility(False)
@@ -133,7 +134,7 @@ class FilesPage:
 
     def _draw_file(self, content: str | None) -> None:
         """Show the file's content unless the field has unsaved changes."""
-        edited = self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
+        edited = self._is_edited
         self.told.clear()
         if edited and content != self.base:
             with self.told:
@@ -147,6 +148,17 @@ class FilesPage:
         if content is None and not edited:
             with self.none:
                 self._nothing()
+
+    @property
+    def _is_edited(self) -> bool:
+        return self.base is not None and _flat(self.text.value) != _flat(_editable(self.base))
+
+    def _mark(self) -> None:
+        """Let the browser ask before it leaves unsaved changes."""
+        if self._is_edited:
+            self.text.props["data-unsaved"] = ""
+        else:
+            self.text.props.pop("data-unsaved", None)
 
     def _nothing(self) -> None:
         if self.path:
@@ -173,6 +185,7 @@ class FilesPage:
                     break
             else:
                 self.base = text
+                self._mark()
                 tell(f"Saved {self.path}")
         await self.live.refresh()
 
@@ -211,6 +224,8 @@ class FilesPage:
         with attempt():
             while await confirmed("Delete this file?", words, "Delete") and not self.place.read_only:
                 if await aside(self._delete_expected, self.path, expected):
+                    self.base = None
+                    self._mark()
                     ui.navigate.to(self.place.link("files"))
                     return
                 expected = await aside(self._read)

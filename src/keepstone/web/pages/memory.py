@@ -36,7 +36,7 @@ class MemoryPage:
 
     async def build(self) -> None:
         """Draw the page."""
-        with frame(self.place, "memory", "Memory", _LEAD):
+        with frame(self.place, "memory", "Notes", _LEAD):
             if not self.place.read_only:
                 self._adding()
             self.undo = box(role="status")
@@ -50,6 +50,7 @@ class MemoryPage:
             self.input.on("keydown.enter", self._add, args=[])
             button("Add", self._add, "main", data_new="")
         self.selector = Selector(self.place, self._added)
+        self.input.on("keydown.esc", self.selector.cancel, args=[])
 
     def _load(self) -> tuple[Sequence[MemoryEntry], dict[str, str]]:
         """Return the notes, and the path of each file, which need not exist."""
@@ -62,10 +63,13 @@ class MemoryPage:
 
     def _add(self) -> None:
         text = str(self.input.value or "").strip()
-        if text and self.selector.submit(f"# {text}"):
+        if self.selector.is_open:
+            tell("Choose first where to save the note, or cancel it")
+        elif text and self.selector.submit(f"# {text}", text):
             self.input.value = ""
 
-    async def _added(self) -> None:
+    async def _added(self, left: str) -> None:
+        self.input.value = " ".join(filter(None, (left, self.input.value)))
         self.input.run_method("focus")
         await self.live.refresh()
 

@@ -94,7 +94,7 @@ class OverviewPage:
         """Draw the page, which then loads its data."""
         with frame(self.place, "overview", "Overview", "This agent's memory in figures.") as head:
             with head:
-                self.again = button("Reload", self._reload)
+                self.again = button("Refresh", self._reload)
             with box() as self.body:
                 _placeholder()
             ui.timer(0, self._reload, once=True)

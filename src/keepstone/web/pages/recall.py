@@ -13,6 +13,7 @@ from keepstone.operations.error_codes import message_of
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
 from keepstone.web.components import HitList
+from keepstone.web.correcting import Correcting
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say
 from keepstone.web.frame import frame
 from keepstone.web.phrases import shown
@@ -33,6 +34,7 @@ _NUMBERS = (
     ("limit", "Hits", 10.0, 100.0),
     ("neighbours", "Neighbours", 2.0, 10.0),
     ("min_priority", "Priority", 0.0, 1.0),
+    ("min_relevance", "Relevance", 0.0, 1.0),
 )
 
 
@@ -53,7 +55,10 @@ class RecallPage:
                 button("Recall", self._ask, "main")
             self._filters()
             self.sum = say("p", "", "answer-line", role="status")
+            self.correcting = Correcting(self.place, self._ask)
             self.list = HitList()
+            self.list.show(readOnly=self.place.read_only)
+            self.list.when("act", self.correcting.act)
             self.rest = box()
             self._nothing(asked=False)
         if query:
@@ -105,6 +110,7 @@ class RecallPage:
             "limit": int(numbers["limit"]),
             "neighbours": int(numbers["neighbours"]),
             "min_priority": numbers["min_priority"],
+            "min_relevance": numbers["min_relevance"],
         }
 
     def _numbers(self) -> dict[str, float]:
@@ -152,6 +158,7 @@ class RecallPage:
 def _sum(hits: Hits) -> str:
     """Return a sentence on how the hits were found."""
     said = [f"{counted(len(hits), 'hit')} in {hits.took_ms:.0f} ms."]
+    said += ["Nothing certain: no hit is clearly about this."] if hits and hits.nothing_relevant else []
     if hits.lexical_only:
         said += [] if hits.reason == UNWANTED else [f"By words only: {hits.reason}."]
     else:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 
+from keepstone.agent import Agent
+from keepstone.errors import EntryNotFoundError
 from keepstone.model import Entry, SessionInfo
+from keepstone.session import Session
 from keepstone.text.display import counted, size
 from keepstone.web.components import EntryList
+from keepstone.web.correcting import Correcting
 from keepstone.web.elements import aside, attempt, box, button, empty, link, say
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
@@ -23,6 +30,10 @@ _PAGE = 50
 _REACHES = (10 * _PAGE, 100 * _PAGE, None)
 """Numbers of newest entries in which to search for an entry, one after the other."""
 _TYPES = ("decision", "finding", "preference", "message")
+
+
+_KINDS = ("live", "archived", "deleted")
+"""States of entries that can be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +54,33 @@ class SessionEntriesPage:
         self.target = place.query.get("entry", "")
         self.back = 0
         self.types: tuple[str, ...] = ()
+        self.kind = _KINDS[0]
+        self.selecting = False
+        self.chosen: list[str] = []
         self.whole: frozenset[str] = frozenset()
         self.versions: dict[str, Any] = {}
         self.views: SessionSlice = SessionSlice(None, (), 0)
 
     async def build(self) -> None:
         """Draw the page."""
-        with frame(self.place, "sessions", shown(self.session.id)) as head:
+        found = await aside(self.place.agent.session_summaries, [self.session.id])
+        title = next((one.title for one in found if one.title), None)
+        with frame(self.place, "sessions", shown(title or self.session.id)) as head:
             if self.place.sees_notes:
                 with head:
-                    link("Continue in chat", self.place.link("chat", session=self.session.id), "plain")
+                    link("Continue", self.place.link("chat", session=self.session.id), "plain")
             self.about = say("p", "", "lead")
             with box(classes="bar-tools"):
                 self._filter()
                 self._steps()
+            if not self.place.read_only:
+                self._bulk()
             self.live = Live(self._load, self._draw)
+            self.correcting = Correcting(self.place, self.live.refresh)
             self.list = EntryList()
+            self.list.when("act", self.correcting.act)
+            self.list.when("choose", self._pick)
+            self.list.when("restore", self._restore)
             self.list.when("history", self._history)
             self.list.when("whole", self._whole)
             self.none = box()
@@ -70,6 +92,56 @@ class SessionEntriesPage:
         chosen = ui.select(["all types", *_TYPES], value="all types")
         chosen.props("outlined dense options-dense aria-label=Types").classes("choose")
         chosen.on_value_change(self._choose)
+        with box(classes="group", role="group", aria_label="State"):
+            self.states = {
+                kind: button(
+                    kind.capitalize(), partial(self._choose_kind, kind), "quiet", aria_pressed="false"
+                )
+                for kind in _KINDS
+            }
+        self._press()
+
+    def _press(self) -> None:
+        for kind, chooser in self.states.items():
+            chooser.props.update({"aria-pressed": str(kind == self.kind).lower()})
+
+    def _bulk(self) -> None:
+        with box(classes="bar-tools bulk"):
+            self.select = button("Select", self._selecting, "quiet", aria_pressed="false")
+            with box(classes="row") as self.bulk:
+                self.picked = say("span", "", "place", role="status")
+                for verb, title in (("pin", "Pin"), ("tag", "Tag"), ("delete", "Delete")):
+                    button(title, partial(self._act_on_picked, verb), "plain")
+        self.bulk.set_visibility(False)
+
+    def _selecting(self) -> None:
+        self.selecting, self.chosen = not self.selecting, []
+        self.select.text = "Select none" if self.selecting else "Select"
+        self.bulk.set_visibility(self.selecting)
+        self._draw(self.views)
+
+    def _pick(self, key: str) -> None:
+        self.chosen = (
+            [one for one in self.chosen if one != key] if key in self.chosen else [*self.chosen, key]
+        )
+        self._draw(self.views)
+
+    async def _act_on_picked(self, verb: str) -> None:
+        there = {key_of(entry.id): entry.id for entry in self.views.entries}
+        ids = [there[key] for key in self.chosen if key in there]
+        await self.correcting.act_on_many(verb, self.session, ids)
+        self.chosen = []
+        self._draw(self.views)
+
+    async def _restore(self, asked: dict[str, Any]) -> None:
+        entry_id = json.loads(asked["entry"])
+        with attempt():
+            versions = await aside(self.place.agent.history, entry_id, self.session.id)
+            lived = [version for version in versions if not version.deleted]
+            version = versions[asked["at"]] if "at" in asked else lived[-1]
+            await self.correcting.restore_version(self.session, version)
+            self.versions.pop(asked["entry"], None)
+            self._draw(self.views)
 
     def _steps(self) -> None:
         with box(classes="pager"):
@@ -83,10 +155,23 @@ class SessionEntriesPage:
         info = self.session.info()
         if info is None:
             return SessionSlice(None, (), 0)
+        if self.kind != _KINDS[0]:
+            return self._load_others(info)
         newest = self.session.entries(limit=self.back + _PAGE, types=self.types or None)
         count = max(0, len(newest) - self.back)
         total = self.session.entry_count() if not self.types else len(newest)
         return SessionSlice(info, newest[:count], total)
+
+    def _load_others(self, info: SessionInfo) -> SessionSlice:
+        """Read archived or deleted entries, which takes reading all of the log."""
+        if self.kind == "archived":
+            live = {entry.id for entry in self.session.entries()}
+            found = [entry for entry in self.session.entries(archived=True) if entry.id not in live]
+        else:
+            found = _deleted(self.place.agent, self.session)
+        chosen = [entry for entry in found if not self.types or entry.type in self.types]
+        end = max(0, len(chosen) - self.back)
+        return SessionSlice(info, chosen[max(0, end - _PAGE) : end], len(chosen))
 
     def _place_of(self, entry_id: str) -> int:
         """Return the offset of the page that shows an entry; 0 if the session does not have it."""
@@ -101,12 +186,19 @@ class SessionEntriesPage:
 
     def _draw(self, found: SessionSlice) -> None:
         self.views = found
+        views = entry_views(found.entries, datetime.now(UTC), self.whole, self.place)
+        state = "" if self.kind == _KINDS[0] else self.kind
         self.list.show(
-            entries=entry_views(found.entries, datetime.now(UTC), self.whole),
+            entries=[view | {"state": state} for view in views],
             versions=self.versions,
             plain=False,
+            readOnly=self.place.read_only,
+            selecting=self.selecting,
+            chosen=self.chosen,
             target=key_of(self.target) if self.target else "",
         )
+        if not self.place.read_only:
+            self.picked.text = f"{len(self.chosen)} selected"
         self._say_where(found)
         self.none.clear()
         if not found.entries:
@@ -116,7 +208,9 @@ class SessionEntriesPage:
     def _say_where(self, found: SessionSlice) -> None:
         info, end = found.info, found.total - self.back
         begin = end - len(found.entries)
-        self.about.text = f"Last change {moment(info.modified)}, {size(info.size)}" if info else "Not there"
+        changed = found.entries[-1].ts if found.entries and not self.back else (info and info.modified)
+        about = f"Last change {moment(changed)}, {size(info.size)}" if info and changed else "Not there"
+        self.about.text = f"{shown(self.session.id)} · {about}"
         total = counted(found.total, "entry")
         self.where.text = total if self.types or not found.total else f"{begin + 1:,} to {end:,} of {total}"
         self.older.props.update(disabled=len(found.entries) < _PAGE or (begin <= 0 and not self.types))
@@ -131,6 +225,8 @@ class SessionEntriesPage:
                 "There is no such session",
                 "It was deleted or never written. A session is created with its first entry.",
             )
+        elif self.kind != _KINDS[0]:
+            empty(f"No {self.kind} entries", "Choose another state, or the live entries.")
         elif self.types:
             empty("No entries of this type", "Choose another type, or all of them.")
         else:
@@ -142,6 +238,11 @@ class SessionEntriesPage:
 
     async def _choose(self, event: Any) -> None:
         self.types = () if event.value not in _TYPES else (event.value,)
+        await self._go(0)
+
+    async def _choose_kind(self, kind: str) -> None:
+        self.kind, self.versions = kind, {}
+        self._press()
         await self._go(0)
 
     async def _history(self, key: str) -> None:
@@ -161,6 +262,24 @@ class SessionEntriesPage:
     def _id_of(self, key: str) -> str | None:
         """Return the id of the entry with this key; None if it is no longer shown."""
         return next((entry.id for entry in self.views.entries if key_of(entry.id) == key), None)
+
+
+def _deleted(agent: Agent, session: Session) -> list[Entry]:
+    """Return the deleted entries that the session's log still has, as they were last."""
+    gone: dict[str, None] = {}
+    for line in session.export():
+        entry_id = line.get("id")
+        if isinstance(entry_id, str):
+            if line.get("deleted") is True:
+                gone[entry_id] = None
+            elif "type" in line:
+                gone.pop(entry_id, None)
+    found: list[Entry] = []
+    for entry_id in gone:
+        with suppress(EntryNotFoundError):
+            lived = [one for one in agent.history(entry_id, session.id) if not one.deleted]
+            found += lived[-1:]
+    return sorted(found, key=lambda entry: entry.ts)
 
 
 async def build(place: Place) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from nicegui import ui
 
-from keepstone.model import SessionInfo
+from keepstone.model import SessionInfo, SessionSummary
 from keepstone.session import Session
 from keepstone.store.protocol import SessionCheck
 from keepstone.text.display import counted, size
 from keepstone.web.components import SessionList
 from keepstone.web.elements import (
     StalePageError,
+    answer_of,
     aside,
     asked,
     attempt,
     box,
     button,
     confirmed,
+    dialog,
     empty,
     field,
     say,
@@ -34,7 +37,7 @@ from keepstone.web.site import Place
 from keepstone.web.views import session_view
 
 _PAGE = 50
-_FIRST_ORDER = {"id": False, "modified": True, "size": True}
+_FIRST_ORDER = {"id": False, "entries": True, "modified": True, "size": True}
 """Whether a column is first sorted in descending order."""
 
 
@@ -45,12 +48,27 @@ class Act(Protocol):
         """Do it if ``check``, called inside the session's lock, does not raise."""
 
 
+_FOUND = 200
+"""Hits whose sessions a search lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The sessions that pass the search, in order, and the rows of the page."""
+
+    total: int
+    chosen: Sequence[SessionInfo]
+    rows: Sequence[tuple[SessionInfo, SessionSummary | None]]
+    minute: int
+    """The minute, so that relative times are drawn again."""
+
+
 class SessionsPage:
     """State of the page: all sessions as last loaded, and which of them are shown."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.found: Sequence[SessionInfo] = ()
+        self.loaded = Loaded(0, (), (), 0)
         self.sort, self.descending, self.at, self.wanted = "modified", True, 0, ""
 
     async def build(self) -> None:
@@ -63,9 +81,10 @@ class SessionsPage:
             with box(classes="bar-tools", data_search=""):
                 search = field("Search sessions").props("clearable type=search")
                 search.on_value_change(lambda event: self._search(event.value or ""))
-            self.live = Live(self._load, lambda loaded: self._draw(loaded[0]))
+            self.live = Live(self._load, self._draw)
             self.list = SessionList()
             self.list.when("sort", self._sort)
+            self.list.when("rename", self._rename)
             self.list.when("clear", self._clear)
             self.list.when("remove", self._remove)
             self.none = box()
@@ -83,24 +102,50 @@ class SessionsPage:
             self.where = say("span", "", "place", role="status")
             self.on = button("Next", lambda: self._turn(1))
 
-    def _load(self) -> tuple[Sequence[SessionInfo], int]:
-        """Return the sessions, and the minute, so that relative times are redrawn."""
-        return self.place.agent.sessions(), int(time.time() // 60)
+    def _load(self) -> Loaded:
+        """Return the sessions that pass the search, with titles and previews for one page of them."""
+        agent = self.place.agent
+        infos = agent.sessions()
+        known = {one.id: one for one in agent.session_summaries(texts=False)}
+        chosen = self._chosen(infos, known)
+        self.at = min(self.at, max(0, (len(chosen) - 1) // _PAGE))
+        page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
+        texts = {one.id: one for one in agent.session_summaries([info.id for info in page])}
+        rows = [(info, texts.get(info.id)) for info in page]
+        return Loaded(len(infos), chosen, rows, int(time.time() // 60))
 
-    def _draw(self, found: Sequence[SessionInfo]) -> None:
-        self.found = found
-        chosen = self._chosen()
+    def _draw(self, loaded: Loaded) -> None:
+        self.loaded, chosen = loaded, loaded.chosen
         last = max(0, (len(chosen) - 1) // _PAGE)
-        self.at = min(self.at, last)
         now, begin = datetime.now(UTC), self.at * _PAGE
-        rows = [session_view(info, self.place, now) for info in chosen[begin : begin + _PAGE]]
+        rows = [session_view(info, self.place, now, summary) for info, summary in loaded.rows]
         self.list.show(rows=rows, sort=self.sort, descending=self.descending, readOnly=self.place.read_only)
         self.list.set_visibility(bool(rows))
         self._say_where(chosen, begin, len(rows), last)
 
-    def _chosen(self) -> list[SessionInfo]:
-        chosen = [info for info in self.found if self.wanted in info.id.casefold()]
-        return sorted(chosen, key=lambda info: (getattr(info, self.sort), info.id), reverse=self.descending)
+    def _chosen(self, infos: Sequence[SessionInfo], known: Mapping[str, SessionSummary]) -> list[SessionInfo]:
+        """Return the sessions whose id, title or entries have the words of the search, in order."""
+        chosen = list(infos)
+        if self.wanted:
+            said = {hit.entry.session for hit in self.place.agent.recall(self.wanted, limit=_FOUND)}
+            titles = {one.id: (one.title or "").casefold() for one in known.values()}
+            chosen = [
+                info
+                for info in infos
+                if self.wanted in info.id.casefold()
+                or self.wanted in titles.get(info.id, "")
+                or info.id in said
+            ]
+
+        def key(info: SessionInfo) -> tuple[Any, str]:
+            summary = known.get(info.id)
+            changed, entries = (info.modified, 0) if summary is None else (summary.changed, summary.entries)
+            title = (summary.title if summary else None) or info.id
+            return {"id": title, "modified": changed, "entries": entries, "size": info.size}[
+                self.sort
+            ], info.id
+
+        return sorted(chosen, key=key, reverse=self.descending)
 
     def _say_where(self, chosen: Sequence[SessionInfo], begin: int, count: int, last: int) -> None:
         total = size(sum(info.size for info in chosen))
@@ -117,30 +162,65 @@ class SessionsPage:
                 self._nothing()
 
     def _nothing(self) -> None:
-        if self.found:
-            empty("No matching session", "Search for a part of the id, or clear the search.")
+        if self.loaded.total:
+            empty("No matching session", "Search for words of its title or its entries, or clear the search.")
         else:
             empty("No sessions yet", "Start a new session, or let your agent write its first entry.")
 
-    def _search(self, words: str) -> None:
+    async def _search(self, words: str) -> None:
         self.wanted, self.at = words.strip().casefold(), 0
-        self._draw(self.found)
+        await self.live.refresh()
 
-    def _sort(self, column: str) -> None:
+    async def _sort(self, column: str) -> None:
         if column not in _FIRST_ORDER:
             return
         self.descending = not self.descending if column == self.sort else _FIRST_ORDER[column]
         self.sort, self.at = column, 0
-        self._draw(self.found)
+        await self.live.refresh()
 
-    def _turn(self, step: int) -> None:
+    async def _turn(self, step: int) -> None:
         self.at = max(0, self.at + step)
-        self._draw(self.found)
+        await self.live.refresh()
 
     async def _new(self) -> None:
+        with dialog("New session") as question:
+            line = field("Title, if you like").props("autofocus")
+            line.on("keydown.enter", lambda: question.submit(line.value or ""), args=[])
+            with box(classes="row-end"):
+                button("Cancel", lambda: question.submit(None))
+                button("Create", lambda: question.submit(line.value or ""), "main")
+        title = await answer_of(question)
+        if title is None or self.place.read_only:
+            return
         with attempt():
-            session = await aside(self.place.agent.new_session)
+            session = await aside(self.place.agent.new_session, title=str(title).strip() or None)
             ui.navigate.to(self.place.link("session", id=session.id))
+
+    async def _rename(self, key: str) -> None:
+        """Ask for another title; the id, and with it every link, stays."""
+        name = self._named(key)
+        if name is None:
+            return
+        session = self.place.agent.session(name)
+        (summary,) = await aside(self.place.agent.session_summaries, [name])
+        with dialog("Rename this session") as question:
+            line = field("Title", value=summary.title or "").props("autofocus")
+            line.on("keydown.enter", lambda: question.submit(line.value or ""), args=[])
+            with box(classes="row-end"):
+                button("Cancel", lambda: question.submit(None))
+                button("Rename", lambda: question.submit(line.value or ""), "main")
+        title = await answer_of(question)
+        if title is not None and not self.place.read_only:
+            with attempt():
+                await aside(session.set_title, str(title).strip() or None)
+        await self.live.refresh()
+
+    def _named(self, key: str) -> str | None:
+        found = (info.id for info in self.loaded.chosen if key_of(info.id) == key)
+        name = next(found, None)
+        if name is None:
+            tell("This session no longer exists")
+        return name
 
     async def _open(self) -> None:
         name = await asked("Open a session by its id", "Session id", "Open")
@@ -158,9 +238,8 @@ class SessionsPage:
         await self._empty(key, Session.remove, "Delete", words, "Deleted “{}”")
 
     async def _empty(self, key: str, act: Act, verb: str, words: str, done: str) -> None:
-        name = next((info.id for info in self.found if key_of(info.id) == key), None)
+        name = self._named(key)
         if name is None:
-            tell("This session no longer exists")
             return
         session = self.place.agent.session(name)
         title, question = f"{verb} this session?", words.format(name)

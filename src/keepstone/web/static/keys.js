@@ -43,7 +43,21 @@
   };
   let leader = 0;
 
+  addEventListener("beforeunload", (event) => {
+    if (document.querySelector("[data-unsaved]")) event.preventDefault();
+  });
+
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+      event.preventDefault();
+      document.querySelector("[data-find]")?.click();
+      return;
+    }
+    const save = (event.ctrlKey || event.metaKey) && event.key === "s" && document.querySelector("[data-save]");
+    if (save) {
+      event.preventDefault();
+      save.click();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     const link = Date.now() - leader < 1500 && document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
     leader = event.key === "g" ? Date.now() : 0;

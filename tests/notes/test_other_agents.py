@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keepstone import Notes
-from keepstone.notes.foreign import READ_LIMIT, OtherFile, others_in
+from keepstone.notes.other_agents import READ_LIMIT, OtherFile, others_in
 
 
 def names(folder: Path) -> list[str]:

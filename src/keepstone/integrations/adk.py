@@ -1,0 +1,179 @@
+"""Google ADK: a memory service whose memory is the agent's sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from keepstone.errors import EntryNotFoundError
+from keepstone.filesystem.layout import DEFAULT_AGENT
+from keepstone.integrations.homes import in_thread, needs, opened_agent, opened_session, write_in_thread
+from keepstone.integrations.texts import called, returned, said, text_of_blocks
+from keepstone.model import RELEVANT, Entry, Record
+from keepstone.services.memory_repository import Target
+from keepstone.session import Session
+
+with needs("adk"):
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.genai.types import Content, Part
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+    from google.adk.sessions.session import Session as AdkSession
+
+
+class KeepstoneMemoryService(BaseMemoryService):
+    """Long-term memory of an ADK runner: events of its sessions, and memories that are added as such.
+
+    Each ADK session is a session of the agent. A search covers all sessions of one app and user, and those
+    of no other. Services in other threads and processes may share the home.
+
+    Args:
+        home: What ``keepstone.open`` takes, or a Home.
+        agent: The agent. Memory of other agents cannot be accessed.
+        limit: Maximum number of memories that a search returns.
+    """
+
+    def __init__(self, home: Target = None, *, agent: str = DEFAULT_AGENT, limit: int = 10) -> None:
+        """Open the home; nothing is written before the first event."""
+        self._agent = opened_agent(home, agent)
+        self._limit = limit
+
+    async def add_session_to_memory(self, session: AdkSession) -> None:
+        """Add a session's events that have content, all or none.
+
+        Events that are there already are replaced. Those that ``delete_memory`` removed stay removed.
+        """
+        await self.add_events_to_memory(
+            app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add some events of a session; see ``add_session_to_memory``."""
+        scope = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
+        items = [
+            {
+                "id": event.id,
+                "ts": datetime.fromtimestamp(event.timestamp, UTC),
+                **_item("event", scope, event.content, event.author, custom_metadata),
+            }
+            for event in events
+            if event.content and event.content.parts
+        ]
+        await write_in_thread(self._put, scope, items)
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add memories, all or none. One with the id of a memory that is there replaces it."""
+        scope = {"app_name": app_name, "user_id": user_id, "session_id": None}
+        items = []
+        for memory in memories:
+            metadata = {**(custom_metadata or {}), **memory.custom_metadata}
+            item = _item("memory", scope, memory.content, memory.author, metadata)
+            item["data"]["timestamp"] = memory.timestamp
+            items.append({"id": memory.id, **item})
+        await write_in_thread(self._put, scope, items)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Return what matches a question best in the memory of one app and user, best first."""
+        return await in_thread(self._search, {"app_name": app_name, "user_id": user_id}, query)
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Delete the memory with an id that a search returned; do nothing if there is none.
+
+        No search returns it again, also if its session is added again. Its lines stay in the log until
+        ``Agent.purge`` removes them.
+        """
+        if memory_id:
+            scope = {"app_name": app_name, "user_id": user_id}
+            await write_in_thread(self._agent.delete_where, ids=[memory_id], where=scope)
+
+    def _put(self, scope: Record, items: Sequence[Record]) -> None:
+        parts = [scope["app_name"], scope["user_id"], scope["session_id"]]
+        session = opened_session(self._agent, *(part for part in parts if part is not None))
+        is_new = session.info() is None
+        live = {record["id"]: record.get("data") for record in session.records()}
+        changed = [item for item in items if item["id"] not in live or item["data"] != live[item["id"]]]
+        session.put_many(
+            item
+            for item in changed
+            if is_new or item["type"] == "memory" or not self._was_deleted(session, item["id"])
+        )
+
+    def _was_deleted(self, session: Session, event_id: str) -> bool:
+        try:
+            return self._agent.history(event_id, session.id)[-1].deleted
+        except EntryNotFoundError:
+            return False
+
+    def _search(self, scope: Record, query: str) -> SearchMemoryResponse:
+        hits = self._agent.recall(query, limit=2 * self._limit, where=scope) if query.strip() else ()
+        # Not what only stands next to a match in its session.
+        found = [hit.entry for hit in hits if hit.why.words or hit.relevance >= RELEVANT]
+        return SearchMemoryResponse(memories=[*map(_memory, found[: self._limit])])
+
+
+def _item(
+    kind: str, scope: Record, content: Content, author: str | None, metadata: Mapping[str, Any] | None
+) -> Record:
+    """Return an entry for a content: all of it as payload, and its text to search."""
+    data = {
+        **scope,
+        "author": author,
+        "content": content.model_dump(mode="json", exclude_none=True),
+        "custom_metadata": dict(metadata or {}),
+    }
+    return {"type": kind, "text": _text(content, author), "data": data}
+
+
+def _text(content: Content, author: str | None) -> str:
+    return text_of_blocks(map(_block, content.parts or ()), author or content.role)
+
+
+def _block(part: Part) -> Record:
+    if part.function_call is not None:
+        return called(part.function_call.name, part.function_call.args)
+    if part.function_response is not None:
+        return returned(part.function_response.response)
+    return said(part.text)
+
+
+def _memory(entry: Entry) -> MemoryEntry:
+    data = entry.data
+    author, metadata = data.get("author"), data.get("custom_metadata")
+    return MemoryEntry(
+        id=entry.id,
+        content=_content(entry, author),
+        author=author,
+        timestamp=data.get("timestamp") or entry.ts.isoformat(),
+        custom_metadata=metadata or {},
+    )
+
+
+def _content(entry: Entry, author: str | None) -> Content:
+    """Return the content as it was added, or the text that replaced it since."""
+    try:
+        content = Content.model_validate(entry.data.get("content"))
+    except ValidationError:
+        return Content(parts=[Part(text=entry.text)])
+    if entry.line.get("text") == _text(content, author):
+        return content
+    return Content(role=content.role, parts=[Part(text=entry.text)])

@@ -1,0 +1,153 @@
+"""What adapters share: homes opened once, calls in threads, and errors that a framework knows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import ParamSpec, TypeVar
+
+from keepstone.agent import Agent
+from keepstone.errors import InvalidSessionIdError, KeepstoneError, install_command
+from keepstone.filesystem.layout import Layout
+from keepstone.home import Home
+from keepstone.home import open as open_home
+from keepstone.log.arguments import Clock
+from keepstone.model import Entry, Record
+from keepstone.services.async_calls import AsyncCalls
+from keepstone.services.memory_repository import Target
+from keepstone.session import Session
+from keepstone.store.protocol import LiveSession, Revision
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_KEPT_HOMES = 16
+"""Homes that stay open for the next adapter, last used last."""
+_homes: OrderedDict[tuple[str | None, Path], Home] = OrderedDict()
+_guard = Lock()
+_threads = AsyncCalls()
+
+
+def opened_agent(home: Target, agent: str) -> Agent:
+    """Return an agent of a home; see ``opened_home``.
+
+    Raises:
+        TypeError, ValueError, PermissionError, OSError: The home cannot be opened, or the agent's slug is
+            invalid. Nothing was written.
+    """
+    with plain_errors():
+        return opened_home(home).agent(agent)
+
+
+def opened_home(home: Target) -> Home:
+    """Return a home for what ``keepstone.open`` takes, or the given ``Home``.
+
+    Adapters of one folder share its home, so that an adapter for each request costs little.
+    """
+    if isinstance(home, Home):
+        return home
+    opened = open_home(home)  # Reads nothing yet, and says which folder is meant now.
+    key = (None if home is None else os.fspath(home), opened.root)
+    with _guard:
+        shared = _homes.setdefault(key, opened)
+        _homes.move_to_end(key)
+        if len(_homes) > _KEPT_HOMES:
+            _homes.popitem(last=False)  # Adapters that have it keep it.
+    return shared
+
+
+def opened_session(agent: Agent, *identity: str) -> Session:
+    """Return the session of an identity: the one of its only part, if that can be a session's id.
+
+    Other identities, of several parts or too long for a file name, have a digest as their id; keep the
+    identity in the session's log, as it cannot be read from the id.
+    """
+    with plain_errors():
+        if len(identity) == 1:
+            with suppress(InvalidSessionIdError):
+                return agent.session(identity[0])
+            if not identity[0]:
+                raise ValueError("session id must not be empty")
+        return agent.session(Layout.session_name(*identity))
+
+
+def clock_of(agent: Agent) -> Clock:
+    """Return the clock of an agent's home."""
+    return agent._shared.clock  # noqa: SLF001
+
+
+def revise(session: Session, revision: Revision, *, create: bool = True) -> list[Entry]:
+    """Write the lines that a function makes of what a session holds at that moment, all or none.
+
+    Reading, the function and writing are one step: no other writer comes between, and the function must not
+    use the home. Its lines are valid log lines with ``id`` and ``ts``. A missing session is made; without
+    ``create`` nothing is done.
+    """
+    shared = session._shared  # noqa: SLF001
+    store, guard = shared.store, shared.guard
+
+    def guarded(live: LiveSession) -> Sequence[Record]:
+        return revision(live) if guard is None else guard(session.id, revision(live))
+
+    shared.meaning.claim(session.agent)
+    if store.session(session.agent, session.id) is None:
+        if not create:
+            return []
+        store.create(session.agent, session.id)
+    return store.revise(session.agent, session.id, guarded)
+
+
+async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
+    """Run a blocking call in a thread, for an asyncio event loop, with the errors of ``plain_errors``.
+
+    A call that has begun runs to its end, also if the caller is cancelled.
+    """
+    with plain_errors():
+        return await _threads.run(partial(call, *args, **keys))
+
+
+async def write_in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
+    """Run a call like ``in_thread``; a caller that is cancelled goes on when the call has ended.
+
+    What the caller reads next then shows the write.
+    """
+    task = asyncio.ensure_future(in_thread(call, *args, **keys))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # Retrieved, so that the loop does not report it.
+        raise
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Raise keepstone's errors as the built-in errors that they are; also a decorator.
+
+    A lock's timeout becomes a ``TimeoutError``, an invalid value a ``ValueError``, and a failed disk or a
+    damaged log an ``OSError``.
+    """
+    try:
+        yield
+    except KeepstoneError as error:
+        kinds = (kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        kind = next(kinds)
+        raise (OSError if kind is Exception else kind)(str(error)) from error
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Say which extra installs a framework that cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"the adapter needs the extra {extra!r}: {install_command(extra)}; {error}", name=error.name
+        ) from error

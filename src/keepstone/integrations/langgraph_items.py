@@ -1,0 +1,251 @@
+"""Items of LangGraph's stores as entries: one session for each namespace, one entry for each key."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keepstone.agent import Agent
+from keepstone.errors import EntryNotFoundError
+from keepstone.integrations.homes import clock_of, needs, opened_session
+from keepstone.integrations.langgraph_filters import Namespace
+from keepstone.log.arguments import number_of
+from keepstone.log.line import format_time, instant, plain, read_time
+from keepstone.model import Entry, Record
+from keepstone.session import Session
+from keepstone.store.validity import is_valid
+
+with needs("langgraph"):
+    from langgraph.store.base import Item, SearchItem
+
+TYPE = "item"
+"""The type of the entries that items are written as."""
+_HEAD = "langgraph/"
+_HEAD_OF_DIGESTS = "langgraph-"
+_RENEWED_PART = 0.01
+"""The part of its time to live by which a read must lengthen an item's life, to be written down."""
+
+
+class Found(NamedTuple):
+    """An item in its entry's record, which is shared and not to be changed."""
+
+    namespace: Namespace
+    session: str
+    record: Record
+
+    def item(self) -> Item:
+        """Return the item, as a copy."""
+        return Item(**self._parts())
+
+    def search_item(self, score: float | None = None) -> SearchItem:
+        """Return the item, as a copy, with its score."""
+        return SearchItem(**self._parts(), score=score)
+
+    def _parts(self) -> dict[str, Any]:
+        made = instant(self.record["ts"])
+        put = read_time(self.record.get("updated_at")) or read_time(self.record.get("modified")) or made
+        key, value = key_of(self.record["id"]), plain(self.record["data"])
+        return {
+            "namespace": self.namespace,
+            "key": key,
+            "value": value,
+            "created_at": made,
+            "updated_at": put,
+        }
+
+    def vectors(self, dim: int) -> bytes:
+        """Return the vectors of the item's paths, as float32 of a dimension; none if it has no such ones."""
+        kept = self.record.get("vectors")
+        if not isinstance(kept, dict) or kept.get("dim") != dim or not isinstance(kept.get("f32"), str):
+            return b""
+        try:
+            raw = base64.b64decode(kept["f32"], validate=True)
+        except ValueError:  # Edited by hand.
+            return b""
+        return b"" if len(raw) % (4 * dim) else raw
+
+    def made(self) -> datetime:
+        """Return when the item was made."""
+        return instant(self.record["ts"])
+
+
+class Line(NamedTuple):
+    """What is to be put under a key: checked, and complete but for what is stored there by then."""
+
+    entry_id: str
+    body: Record
+    """The value and what is kept with it; empty to delete the item."""
+    expires: str | None = None
+
+    def records(self, old: Entry | None, now: datetime) -> Iterator[Record]:
+        """Yield the lines that put the item at a time, over an old entry."""
+        head = {"id": self.entry_id, "ts": format_time(now)}
+        if old is not None and old.type == TYPE and (not self.body or not is_valid(old.line, now)):
+            yield head | {"deleted": True}
+            old = None
+        if self.body:
+            ends = {"expires": self.expires} if self.expires or (old and "expires" in old.line) else {}
+            yield head | {"type": TYPE} | self.body | ends
+
+
+def line_of(
+    key: str,
+    value: Any,
+    ttl: float | None,
+    vectors: Sequence[Sequence[float]],
+    beside: Record,
+    now: datetime,
+) -> Line:
+    """Return the line that puts a JSON object under a key, for a time to live in minutes.
+
+    Raises:
+        TypeError, ValueError: The value, the vectors or the time to live cannot be stored.
+    """
+    if value is None:
+        return Line(id_of(key), {})
+    if not isinstance(value, dict):
+        raise TypeError(f"a value must be a mapping, not {type(value).__name__}: {value!r:.80}")
+    body: Record = {"data": value} | beside
+    if not value:
+        body["text"] = "{}"  # An entry needs a text or a payload that is not empty.
+    if vectors:
+        rows = np.asarray(vectors, dtype="<f4")
+        if rows.ndim != 2 or not np.isfinite(rows).all():  # noqa: PLR2004
+            raise ValueError(f"the embeddings of {key!r:.80} are not finite vectors of one dimension")
+        body["vectors"] = {"dim": rows.shape[1], "f32": base64.b64encode(rows.tobytes()).decode()}
+    if ttl is None:
+        return Line(id_of(key), body)
+    # Reads renew the time to live, which is no update of the item.
+    body |= {"ttl": number_of(ttl, "ttl"), "updated_at": format_time(now)}
+    return Line(id_of(key), body, format_time(_after(now, ttl)))
+
+
+def renewed(record: Record, now: datetime) -> str | None:
+    """Return when an item expires after it is read at a time; None if that is not worth a line."""
+    minutes, expires = record.get("ttl"), read_time(record.get("expires"))
+    if not isinstance(minutes, int | float) or expires is None:
+        return None
+    later = _after(now, minutes)
+    return format_time(later) if later - expires > timedelta(minutes=minutes * _RENEWED_PART) else None
+
+
+def ranked(found: Sequence[Found], vector: Sequence[float]) -> list[tuple[Found, float | None]]:
+    """Return items by the cosine of their best path with a vector; last, those without a vector."""
+    asked = np.asarray(vector, dtype=np.float64)
+    raw = [one.vectors(len(asked)) for one in found]
+    compared = [(one, len(part)) for one, part in zip(found, raw, strict=True) if part]
+    others = [(one, None) for one, part in zip(found, raw, strict=True) if not part]
+    if not compared:
+        return [*others]
+    rows = np.frombuffer(b"".join(raw), dtype="<f4").reshape(-1, len(asked)).astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(asked)
+    cosines = np.divide(rows @ asked, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+    begins = np.cumsum([0] + [size // (4 * len(asked)) for _, size in compared[:-1]])
+    best = np.maximum.reduceat(cosines, begins)
+    order = np.argsort(-best, kind="stable")
+    return [*((compared[place][0], float(best[place])) for place in order), *others]
+
+
+def _after(now: datetime, minutes: float) -> datetime:
+    try:
+        return now + timedelta(minutes=minutes)
+    except OverflowError as error:
+        raise ValueError(f"ttl is too long: {minutes} minutes; use None for ever") from error
+
+
+def id_of(key: str) -> str:
+    """Return the id of an entry for a key: the key itself, but for the empty one, as ids are not empty.
+
+    Example:
+        >>> id_of("theme"), id_of(""), id_of("=")
+        ('theme', '=', '==')
+    """
+    return key if key.strip("=") else f"{key}="
+
+
+def key_of(entry_id: str) -> str:
+    """Return the key of an entry's id."""
+    return entry_id if entry_id.strip("=") else entry_id[:-1]
+
+
+def session_name(namespace: Namespace) -> str:
+    """Return the id of a namespace's session, unless that is too long for one.
+
+    Example:
+        >>> session_name(("users", "a/b"))
+        'langgraph/users/a%2Fb'
+    """
+    return _HEAD + "/".join(label.replace("%", "%25").replace("/", "%2F") for label in namespace)
+
+
+class Namespaces:
+    """The namespaces of one agent, and the items in them."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._clock = clock_of(agent)
+        self._of_digests: dict[str, Namespace] = {}
+        """The namespaces of sessions whose ids are digests. They never change."""
+
+    def now(self) -> datetime:
+        """Return the time of the home's clock."""
+        return instant(self._clock(), "the clock's time")
+
+    def session(self, namespace: Namespace) -> Session:
+        """Return the session of a namespace, which need not exist."""
+        return opened_session(self._agent, session_name(namespace))
+
+    def kept_with(self, namespace: Namespace) -> Record:
+        """Return what each line of a namespace says about it, where the session's id does not."""
+        named = self.session(namespace).id == session_name(namespace)
+        return {} if named else {"namespace": list(namespace)}
+
+    def below(self, prefix: Namespace) -> list[tuple[Namespace, Session]]:
+        """Return the namespaces that begin with a prefix, sorted, and their sessions; some may be empty."""
+        known = ((self._namespace_of(info.id), info.id) for info in self._agent.sessions())
+        chosen = [
+            (space, name) for space, name in known if space is not None and space[: len(prefix)] == prefix
+        ]
+        return [(space, self._agent.session(name)) for space, name in sorted(chosen)]
+
+    def items(self, namespace: Namespace, session: Session, now: datetime) -> Iterator[Found]:
+        """Yield the items of a namespace, in the order in which they were made."""
+        for record in session.records():
+            if _is_item(record, now):
+                yield Found(namespace, session.id, record)
+
+    def find(self, namespace: Namespace, key: str, now: datetime) -> Found | None:
+        """Return the item under a key; None if there is none, or if it has expired."""
+        session = self.session(namespace)
+        try:
+            entry = self._agent.get(id_of(key), session.id)
+        except EntryNotFoundError:
+            return None
+        return Found(namespace, session.id, entry.line) if _is_item(entry.line, now) else None
+
+    def is_empty(self, namespace: Namespace, session: Session, now: datetime) -> bool:
+        """Tell whether a namespace has no item."""
+        newest = session.entries(1, [TYPE])
+        if not newest or is_valid(newest[0].line, now):
+            return not newest
+        return next(self.items(namespace, session, now), None) is None
+
+    def _namespace_of(self, name: str) -> Namespace | None:
+        """Return the namespace of a session; None if it is another kind of session."""
+        if name.startswith(_HEAD):
+            labels = name.removeprefix(_HEAD).split("/") if name != _HEAD else []
+            return tuple(label.replace("%2F", "/").replace("%25", "%") for label in labels)
+        if name.startswith(_HEAD_OF_DIGESTS) and name not in self._of_digests:
+            for entry in self._agent.session(name).entries(1, [TYPE]):
+                named = entry.line.get("namespace")
+                if isinstance(named, list) and self.session(tuple(named)).id == name:
+                    self._of_digests[name] = tuple(named)
+        return self._of_digests.get(name)
+
+
+def _is_item(record: Record, now: datetime) -> bool:
+    return record["type"] == TYPE and isinstance(record.get("data"), dict) and is_valid(record, now)

@@ -1,0 +1,39 @@
+"""The indexed text of messages whose parts have a framework's own form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from keepstone.model import Record
+from keepstone.text.messages.indexed import message_text
+
+STATE: Mapping[str, Any] = MappingProxyType({"text": "", "expires": "1970-01-01T00:00:00Z"})
+"""Keys of an entry that holds a framework's state: no search and no context returns it."""
+
+
+def said(text: object) -> Record:
+    """Return a block for a text."""
+    return {"type": "text", "text": str(text or "")}
+
+
+def called(name: object, arguments: Any) -> Record:
+    """Return a block for a tool call; its text has the tool's name and the values of its arguments."""
+    return {"type": "tool_use", "name": str(name), "input": arguments}
+
+
+def returned(value: Any) -> Record:
+    """Return a block for a tool's result."""
+    return {"type": "tool_result", "content": dict(value) if isinstance(value, Mapping) else value}
+
+
+def text_of_blocks(blocks: Iterable[Record], speaker: str | None = None) -> str:
+    r"""Return the text of blocks, with the speaker before it if one is given.
+
+    Example:
+        >>> text_of_blocks([said("On it"), called("weather", {"city": "Bern"})], "assistant")
+        'assistant: On it\nweather: Bern'
+    """
+    text = message_text({"role": "user", "content": list(blocks)}, None) or ""
+    return f"{speaker}: {text}" if speaker else text

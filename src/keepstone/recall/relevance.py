@@ -1,0 +1,196 @@
+"""How sure it is that an entry is about a question, from 0 to 1, comparable across questions and homes.
+
+Two things count: how much of the information in the question's words the entry holds, and how near its
+vector is. A word weighs by how few of the agent's entries hold it (IDF), as a part of the weight of a word
+that none holds, so that small homes and large ones compare. A cosine counts by where it lies between those
+of unrelated texts and of an entry that fits, which differ from one embedder to another.
+docs/decisions/0017 has the measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from types import MappingProxyType
+
+from keepstone.model import RELEVANT, Hit
+from keepstone.recall.query import subject_of
+from keepstone.store.reader_protocol import Reader
+from keepstone.vector import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Cosines:
+    """Where an embedder's cosines lie: of unrelated texts, and of an entry that fits a question."""
+
+    unrelated: float
+    fitting: float
+    is_measured: bool = True
+    """Whether relevant and unrelated texts were compared, and not only a sample of an agent's entries."""
+
+    def place(self, cosine: float) -> float:
+        """Return where a cosine lies: 0 for unrelated texts, 1 for those that fit, or beyond."""
+        place = (cosine - self.unrelated) / (self.fitting - self.unrelated)
+        return min(max(place, -_FARTHEST), _FARTHEST)
+
+
+KNOWN: Mapping[str, Cosines] = MappingProxyType(
+    {
+        "minilm:all-MiniLM-L6-v2": Cosines(0.12, 0.60),
+        "static:wordllama-0.4-l2_supercat_256": Cosines(0.10, 0.56),
+    }
+)
+"""Embedders that were measured, by the ids of their spaces."""
+
+_FARTHEST = 2.0
+"""How far below and above a cosine counts."""
+_FITTING, _HIGHEST = 0.5, 0.7
+"""Of an embedder that was not measured: how far above the median a fitting cosine is at least, as a part of
+what is left up to 1, and where the highest cosine of as many unrelated texts may lie."""
+_QUARTILE = 0.674
+"""Standard deviations from the median to the upper quartile."""
+_ALIKE = 0.99
+"""The median from which cosines distinguish nothing."""
+_USUAL_ROWS = 1000
+"""How many entries are assumed where they were not counted."""
+
+_WHOLE = 0.999
+"""The part of a question's information that is all of it, after rounding."""
+_MAIN = 0.75
+"""The part of a question's information that its main words have."""
+
+SECOND = 0.05
+"""The relevance from which a hit goes into a prompt beside one that is relevant."""
+_BESIDE = 0.15
+"""What its neighbours must have given to the score of a hit that goes into a prompt for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The weights of a logistic regression over what speaks for an entry."""
+
+    base: float
+    coverage: float = 0.0
+    """Of the part of the question's information that the entry holds."""
+    mass: float = 0.0
+    """Of the square root of that information, in words that nobody else used."""
+    unseen: float = 0.0
+    """Of the part of the question's information in words that no entry holds."""
+    cosine: float = 0.0
+    """Of the place of the cosine."""
+
+
+_BOTH = _Model(-4.0, coverage=2.0, mass=1.5, unseen=-1.0, cosine=4.3)
+_WORDS = _Model(-2.45, coverage=4.3, mass=0.5, unseen=-1.2)
+_VECTOR = _Model(-3.7, cosine=6.4)
+
+
+def calibrated(reader: Reader, vector: Vector, space: str, rows: int) -> Cosines | None:
+    """Return where the cosines of a query's vector lie among so many entries; None if nothing tells.
+
+    Those of an embedder that was not measured are learned from a sample of the agent's entries.
+    """
+    if space in KNOWN:
+        return KNOWN[space]
+    quartiles = reader.cosine_quartiles(vector, space)
+    return None if quartiles is None else estimated(*quartiles, rows)
+
+
+def estimated(median: float, upper: float, rows: int) -> Cosines | None:
+    """Return where cosines lie if those of so many unrelated texts have this median and upper quartile.
+
+    The more entries there are, the higher is the highest cosine of an unrelated one.
+    """
+    if median >= _ALIKE:
+        return None
+    deviation = (upper - median) / _QUARTILE
+    highest = median + deviation * math.sqrt(2 * math.log(max(rows or _USUAL_ROWS, 2)))
+    fitting = max(median + _FITTING * (1 - median), median + (highest - median) / _HIGHEST)
+    return Cosines(median, fitting, is_measured=False)
+
+
+def asked_words(
+    terms: Sequence[str], rest: str, speakers: Collection[str], holders: Mapping[str, int]
+) -> Sequence[str]:
+    """Return those of a query's words that say what it is about: not who spoke, and not when.
+
+    Args:
+        terms: The words of the query.
+        rest: The query without times in words, see ``times_of``.
+        speakers: Those whom it names.
+        holders: How many entries hold each word. If the query names nothing but times, words that nobody used
+            say nothing.
+    """
+    subject = set(subject_of(rest, speakers))
+    return [term for term in terms if term in subject] or [term for term in terms if holders.get(term)]
+
+
+class Relevance:
+    """Tells how relevant entries are to one question.
+
+    Args:
+        terms: The words of the question that count; none if only a vector was asked about.
+        rows: How many entries the agent has.
+        holders: How many of them hold each word.
+        cosines: Where cosines lie; None where they say nothing.
+
+    Example:
+        >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)
+        >>> round(relevance.of(["walnut", "tree"], None), 2), round(relevance.of([], None), 2)
+        (0.92, 0.08)
+    """
+
+    def __init__(
+        self, terms: Sequence[str], rows: int, holders: Mapping[str, int], cosines: Cosines | None
+    ) -> None:
+        self._cosines = cosines
+        most = _idf(rows, 0)
+        self._weights = {term: _idf(rows, holders.get(term, 0)) / most for term in terms}
+        self._total = sum(self._weights.values())
+        unseen = sum(self._weights[term] for term in terms if not holders.get(term))
+        self._unseen = unseen / self._total if self._total else 0.0
+
+    def main_words(self) -> list[str]:
+        """Return the fewest words that make up nearly all of what the question says."""
+        rarest = sorted(self._weights, key=self._weights.__getitem__, reverse=True)
+        sums = accumulate(self._weights[word] for word in rarest)
+        return rarest[: 1 + sum(said < _MAIN * self._total for said in sums)]
+
+    def of(self, words: Iterable[str], cosine: float | None) -> float:
+        """Return the relevance of an entry that holds these words of the question."""
+        place = None if cosine is None or self._cosines is None else self._cosines.place(cosine)
+        if not self._total:
+            # Without words, and without a scale of cosines, only the cosine itself is left.
+            return _logistic(_VECTOR, place=(cosine or 0.0) if place is None else place)
+        mass = sum([self._weights.get(word, 0.0) for word in words])
+        coverage = mass / self._total
+        by_words = _logistic(_WORDS, coverage, math.sqrt(mass), self._unseen)
+        if place is None or self._cosines is None:
+            return by_words
+        both = _logistic(_BOTH, coverage, math.sqrt(mass), self._unseen, place)
+        # An embedder that was not measured may know little: it does not outweigh all words of the question.
+        return both if self._cosines.is_measured or coverage < _WHOLE else max(both, by_words)
+
+
+def _idf(rows: int, holders: int) -> float:
+    return math.log(1 + (max(rows, holders) - holders + 0.5) / (holders + 0.5))
+
+
+def _logistic(
+    model: _Model, coverage: float = 0.0, mass: float = 0.0, unseen: float = 0.0, place: float = 0.0
+) -> float:
+    speaks = model.coverage * coverage + model.mass * mass + model.unseen * unseen + model.cosine * place
+    return 1 / (1 + math.exp(-(model.base + speaks)))
+
+
+def worth_telling(hits: Collection[Hit]) -> list[Hit]:
+    """Return the hits that are worth a place in a prompt, where nothing is better than noise.
+
+    There are none unless the best is relevant. Beside it a hit may be less so, or answer in other words what
+    stands next to it in its session.
+    """
+    if not any(hit.relevance >= RELEVANT for hit in hits):
+        return []
+    return [hit for hit in hits if hit.relevance >= SECOND or hit.why.parts.get("neighbours", 0.0) >= _BESIDE]

@@ -1,0 +1,44 @@
+"""The language that a home's words are stemmed by: one small file beside its indexes.
+
+It is there once a language was named, so that whoever opens the home without naming one uses the same: an
+index of another language is rebuilt.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import TEMPORARY, Layout
+from keepstone.text.stemming import ENGLISH, LANGUAGES
+
+FILE = ".language"
+_LONGEST = 16
+
+
+def language_of(root: Path, layout: Layout) -> str:
+    """Return the language that a home recorded, English without a record of a known one."""
+    try:
+        with Folder(layout.derived_folder(root), root=root) as folder:
+            fd = folder.open(FILE, os.O_RDONLY)
+            try:
+                recorded = os.read(fd, _LONGEST).decode("ascii", "replace").strip()
+            finally:
+                os.close(fd)
+    except (OSError, KeepstoneError):
+        return ENGLISH
+    return recorded if recorded in LANGUAGES else ENGLISH
+
+
+def record_language(root: Path, layout: Layout, language: str) -> None:
+    """Record a home's language; a home that cannot be written goes without."""
+    with (
+        suppress(OSError, KeepstoneError),
+        Folder(layout.derived_folder(root), root=root, create=True) as folder,
+    ):
+        temporary = f"{FILE}.{os.getpid()}{TEMPORARY}"
+        replace_file(folder, FILE, [f"{language}\n".encode()], temporary=temporary, durable=False)

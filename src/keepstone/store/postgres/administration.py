@@ -1,0 +1,108 @@
+"""What administrators do to a home in PostgreSQL: make it, look at it, scrub it, distribute it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from psycopg import errors as pg
+
+from keepstone.errors import StoreError
+from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.postgres_maintenance import TABLES
+from keepstone.store.postgres.postgres_store import PostgresStore
+from keepstone.store.postgres.schema import grant, version_of
+
+_OF_THE_HOME = ("keepstone_schema", "home", "agents")
+"""Tables without an agent: each node of a Citus cluster has all of them."""
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[tuple[Connections, Connection]]:
+    connections = Connections(url, durable=True)
+    with closing(connections), connections.translated(), connections.alone() as connection:
+        yield connections, connection
+
+
+def init(url: str, role: str | None) -> int:
+    """Make or migrate the schema, and let a role use it; return the schema's version."""
+    PostgresStore(url).close()
+    with _connected(url) as (connections, connection):
+        if role is not None:
+            grant(connections, role)
+        return version_of(connection)
+
+
+def status(url: str) -> dict[str, Any]:
+    """Return what the home holds, and what the server is; nothing is changed."""
+    with _connected(url) as (connections, connection):
+        version = version_of(connection)
+        if not version:
+            raise StoreError(f"{connections.target.shown()} has no tables: run keepstone postgres init")
+        [(server, size)] = connection.execute(
+            "SELECT current_setting('server_version'), sum(pg_total_relation_size(t::regclass))::bigint "
+            "FROM unnest(%s::text[]) AS t",
+            ([*TABLES],),
+        ).fetchall()
+        extensions = connection.execute(
+            "SELECT extname, extversion FROM pg_extension WHERE extname IN ('vector', 'citus') ORDER BY 1"
+        ).fetchall()
+        counts = [0, 0, 0]
+        agents = [
+            name for (name,) in connection.execute("SELECT agent FROM agents ORDER BY agent").fetchall()
+        ]
+        for agent in agents:
+            [row] = connections.read(
+                agent,
+                "SELECT (SELECT count(*) FROM sessions WHERE agent = %s), (SELECT coalesce(sum(entries), 0) "
+                "FROM sessions WHERE agent = %s), "
+                "(SELECT coalesce(sum(vectors), 0) FROM spaces WHERE agent = %s)",
+                (agent, agent, agent),
+            )
+            counts = [count + int(more) for count, more in zip(counts, row, strict=True)]
+        return {
+            "home": connections.target.shown(),
+            "schema": version,
+            "server": server,
+            "extensions": dict(extensions),
+            "agents": len(agents),
+            "sessions": counts[0],
+            "entries": counts[1],
+            "vectors": counts[2],
+            "size": int(size),
+        }
+
+
+def scrub(url: str) -> list[str]:
+    """Write all tables anew, so that no removed byte is left in their files; return their names."""
+    store = PostgresStore(url)
+    with closing(store):
+        return store.maintenance.scrub()
+
+
+def distribute(url: str) -> list[str]:
+    """Distribute the tables by agent over the nodes of a Citus cluster; return the names of those."""
+    PostgresStore(url).close()
+    with _connected(url) as (_, connection):
+        try:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS citus")
+        except (pg.UndefinedFile, pg.FeatureNotSupported, pg.InsufficientPrivilege) as error:
+            raise StoreError(
+                f"Citus cannot be used here ({error.diag.message_primary}): install it, add citus to "
+                "shared_preload_libraries, restart the server, and run this as a superuser"
+            ) from None
+        known = connection.execute("SELECT logicalrelid::text FROM pg_dist_partition").fetchall()
+        done = {name for (name,) in known}
+        for table in _OF_THE_HOME:
+            if table not in done:
+                connection.execute("SELECT create_reference_table(%s)", (table,))
+        first = TABLES[0]
+        for table in TABLES:
+            if table in done or table in _OF_THE_HOME:
+                continue
+            together = "default" if table == first else first
+            connection.execute(
+                "SELECT create_distributed_table(%s, 'agent', colocate_with => %s)", (table, together)
+            )
+        return [table for table in TABLES if table not in _OF_THE_HOME]

@@ -1,0 +1,251 @@
+"""Connections to the database: the pool, transactions of one agent, what is tried again, and errors.
+
+What a connection says is never shown where it may hold a part of the password.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import unquote
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
+from keepstone.filesystem.fork import reset_in_child
+from keepstone.text.stemming import ENGLISH
+
+T = TypeVar("T")
+
+Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
+
+LOCK_SECONDS = 5
+"""Seconds that a writer waits for another one's lock."""
+POOL_SECONDS = 10.0
+"""Seconds that a call waits for a connection."""
+MOST_CONNECTIONS = 10
+"""Connections of one process."""
+
+_TRIES = 6
+_CONNECT_SECONDS = 10
+_USERINFO = re.compile(r"^(?P<begin>[A-Za-z]+:/{1,2}[^:/@?#]*:)(?P<secret>.*)@")
+_IN_QUERY = re.compile(r"(?<=[?&])(password|sslpassword)=([^&]*)", re.IGNORECASE)
+_SHORTEST = 3
+
+AGAIN = (pg.SerializationFailure, pg.DeadlockDetected)
+"""Errors after which the database has undone a transaction, and asks to repeat it."""
+
+
+class VanishedError(Exception):
+    """A row that was to be locked was removed at this moment: the transaction begins again."""
+
+
+class Target:
+    """What a home's URL says: where to connect, and what must never be shown of it."""
+
+    def __init__(self, url: str) -> None:
+        scheme, _, rest = url.partition(":")
+        self.dsn = f"{scheme}://{rest.lstrip('/')}"
+        found = _USERINFO.match(self.dsn)
+        secrets = [*([found["secret"]] if found else []), *(one[2] for one in _IN_QUERY.finditer(self.dsn))]
+        parts = [part for secret in secrets for part in (secret, *re.split(r"[@/:?#]", secret))]
+        self._secrets = sorted({*parts, *map(unquote, parts)} - {""}, key=len, reverse=True)
+        try:
+            options = conninfo_to_dict(self.dsn)
+        except psycopg.ProgrammingError:
+            options = {}
+        if not options or "@" in str(options.get("host", "")):
+            raise StoreError(
+                f"{self.shown()} is not a URL of a database; write postgresql://user:password@host/database, "
+                "with %40 for @ and %2F for / in the password"
+            ) from None
+
+    def shown(self) -> str:
+        """Return the URL without a password."""
+        shown = _USERINFO.sub(lambda found: f"{found['begin']}***@", self.dsn)
+        return self.without_secrets(_IN_QUERY.sub(r"\1=***", shown))
+
+    def without_secrets(self, text: str) -> str:
+        """Return a message without the password, or any part of it that was taken for something else."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***") if len(secret) >= _SHORTEST else text
+        return text
+
+
+class Connections:
+    """The connections of one home, shared by all threads of a process; a forked child opens its own."""
+
+    def __init__(self, url: str, *, durable: bool) -> None:
+        self.target = Target(url)
+        self.language = ENGLISH
+        """The language that words are stemmed by."""
+        self._commit = "" if durable else ", set_config('synchronous_commit', 'off', true)"
+        self._reset()
+        reset_in_child(self)
+
+    def _reset(self) -> None:
+        self._guard = threading.Lock()
+        self._pool: ConnectionPool[Connection] | None = None
+
+    def reset(self) -> None:
+        """Leave the connections to the parent process."""
+        self._inherited = self._pool  # Kept, as ending them would end the parent's.
+        self._reset()
+
+    def _opened(self) -> ConnectionPool[Connection]:
+        with self._guard:
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self.target.dsn,
+                    min_size=0,
+                    max_size=MOST_CONNECTIONS,
+                    timeout=POOL_SECONDS,
+                    max_idle=300,
+                    open=False,
+                    kwargs={
+                        "autocommit": True,
+                        "connect_timeout": _CONNECT_SECONDS,
+                        "application_name": "keepstone",
+                    },
+                    connection_class=psycopg.Connection,
+                    reconnect_timeout=POOL_SECONDS,
+                )
+                self._pool.open()
+            return self._pool
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._guard:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def alone(self) -> Connection:
+        """Return a connection outside the pool, for one that is kept.
+
+        Raises:
+            StoreError: The database does not answer.
+        """
+        with self.translated():
+            return psycopg.connect(
+                self.target.dsn,
+                autocommit=True,
+                connect_timeout=_CONNECT_SECONDS,
+                application_name="keepstone",
+            )
+
+    def settings(self, agent: str) -> tuple[str, tuple[str, ...]]:
+        """Return the statement that begins what is done for an agent, until the transaction's end."""
+        say = f"set_config('keepstone.agent', %s, true), set_config('lock_timeout', '{LOCK_SECONDS}s', true)"
+        return f"SELECT {say}{self._commit}", (agent,)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Lease a connection inside a ``with``; errors are those of psycopg."""
+        pool = self._opened()
+        try:
+            connection = pool.getconn()
+        except PoolTimeout:
+            self.alone().close()  # Tells why, if that is the server's doing.
+            raise
+        try:
+            yield connection
+        finally:
+            pool.putconn(connection)
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Do something with a connection, again where the connection is cut or the database undoes it.
+
+        ``work`` must not write twice when it is repeated.
+
+        Raises:
+            StoreError, LockTimeoutError: The database failed, with what to do.
+        """
+        with self.translated():
+            for attempt in range(_TRIES):
+                try:
+                    with self.connection() as connection:
+                        return work(connection)
+                except (*AGAIN, VanishedError):
+                    if attempt == _TRIES - 1:
+                        raise
+                except psycopg.OperationalError as error:
+                    if attempt == _TRIES - 1 or not is_cut(error):
+                        raise
+                    self._drop_broken()
+                time.sleep(random.uniform(0, 0.02 * 3**attempt))
+        raise AssertionError
+
+    def read(self, agent: str, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query about an agent; one round trip."""
+        return self.read_all(agent, [(sql, values)])[0]
+
+    def read_all(
+        self, agent: str, queries: Sequence[tuple[str, Sequence[Any]]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of several queries about an agent; one round trip, and one transaction."""
+
+        def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+            with connection.pipeline():
+                connection.execute(*self.settings(agent))
+                cursors = [connection.execute(sql.encode(), values) for sql, values in queries]
+            return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+
+        return self.run(work)
+
+    def _drop_broken(self) -> None:
+        pool = self._pool
+        if pool is not None:
+            with suppress(psycopg.Error, PoolClosed):
+                pool.check()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise errors of the database as ours, with a remedy and without the password."""
+        try:
+            yield
+        except KeepstoneError:
+            raise
+        except pg.LockNotAvailable:
+            raise LockTimeoutError(
+                f"another writer held the lock for {LOCK_SECONDS} s; try again, or end what holds it"
+            ) from None
+        except (psycopg.Error, PoolTimeout, PoolClosed, VanishedError) as error:
+            raise self._store_error(error) from None
+
+    def _store_error(self, error: Exception) -> StoreError:
+        said = self.target.without_secrets(" ".join(str(error).split())[:300])
+        return StoreError(f"the database {self.target.shown()} failed: {said}; {_remedy(error)}")
+
+
+def is_cut(error: psycopg.Error) -> bool:
+    """Tell whether an error means that the connection is gone, or that the server starts or stops."""
+    if isinstance(error, pg.AdminShutdown | pg.CrashShutdown | pg.CannotConnectNow | pg.ConnectionException):
+        return True
+    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+
+
+def _remedy(error: Exception) -> str:
+    remedies: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
+        (PoolTimeout, "more calls at the same time than connections: use fewer threads, and try again"),
+        (
+            (pg.InsufficientPrivilege,),
+            "let the owner of the schema run keepstone postgres init, and grant the role its tables",
+        ),
+        ((pg.UndefinedTable, pg.UndefinedColumn), "run keepstone postgres init --home DSN"),
+        ((pg.QueryCanceled,), "raise statement_timeout of the role, and try again"),
+        ((pg.DiskFull,), "free disk space of the server, and try again"),
+        ((pg.InvalidPassword, pg.InvalidAuthorizationSpecification), "check user and password"),
+        ((pg.TooManyConnections,), "raise max_connections of the server, or use fewer processes"),
+        (AGAIN, "many writers change the same entries: try again"),
+        (psycopg.OperationalError, "check that the server runs and can be reached, and try again"),
+    ]
+    return next((say for kinds, say in remedies if isinstance(error, kinds)), "see the log of the server")

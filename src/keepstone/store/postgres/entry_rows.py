@@ -1,0 +1,198 @@
+"""What the row of an entry holds, made of the entry's record alone.
+
+Names hold NUL as the characters 1 1, since PostgreSQL refuses it; their order stays that of code points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from keepstone.log.line import (
+    ENVELOPE,
+    RESERVED,
+    create,
+    dump_read,
+    links_of,
+    parse,
+    payload_of,
+    read_time,
+    text_of,
+)
+from keepstone.log.searched_text import searched_text
+from keepstone.log.where import TIMES
+from keepstone.model import Comparison, Record
+from keepstone.text.tokenizer import is_cjk, pairs, stem, stems_of
+
+_HEAD = 64
+"""Characters that a head has: enough for a speaker's name."""
+_LONGEST_INDEXED = 1_000_000
+"""Characters of a text whose words are indexed."""
+_MOST_FACTS = 500
+_DEEPEST = 8
+_UNKNOWN = frozenset({"access", "embedding"})
+"""Keys whose values are compared on the entry only."""
+_LARGEST_COUNT = (1 << 31) - 1
+
+
+def stored(text: str) -> str:
+    """Return a text as a column holds it.
+
+    Example:
+        >>> shown(stored("a" + chr(0) + chr(1))) == "a" + chr(0) + chr(1)
+        True
+    """
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # Lone surrogates, of another program's escapes.
+    if "\1" in text or "\0" in text:
+        return text.replace("\1", "\1\2").replace("\0", "\1\1")
+    return text
+
+
+def shown(text: str) -> str:
+    """Return the text that a column holds."""
+    return text.replace("\1\1", "\0").replace("\1\2", "\1") if "\1" in text else text
+
+
+def digest(*parts: str) -> int:
+    """Return a signed number of 64 bits that stands for some texts."""
+    raw = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), signed=True)
+
+
+class Columns(NamedTuple):
+    """The columns of an entry that its record says, arrays as PostgreSQL writes them."""
+
+    ts: datetime
+    type: str
+    pinned: bool
+    tags: list[str] | str
+    targets: list[str] | str
+    facts: str
+    head: str
+    sum: int | None
+    length: int
+    terms: str
+    times: str
+
+
+def columns_of(agent: str, record: Record, language: str) -> Columns:
+    """Return the columns of an entry of an agent."""
+    moment = read_time(record["ts"])
+    if moment is None:
+        raise ValueError(f"{record['ts']!r:.80} is not a time")
+    text, tags = text_of(record), record.get("tags")
+    stems = Counter(stems_of(searched_text(record)[:_LONGEST_INDEXED], language))
+    counts = Counter(stems)
+    for token, count in stems.items():
+        if not token.isascii() and is_cjk(token):
+            counts[f"{token[0]}*"] += count  # One character alone finds every pair that begins with it.
+    return Columns(
+        moment,
+        stored(record["type"]),
+        record.get("pinned") is True,
+        ([stored(tag) for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []) or "{}",
+        sorted({stored(link["to"]) for link in links_of(record)}) or "{}",
+        _array(facts_of(agent, record)),
+        stored(text[:_HEAD]),
+        digest(text) if text else None,
+        min(sum(stems.values()), _LARGEST_COUNT),
+        _array(_token(agent, token) for token in counts),
+        _array(min(count, _LARGEST_COUNT) for count in counts.values()),
+    )
+
+
+def _array(numbers: Iterable[int]) -> str:
+    """Return numbers as PostgreSQL writes an array, which costs less than to adapt each of them."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+@lru_cache(maxsize=50_000)
+def _token(agent: str, token: str) -> int:
+    return digest(agent, token)
+
+
+def tokens_of(agent: str, term: str, language: str) -> list[int]:
+    """Return what an entry must hold, all of it, to hold a word of a query."""
+    if is_cjk(term):
+        tokens = [f"{term}*"] if len(term) == 1 else [stem(pair, language) for pair in pairs(term)[:-1]]
+    else:
+        tokens = stem(term, language).split()
+    return [digest(agent, token) for token in tokens]
+
+
+# Values, for filters
+
+
+def facts_of(agent: str, record: Record) -> set[int]:
+    """Return the digests of the keys that an entry has, and of the values at them."""
+    found: set[int] = set()
+    known = record.keys() & (ENVELOPE | RESERVED) - _UNKNOWN
+    level = [*payload_of(record).items(), *((key, record[key]) for key in known)]
+    for _ in range(_DEEPEST):
+        deeper: list[tuple[str, Any]] = []
+        for path, value in level:
+            found.add(digest(agent, path))
+            if isinstance(value, dict):
+                deeper += [(f"{path}.{key}", item) for key, item in value.items()]
+            elif not isinstance(value, list):
+                found.add(digest(agent, path, _said(value)))
+        if len(found) + len(deeper) > _MOST_FACTS:
+            break
+        level = deeper
+    return {digest(agent, "")} if level else found
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int | float):
+        try:
+            return f"number {float(value) + 0.0!r}"
+        except OverflowError:
+            return "number"
+    return f"text {value}"
+
+
+def facts_wanted(agent: str, conditions: Iterable[Comparison]) -> list[list[int]]:
+    """Return lists of digests, of each of which an entry has one at least where it meets all conditions.
+
+    An entry with too many values has the digest of the empty key instead, which is in every list.
+    """
+    wanted = []
+    for condition in conditions:
+        key, operator, value = condition.key, condition.operator, condition.value
+        if key in _UNKNOWN or operator in ("ne", "not_in") or (operator == "exists" and value is False):
+            continue
+        found = [digest(agent, key)]
+        if operator in ("eq", "in") and key not in TIMES:
+            values = value if operator == "in" else (value,)
+            if not any(isinstance(one, dict | list) for one in values):
+                found = [digest(agent, key, _said(one)) for one in values]
+        wanted.append([*found, digest(agent, "")])
+    return wanted
+
+
+# Records
+
+
+def record_of(record: bytes | None, line: bytes | None) -> Record:
+    """Return the record of an entry from its columns ``record`` and, where that is null, ``line``.
+
+    Raises:
+        ValueError: It is damaged, which only another program can have done.
+    """
+    raw = line if record is None else record
+    found = parse(raw) if raw is not None else None
+    if found is None:
+        raise ValueError("the row of an entry holds no record")
+    return create(found)
+
+
+def kept_record(record: Record, *, pristine: bool) -> bytes | None:
+    """Return the column ``record`` of an entry."""
+    return None if pristine else dump_read(record)

@@ -1,0 +1,143 @@
+"""Changes of a home, for those who watch: from the rows that each write leaves, woken by NOTIFY.
+
+A cursor names two states of the database and a number: all that the first state has was told, and of what
+the second one has beside it, all up to the number. So what commits late is never left out.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import weakref
+from collections.abc import Sequence
+
+import psycopg
+
+from keepstone.store.changes import Change, Kind
+from keepstone.store.paging import decode, encode
+from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.entry_rows import shown
+from keepstone.store.postgres.locked_session import CHANNEL
+
+KEPT = "7 days"
+"""How long what happened is kept for those who go on from a cursor."""
+_SECONDS = 1.0
+"""Seconds after which a watch looks also where nothing woke it: a notice may be lost."""
+_SNAPSHOT = re.compile(r"\d+:\d+:[\d,]*")
+
+
+_NEW = (
+    "SELECT number, agent, session, id, kind FROM events WHERE agent = %s "
+    "AND xid >= pg_snapshot_xmin(%s::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, %s::pg_snapshot) "
+    "AND NOT (pg_visible_in_snapshot(xid, %s::pg_snapshot) AND number <= %s)"
+)
+_ALL = (
+    "SELECT 0, agent, session, NULL, 'clear' FROM sessions WHERE agent = %s "
+    "UNION ALL SELECT e.seq, e.agent, e.session, e.id, 'add' FROM entries e WHERE e.agent = %s"
+)
+_PRUNED = "pruned"
+"""The key of the transaction up to which what happened was let go of."""
+
+Found = tuple[int, str, str, str | None, Kind]
+
+
+class PostgresChanges:
+    """What changes in the sessions of some agents, or of all (None), from now or from a cursor on."""
+
+    def __init__(self, connections: Connections, agents: Sequence[str] | None, since: str | None) -> None:
+        self._connections = connections
+        self._agents = agents
+        self._listener: Connection | None = None
+        self._looked = float("-inf")
+        self._last = -1
+        if since is None:
+            [(now,)] = connections.read("", "SELECT pg_current_snapshot()::text")
+            self._place = (now, now, 0)
+        else:
+            self._place = self._place_of(since)
+
+    def _place_of(self, since: str) -> tuple[str, str, int]:
+        if not isinstance(since, str):
+            raise TypeError(
+                f"since must be the cursor of a change, not {type(since).__name__}: {since!r:.80}"
+            )
+        number = 0
+        try:
+            first, second, number = decode(since, str, str, int)
+        except ValueError:
+            first = second = ""
+        if not (_SNAPSHOT.fullmatch(first) and _SNAPSHOT.fullmatch(second)):
+            raise ValueError("since is not the cursor of a change: leave it out to begin now")
+        return first, second, number
+
+    def look(self) -> list[Change]:
+        """Return what changed since the last look."""
+        if not self._is_woken() and time.monotonic() - self._looked < _SECONDS:
+            return []
+        found, now = self._connections.run(self._look)
+        self._looked = time.monotonic()
+        first, self._place = self._place[0], (now, now, 0)
+        changes = []
+        for at, (number, agent, session, entry_id, kind) in enumerate(found, 1):
+            place = (now, now, 0) if at == len(found) else (first, now, number)
+            shown_id = None if entry_id is None else shown(entry_id)
+            changes.append(Change(agent, shown(session), shown_id, kind, encode(*place)))
+        return changes
+
+    def _look(self, connection: Connection) -> tuple[list[Found], str]:
+        """Return what is new, in the order of writing, and the state of the database that has it."""
+        first, second, number = self._place
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            with connection.pipeline():
+                state = connection.execute("SELECT pg_current_snapshot()::text")
+                pruned = connection.execute(
+                    "SELECT value::xid8 >= pg_snapshot_xmin(%s::pg_snapshot) FROM home WHERE key = %s",
+                    (first, _PRUNED),
+                )
+                known = connection.execute("SELECT agent FROM agents ORDER BY agent")
+            [(now,)] = state.fetchall()
+            is_lost = (True,) in pruned.fetchall()
+            agents = [name for (name,) in known.fetchall()] if self._agents is None else self._agents
+            cursors = []
+            with connection.pipeline():
+                for agent in agents:
+                    connection.execute(*self._connections.settings(agent))
+                    if is_lost:
+                        cursors.append(connection.execute(f"{_ALL} ORDER BY 3, 1", (agent, agent)))
+                    else:
+                        cursors.append(connection.execute(_NEW, (agent, first, first, second, number)))
+            found = [row for cursor in cursors for row in cursor.fetchall()]
+        return found if is_lost else sorted(found), now
+
+    def _is_woken(self) -> bool:
+        """Tell whether anything was written since, or may have been."""
+        try:
+            if self._listener is None or self._listener.closed:
+                self._listener = self._connections.alone()
+                weakref.finalize(self, self._listener.close)
+                self._listener.execute(f"LISTEN {CHANNEL}")
+            # Numbers are given before the commit, so the last one tells of what no notice has come of yet.
+            [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()
+            is_new, self._last = last != self._last, last
+            return bool(list(self._listener.notifies(timeout=0))) or is_new
+        except psycopg.Error:
+            self._listener = None
+            return True
+
+
+def prune(connections: Connections, agent: str) -> None:
+    """Let go of what happened long ago."""
+    rows = connections.read(
+        agent,
+        f"WITH gone AS (DELETE FROM events WHERE agent = %s AND at < clock_timestamp() - interval '{KEPT}' "
+        "RETURNING xid) SELECT max(xid::text::numeric)::text FROM gone",
+        (agent,),
+    )
+    if rows[0][0] is not None:
+        connections.read(
+            "",
+            "INSERT INTO home AS h VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = "
+            "greatest(h.value::numeric, excluded.value::numeric)::text",
+            (_PRUNED, rows[0][0]),
+        )

@@ -1,0 +1,204 @@
+"""One session in a transaction that holds its row, so that no other writer changes it.
+
+Statements that write wait until the commit: an add takes two round trips, the first one locks and looks up,
+and the second one writes, commits and wakes those who watch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import psycopg
+
+from keepstone.log.fold import Folded
+from keepstone.model import Record
+from keepstone.store.postgres.connecting import Connection, Connections, VanishedError
+from keepstone.store.postgres.entry_rows import record_of, shown, stored
+
+T = TypeVar("T")
+
+_MAKE = "INSERT INTO sessions (agent, session) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_LOCK = "SELECT next_seq, pg_current_xact_id()::text FROM sessions WHERE agent = %s AND session = %s"
+
+_ROWS = 100
+"""Rows that one statement inserts."""
+
+CHANNEL = "keepstone"
+"""The channel on which a commit wakes those who watch."""
+
+
+class Held(NamedTuple):
+    """The row of an entry before a change."""
+
+    key: int
+    sum: int | None
+    length: int
+
+
+@dataclass
+class LockedSession:
+    """One session whose row this transaction holds."""
+
+    connection: Connection
+    agent: str
+    name: str
+    xid: str
+    next_seq: int
+    language: str
+    token: int = field(default_factory=lambda: random.getrandbits(63))
+    """Marks the rows of events that this transaction writes."""
+    met: bool = False
+    entries: dict[str, Folded] = field(default_factory=dict)
+    """What was looked up of its live entries."""
+    held: dict[str, Held] = field(default_factory=dict)
+    _queue: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+
+    def do(self, sql: str, values: tuple[Any, ...] = ()) -> None:
+        """Execute a statement with the others of the transaction, at its end or at the next ``flush``."""
+        self._queue.append((sql, values))
+
+    def insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, many with one statement; ``into`` are the table and its columns."""
+        for begin in range(0, len(rows), _ROWS):
+            some = rows[begin : begin + _ROWS]
+            row = f"({', '.join(['%s'] * len(some[0]))})"
+            values = tuple(value for one in some for value in one)
+            self.do(f"INSERT INTO {into} VALUES {', '.join([row] * len(some))}", values)
+
+    def flush(self) -> None:
+        """Execute the statements that wait."""
+        queue, self._queue = self._queue, []
+        with self.connection.pipeline():
+            for sql, values in queue:
+                self.connection.execute(sql.encode(), values)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Agent and session, as rows have them."""
+        return self.agent, stored(self.name)
+
+    def look_up(self, ids: Sequence[str] | None) -> None:
+        """Look up live entries, all of them for None."""
+        self._take(_rows_of(self.connection, self.place, ids))
+
+    def _take(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        for name, key, seq, total, length, record, line in cursor:
+            entry_id = shown(name)
+            self.held[entry_id] = Held(key, total, length)
+            self.entries[entry_id] = Folded(record_of(record, line), seq, seq, 0, pristine=record is None)
+
+    def get(self, entry_id: str) -> Record | None:
+        """Return a live entry that was looked up."""
+        folded = self.entries.get(entry_id)
+        return None if folded is None else folded.record
+
+
+def _rows_of(
+    connection: Connection, place: tuple[str, str], ids: Sequence[str] | None
+) -> psycopg.Cursor[tuple[Any, ...]]:
+    chosen = "" if ids is None else "AND e.id = ANY(%s)"
+    return connection.execute(
+        "SELECT e.id, e.key, e.seq, e.sum, e.length, e.record, "
+        "CASE WHEN e.record IS NULL THEN l.line END FROM entries e LEFT JOIN lines l "
+        "ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived "
+        f"WHERE e.agent = %s AND e.session = %s {chosen} ORDER BY e.seq",
+        place if ids is None else (*place, [stored(one) for one in ids]),
+    )
+
+
+def locked(
+    connections: Connections,
+    agent: str,
+    session: str,
+    ids: Sequence[str] | None,
+    work: Callable[[LockedSession | None], T],
+    *,
+    create: bool = False,
+    wait: bool = True,
+) -> T:
+    """Do something with a session while no other writer can change it, all or nothing.
+
+    ``work`` gets the session with its live entries of these ids (None: all), or None where it is missing and
+    ``create`` does not make it. It may be called again, where the database has undone what it did.
+    """
+    settle: list[tuple[LockedSession, T]] = []
+
+    def attempt(connection: Connection) -> T:
+        if settle:
+            earlier, result = settle.pop()
+            if _is_committed(connections, connection, earlier):
+                return result
+        try:
+            held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
+            result = work(held)
+            if held is None:
+                connection.execute("COMMIT")
+                return result
+            settle.append((held, result))
+            held.do("COMMIT")
+            held.do(f"NOTIFY {CHANNEL}")
+            held.flush()
+        except BaseException:
+            _undo(connection)
+            raise
+        return result
+
+    return connections.run(attempt)
+
+
+def _is_committed(connections: Connections, connection: Connection, earlier: LockedSession) -> bool:
+    """Tell whether a transaction succeeded whose connection was cut at its commit, by its events.
+
+    Waits until the server has ended it, whether or not it made the session. One that left no event can be
+    repeated: it counted, compacted or kept vectors.
+    """
+    with connection.pipeline():
+        connection.execute("BEGIN")
+        connection.execute(*connections.settings(earlier.agent))
+        connection.execute(_MAKE, earlier.place)
+        connection.execute(f"{_LOCK} FOR UPDATE".encode(), earlier.place)
+        found = connection.execute(
+            "SELECT 1 FROM events WHERE agent = %s AND xid = %s::xid8 AND token = %s",
+            (earlier.agent, earlier.xid, earlier.token),
+        )
+        connection.execute("ROLLBACK")
+    return bool(found.fetchall())
+
+
+def _undo(connection: Connection) -> None:
+    with suppress(psycopg.Error):
+        connection.execute("ROLLBACK")
+
+
+def _begin(
+    connections: Connections,
+    connection: Connection,
+    agent: str,
+    session: str,
+    ids: Sequence[str] | None,
+    *,
+    create: bool,
+    wait: bool,
+) -> LockedSession | None:
+    place = (agent, stored(session))
+    lock = "" if wait else "NOWAIT"
+    with connection.pipeline():
+        connection.execute("BEGIN")
+        connection.execute(*connections.settings(agent))
+        if create:
+            connection.execute(_MAKE, place)
+        row = connection.execute(f"{_LOCK} FOR UPDATE {lock}".encode(), place)
+        entries = _rows_of(connection, place, ids) if ids is None or ids else None
+    found = row.fetchone()
+    if found is None:
+        if create:
+            raise VanishedError(f"session {session!r:.80} was removed during the call")
+        return None
+    held = LockedSession(connection, agent, session, found[1], found[0], connections.language)
+    if entries is not None:
+        held._take(entries)  # noqa: SLF001  Of this module.
+    return held

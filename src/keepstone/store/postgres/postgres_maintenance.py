@@ -1,0 +1,184 @@
+"""Maintenance of a home in PostgreSQL: graphs, rebuilding what is derived, and the doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+from keepstone.errors import StoreError
+from keepstone.model import BackupInfo, Finding
+from keepstone.store.maintenance.unsupported import UnsupportedMaintenance
+from keepstone.store.postgres import event_rows, vector_rows
+from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.entry_lists import lines, session_names
+from keepstone.store.postgres.entry_rows import record_of, stored
+from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.refolding import fill, unfold
+from keepstone.store.postgres.schema import NEWEST, version_of
+
+_ELSEWHERE = UnsupportedMaintenance("PostgreSQL", {"backup": "use pg_dump, see docs/reliability.md"})
+
+
+class PostgresMaintenance:
+    """The ``Maintenance`` of a home in PostgreSQL."""
+
+    def __init__(self, connections: Connections, due: set[tuple[str, int]]) -> None:
+        self._connections = connections
+        self._due = due
+
+    def upkeep(self, agent: str) -> bool:
+        """Make a graph that a query would have used; let go of what happened long ago."""
+        if not self._due:
+            event_rows.prune(self._connections, agent)
+            return False
+        space, dim = self._due.pop()
+        vector_rows.make_graph(self._connections, space, dim)
+        return bool(self._due)
+
+    def agents(self) -> list[str]:
+        """Return the slugs of all agents, sorted."""
+        return [name for (name,) in self._connections.read("", "SELECT agent FROM agents ORDER BY agent")]
+
+    def analyze(self) -> None:
+        """Let the database count what its tables hold, and take in what its GIN indexes still list."""
+        with self._connections.translated(), self._connections.alone() as connection:
+            connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
+
+    def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
+        """Make the rows of entries again from the lines; made vectors are kept."""
+        names = [(agent, name) for agent in self.agents() for name in session_names(self._connections, agent)]
+        sizes = [self._size(agent, name) for agent, name in names]
+        done = 0
+
+        def work(held: LockedSession | None) -> None:
+            if held is not None:
+                fill(held, keep_made=True)
+
+        for (agent, name), size in zip(names, sizes, strict=True):
+            locked(self._connections, agent, name, [], work)
+            done += size
+            if progress is not None:
+                progress(done, sum(sizes))
+        return len(names)
+
+    def _size(self, agent: str, name: str) -> int:
+        sql = "SELECT size FROM sessions WHERE agent = %s AND session = %s"
+        return sum(size for (size,) in self._connections.read(agent, sql, (agent, stored(name))))
+
+    def doctor(
+        self,
+        *,
+        deep: bool = False,
+        fix: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Finding]:
+        """Look at schema, rights and sessions; ``deep`` compares each entry with its lines."""
+        with self._connections.translated(), self._connections.alone() as connection:
+            version = version_of(connection)
+            [(is_super,)] = connection.execute(
+                "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+            ).fetchall()
+        findings = [Finding("ok", "schema", f"version {version}")]
+        if version != NEWEST:
+            findings = [
+                Finding("error", "schema", f"version {version}, expected {NEWEST}", "keepstone postgres init")
+            ]
+        if is_super:
+            findings.append(
+                Finding(
+                    "ok",
+                    "role",
+                    "row-level security does not bind this role: see docs/scale.md for one that it binds",
+                )
+            )
+        sound = True
+        names = [(agent, name) for agent in self.agents() for name in session_names(self._connections, agent)]
+        for done, (agent, name) in enumerate(names, 1):
+            found = self._session(agent, name, deep=deep)
+            if found and fix:
+                locked(self._connections, agent, name, [], _refill)
+                findings.append(
+                    Finding("ok", name, "its entries were made again from its lines", agent=agent)
+                )
+            else:
+                findings += found
+            sound = sound and not found
+            if progress is not None:
+                progress(done, len(names))
+        if sound:
+            findings.append(Finding("ok", "sessions", f"{len(names)} sessions are sound"))
+        return findings
+
+    def _session(self, agent: str, name: str, *, deep: bool) -> list[Finding]:
+        said, counted = self._connections.read_all(
+            agent,
+            [
+                (
+                    "SELECT entries, texts, words FROM sessions WHERE agent = %s AND session = %s",
+                    (agent, stored(name)),
+                ),
+                (
+                    "SELECT count(*), count(sum), coalesce(sum(length), 0) FROM entries "
+                    "WHERE agent = %s AND session = %s",
+                    (agent, stored(name)),
+                ),
+            ],
+        )
+        problems = []
+        if said and [*map(int, said[0])] != [*map(int, counted[0])]:
+            problems.append("its counts are not those of its entries")
+        if deep and not problems and not self._is_same(agent, name):
+            problems.append("an entry is not what its lines say")
+        return [
+            Finding("error", name, problem, "keepstone postgres doctor --fix", "recall may be wrong", agent)
+            for problem in problems
+        ]
+
+    def _is_same(self, agent: str, name: str) -> bool:
+        expected = unfold(line for line, archived in lines(self._connections, agent, name) if not archived)
+        rows = self._connections.read(
+            agent,
+            "SELECT e.record, CASE WHEN e.record IS NULL THEN l.line END FROM entries e LEFT JOIN lines l "
+            "ON l.agent = e.agent AND l.session = e.session AND l.seq = e.seq AND NOT l.archived "
+            "WHERE e.agent = %s AND e.session = %s ORDER BY e.seq",
+            (agent, stored(name)),
+        )
+        try:
+            found = [record_of(*row) for row in rows]
+        except ValueError:
+            return False
+        return found == [folded.record for folded in expected.fold.entries.values()]
+
+    def backup(
+        self, folder: Path, progress: Callable[[int, int], None] | None, *, vectors: bool = False
+    ) -> BackupInfo:
+        """Refuse: pg_dump does it better."""
+        return _ELSEWHERE.backup(folder, progress, vectors=vectors)
+
+    def scrub(self) -> list[str]:
+        """Write all tables anew, so that no removed byte is left in their files; return their names."""
+        with self._connections.translated(), self._connections.alone() as connection:
+            [(can,)] = connection.execute(
+                "SELECT bool_and(pg_has_role(c.relowner, 'USAGE')) FROM pg_class c "
+                "WHERE c.oid = ANY(%s::regclass[])",
+                ([*TABLES],),
+            ).fetchall()
+            if not can:
+                raise StoreError("only the owner of the tables can scrub them: use its DSN")
+            try:
+                for table in TABLES:
+                    connection.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
+            except psycopg.errors.ActiveSqlTransaction as error:
+                raise StoreError(f"the tables could not be scrubbed: {error}") from None
+        return list(TABLES)
+
+
+TABLES = ("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events", "home", "agents")
+"""All tables of a home but that of its version."""
+
+
+def _refill(held: LockedSession | None) -> None:
+    if held is not None:
+        fill(held, keep_made=True)

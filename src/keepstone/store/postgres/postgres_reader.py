@@ -1,0 +1,246 @@
+"""The reader of an agent in PostgreSQL: what a recall asks, in at most four round trips.
+
+They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
+candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from keepstone.model import Entry, Scope
+from keepstone.store.postgres import vector_rows
+from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
+from keepstone.store.postgres.entry_rows import shown, stored
+from keepstone.store.postgres.session_lines import literal
+from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
+from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
+from keepstone.vector import Vector
+
+Query = tuple[str, Sequence[Any]]
+
+
+class PostgresReader:
+    """A ``Reader`` of what an agent's sessions hold now. A key is never given to another entry."""
+
+    stale = False
+
+    def __init__(
+        self,
+        connections: Connections,
+        agent: str,
+        counts: HolderCounts,
+        due: set[tuple[str, int]],
+        space: vector_rows.RecordedSpace,
+    ) -> None:
+        self._connections = connections
+        self._agent = agent
+        self._counts = counts
+        self._due = due
+        self._space = space
+        self._asked: tuple[str, Vector] | None = None
+        self._near: dict[int, float | None] = {}
+        self._heads: dict[int, tuple[str, datetime]] = {}
+        self._pending: tuple[str, Scope, list[int]] | None = None
+        self._sampled: list[tuple[Any, ...]] = []
+        self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+        """Return entries in scope that hold any of the words, best first."""
+        query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
+        if not query.sql or not limit:
+            return Matches()
+        queries: list[Query] = [(query.sql, query.values), self._space.query]
+        space = self._space.known
+        if space is not None:
+            queries += [_pending(space.id, scope), _sizes(space.id, scope)]
+        rows, recorded, *more = self._connections.read_all(self._agent, queries)
+        self._space.take(recorded)
+        if space is not None:
+            self._pending = (space.id, scope, [key for (key,) in more[0]])
+            self._sized = (space.id, scope, more[1][0])
+        ranked = query.ranked(rows)
+        self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
+        return Matches((Candidate(one.key, one.score) for one in ranked), *query.statistics(rows))
+
+    def similar(
+        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+    ) -> Similar:
+        """Return the entries in scope whose vectors of a space are nearest, best first."""
+        if not limit:
+            return Similar()
+        self._remember(vector, space)
+        is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
+        exact = vector_rows.nearest(vector, space, scope, limit)
+
+        by_graph = is_due = False
+        if is_whole and len(vector) <= vector_rows.MOST_DIMENSIONS:
+            by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
+
+        quartiles, quartile_values = vector_rows.quartiles(self._agent, vector, space)
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            with connection.pipeline():
+                connection.execute(*self._connections.settings(self._agent))
+                sampled = connection.execute(quartiles.encode(), quartile_values)
+                self._sampled = sampled.fetchall()
+                if by_graph:
+                    connection.execute(vector_rows.graph_settings(limit).encode())
+                    statement, values = vector_rows.nearest_by_graph(vector, space, scope, limit)
+                    return connection.execute(statement, values).fetchall()
+                return connection.execute(exact[0].encode(), exact[1]).fetchall()
+
+        rows = self._connections.run(work)
+        found = sorted((Candidate(key, score) for key, score in rows), key=lambda one: (-one.score, one.key))
+        self._near |= {one.key: one.score for one in found}
+        return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors."""
+        self._remember(vector, space)
+        if not self._sampled:
+            query, values = vector_rows.quartiles(self._agent, vector, space)
+            self._sampled = self._connections.read(self._agent, query, values)
+        return vector_rows.quartiles_of(self._sampled)
+
+    def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
+        """Tell whether a space's graph is to be asked, and whether one is to be made."""
+        if self._sized is None or self._sized[:2] != (space, scope):
+            query, values = _sizes(space, scope)
+            self._sized = (space, scope, self._connections.read(self._agent, query, values)[0])
+        count, is_there = self._sized[2]
+        if count < hnsw_from:
+            return False, False
+        if not is_there:
+            self._due.add((space, dim))
+        return is_there, not is_there
+
+    def _remember(self, vector: Vector, space: str) -> None:
+        """Forget how near entries are to another vector than this one."""
+        if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
+            self._asked, self._near, self._sampled = (space, vector), {}, []
+
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return keys with the other entries in scope at most ``reach`` places from them."""
+        if not keys:
+            return []
+        condition, values = conditions(scope)
+        near = [
+            f"SELECT key, row_number() OVER (ORDER BY seq {order}) AS far "
+            "FROM (SELECT n.key, n.seq FROM entries n "
+            f"WHERE n.agent = x.agent AND n.session = x.session AND n.seq {sign} x.seq "
+            f"ORDER BY n.seq {order} LIMIT %s) a"
+            for order, sign in (("DESC", "<"), ("ASC", ">"))
+        ]
+        # How near they are is only compared with the vector that was asked about last.
+        measured, joined, given = self._measure()
+        rows, own = self._connections.read_all(
+            self._agent,
+            [
+                (
+                    f"SELECT x.key, e.key, near.far, e.head, e.ts, {measured} FROM entries x "
+                    f"CROSS JOIN LATERAL (({near[0]}) UNION ALL ({near[1]})) near "
+                    f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {joined} "
+                    f"WHERE x.agent = %s AND x.key = ANY(%s) AND {condition}",
+                    [*given[:1], reach, reach, *given[1:], self._agent, list(keys), *values],
+                ),
+                (
+                    f"SELECT e.key, e.head, e.ts, {measured} FROM entries e {joined} "
+                    "WHERE e.agent = %s AND e.key = ANY(%s)",
+                    [*given, self._agent, list(keys)],
+                ),
+            ],
+        )
+        self._learn(row[1:2] + row[3:] for row in rows)
+        self._learn(own)
+        return [(key, other, far) for key, other, far, *_ in rows]
+
+    def _measure(self) -> tuple[str, str, list[Any]]:
+        if self._asked is None:
+            return "NULL", "", []
+        space, vector = self._asked
+        joined = "LEFT JOIN vectors v ON v.agent = e.agent AND v.key = e.key AND v.space = %s"
+        return "-(v.embedding <#> %s::vector)", joined, [literal(vector), stored(space)]
+
+    def _learn(self, rows: Iterable[Sequence[Any]]) -> None:
+        for key, head, ts, near in rows:
+            self._heads[key] = (shown(head), ts.astimezone(UTC))
+            if self._asked is not None:
+                self._near[key] = near
+
+    def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of entries are to one; those without a vector are left out."""
+        self._remember(vector, space)
+        self._look_up([key for key in keys if key not in self._near])
+        found = ((key, self._near.get(key)) for key in keys)
+        return {key: near for key, near in found if near is not None}
+
+    def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return how the texts of entries begin, and when they were made."""
+        self._look_up([key for key in keys if key not in self._heads])
+        return {key: self._heads[key] for key in keys if key in self._heads}
+
+    def _look_up(self, keys: Sequence[int]) -> None:
+        if not keys:
+            return
+        measured, joined, given = self._measure()
+        self._learn(
+            self._connections.read(
+                self._agent,
+                f"SELECT e.key, e.head, e.ts, {measured} FROM entries e {joined} "
+                "WHERE e.agent = %s AND e.key = ANY(%s)",
+                [*given, self._agent, list(keys)],
+            )
+        )
+
+    def load(self, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that keys name, without those that are gone."""
+        if not keys:
+            return {}
+        rows = self._connections.read(
+            self._agent,
+            f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)",
+            (self._agent, list(keys)),
+        )
+        found = {key: loaded(self._agent, row) for key, *row in rows}
+        return {key: found[key] for key in keys if key in found}
+
+    def pending(self, space: str, scope: Scope) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space, the oldest first."""
+        known, self._pending = self._pending, None  # Once: what is made later is to be seen.
+        if known is not None and known[:2] == (space, scope):
+            return known[2]
+        rows, sized = self._connections.read_all(self._agent, [_pending(space, scope), _sizes(space, scope)])
+        self._sized = (space, scope, sized[0])
+        return [key for (key,) in rows]
+
+
+def _pending(space: str, scope: Scope) -> Query:
+    """Return the query of entries without a vector; sessions that have all of theirs are not looked at."""
+    condition, values = conditions(scope)
+    lacking, lacking_values = conditions(Scope(scope.agent, scope.sessions), alias="s")
+    made = "SELECT c.vectors FROM spaces c WHERE c.agent = s.agent AND c.session = s.session AND c.space = %s"
+    sessions = (
+        f"SELECT s.session FROM sessions s WHERE {lacking} "
+        f"AND (s.entries > s.texts OR s.texts > coalesce(({made}), 0))"
+    )
+    return (
+        f"SELECT e.key FROM entries e WHERE {condition} AND e.sum IS NOT NULL "
+        f"AND e.session = ANY(ARRAY({sessions})) AND NOT EXISTS (SELECT 1 FROM vectors v "
+        "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s) ORDER BY e.key",
+        [*values, *lacking_values, stored(space), stored(space)],
+    )
+
+
+def _sizes(space: str, scope: Scope) -> Query:
+    """Return the query of how many vectors a scope's sessions have, and whether the space has a graph."""
+    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
+    return (
+        "SELECT (SELECT coalesce(sum(s.vectors), 0) FROM spaces s "
+        f"WHERE {condition} AND s.space = %s), "
+        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false)",
+        [*values, stored(space), vector_rows.graph_name(space)],
+    )

@@ -1,0 +1,108 @@
+"""The tables of a home: made and migrated by numbered SQL files, one after the other, under a lock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from psycopg import errors as pg
+from psycopg import sql
+
+from keepstone.errors import StoreError
+from keepstone.store.postgres.connecting import Connection, Connections
+
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('keepstone.schema'), hashtext(current_schema()))"
+_FILE = re.compile(r"(\d{4})_\w+\.sql")
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    version: int
+    sql: str
+
+
+def migrations() -> Sequence[Migration]:
+    """Return all steps, the first one first."""
+    folder = resources.files("keepstone.store.postgres") / "migrations"
+    found = [(match, file) for file in folder.iterdir() if (match := _FILE.fullmatch(file.name))]
+    return sorted(Migration(int(match[1]), file.read_text(encoding="utf-8")) for match, file in found)
+
+
+NEWEST = max(migration.version for migration in migrations())
+"""The version of the schema that this keepstone reads and writes."""
+
+
+def version_of(connection: Connection) -> int:
+    """Return the version of the schema, 0 where there is none."""
+    [(name,)] = connection.execute("SELECT to_regclass('keepstone_schema')").fetchall()
+    if name is None:
+        return 0
+    found = connection.execute("SELECT max(version) FROM keepstone_schema").fetchone()
+    return int(found[0] or 0) if found else 0
+
+
+def prepare(connections: Connections) -> None:
+    """Make the schema or bring it up to date, if it is not and the role may.
+
+    Raises:
+        StoreError: The schema is newer than this keepstone, or the role may not make it.
+    """
+    with connections.translated(), connections.alone() as connection:
+        version = version_of(connection)
+        if version > NEWEST:
+            raise StoreError(
+                f"the schema of {connections.target.shown()} has version {version}, and this keepstone knows "
+                f"{NEWEST}: nothing was changed; install a newer keepstone"
+            )
+        if version < NEWEST:
+            _migrate(connections, connection)
+
+
+def _migrate(connections: Connections, connection: Connection) -> None:
+    try:
+        with connection.transaction():
+            connection.execute(_LOCK)
+            version = version_of(connection)
+            if not version:
+                _make_extension(connection)
+                connection.execute("CREATE TABLE keepstone_schema (version integer PRIMARY KEY)")
+            for step in migrations():
+                if step.version > version:
+                    connection.execute(step.sql.encode())
+                    connection.execute("INSERT INTO keepstone_schema VALUES (%s)", (step.version,))
+    except pg.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the role may not make the tables of {connections.target.shown()} "
+            f"({error.diag.message_primary}): let one that may run keepstone postgres init --home DSN"
+        ) from None
+    except (pg.DuplicateTable, pg.DuplicateObject) as error:
+        raise StoreError(
+            f"the schema has tables of another program ({error.diag.message_primary}): give keepstone a "
+            "database or a schema of its own, such as with ?options=-csearch_path%3Dkeepstone%2Cpublic"
+        ) from None
+
+
+def _make_extension(connection: Connection) -> None:
+    try:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except (pg.UndefinedFile, pg.FeatureNotSupported):
+        raise StoreError(
+            "the server has no pgvector: install its package (postgresql-16-pgvector), then try again"
+        ) from None
+
+
+def grant(connections: Connections, role: str) -> None:
+    """Let a role that owns nothing use the home; row-level security binds it to one agent at a time."""
+    name = sql.Identifier(role)
+    with connections.translated(), connections.alone() as connection:
+        [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
+        for statement in (
+            "GRANT USAGE ON SCHEMA {schema} TO {role}",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+            "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+            "REVOKE INSERT, UPDATE, DELETE ON keepstone_schema FROM {role}",
+        ):
+            connection.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), role=name))

@@ -1,0 +1,221 @@
+"""The lines that are added to a session, and what they come to, written in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from keepstone.log.fold import Folded, step
+from keepstone.log.line import read_time
+from keepstone.log.scan import Line
+from keepstone.model import Record
+from keepstone.store.changes import Kind
+from keepstone.store.postgres.entry_rows import Columns, columns_of, kept_record, stored
+from keepstone.store.postgres.locked_session import Held, LockedSession
+from keepstone.store.put import Written
+from keepstone.vector import Embedding, Vector, decode
+
+_UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
+"""Reserved keys whose change is not a change of the entry, or is told otherwise."""
+_VECTORS_AT_ONCE = 200
+_ADD_VECTORS = (
+    # Each vector is read once, and each entry looked up by its id, whatever the planner knows of the tables.
+    "WITH given AS MATERIALIZED (SELECT n.id, n.embedding::vector AS embedding "
+    "FROM unnest(%s::text[], %s::text[]) AS n(id, embedding)), "
+    "found AS MATERIALIZED (SELECT e.*, given.embedding FROM given CROSS JOIN LATERAL "
+    "(SELECT agent, session, key FROM entries "
+    "WHERE agent = %s AND session = %s AND id = given.id LIMIT 1) e), "
+    "added AS (INSERT INTO vectors (agent, space, key, session, embedding) "
+    "SELECT agent, %s, key, session, embedding FROM found WHERE vector_dims(embedding) = %s "
+    "ON CONFLICT DO NOTHING RETURNING 1) "
+    "INSERT INTO spaces AS s SELECT %s, %s, %s, %s, count(*) FROM added HAVING count(*) > 0 "
+    "ON CONFLICT (agent, session, space) DO UPDATE SET vectors = s.vectors + excluded.vectors"
+)
+NO_KEYS: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass
+class _Planned:
+    """What lines come to: the rows that they make, and what happened."""
+
+    lines: list[tuple[Any, ...]] = field(default_factory=list)
+    events: list[tuple[Kind, str]] = field(default_factory=list)
+    entries: dict[str, Folded | None] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    """Entries that were deleted, and made again."""
+    given: dict[str, Embedding | None] = field(default_factory=dict)
+    """The vectors that lines gave, None where one took it away."""
+
+
+def write(held: LockedSession, written: Sequence[Written]) -> dict[str, Folded | None]:
+    """Add lines to a session; return what each entry that they name is afterwards."""
+    planned = _Planned()
+    for at, one in enumerate(written):
+        _plan(held, planned, held.next_seq + at, one)
+    size = sum(len(one.raw) for one in written)
+    if held.next_seq == 1:
+        held.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (held.agent,))
+    insert_lines(held, planned.lines)
+    delta = _save(held, planned)
+    held.next_seq += len(written)
+    held.do(
+        "UPDATE sessions SET next_seq = %s, entries = entries + %s, texts = texts + %s, "
+        "words = words + %s, size = size + %s, modified = clock_timestamp() "
+        "WHERE agent = %s AND session = %s",
+        (held.next_seq, *delta, size, *held.place),
+    )
+    tell(held, planned.events)
+    return planned.entries
+
+
+def _plan(held: LockedSession, planned: _Planned, seq: int, one: Written) -> None:
+    record, entry_id = one.record, str(one.record["id"])
+    known = planned.entries[entry_id] if entry_id in planned.entries else held.entries.get(entry_id)
+    line = Line(seq, one.raw.rstrip(b"\n"), len(one.raw), record)
+    after = step(known, line)
+    moment = read_time(record.get("ts")) or datetime.now(UTC)  # Counts have no time of their own.
+    planned.lines.append((seq, False, False, stored(entry_id), moment, line.raw))
+    planned.entries[entry_id] = after
+    if known is None and after is not None and entry_id in held.entries:
+        planned.begun.add(entry_id)
+    if after is not None and "embedding" in record:
+        planned.given[entry_id] = embedding_in(after.record)
+    kind = _kind(known, after)
+    if kind is not None:
+        planned.events.append((kind, entry_id))
+
+
+def _kind(known: Folded | None, after: Folded | None) -> Kind | None:
+    if after is None:
+        return None if known is None else "delete"
+    if known is None:
+        return "add"
+    return None if _said(known.record) == _said(after.record) else "update"
+
+
+def _said(record: Record) -> Record:
+    return {key: value for key, value in record.items() if key not in _UNTOLD}
+
+
+def insert_lines(held: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows of seq, folded, archived, id, time and bytes."""
+    held.insert(
+        "lines (agent, session, seq, folded, archived, id, ts, line)", [(*held.place, *row) for row in rows]
+    )
+
+
+def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
+    """Bring the rows of entries to what the lines come to; return how many entries, texts and words more."""
+    gone: list[int] = []
+    changed: list[tuple[Held, Folded, Columns]] = []
+    new: list[tuple[str, Folded, Columns]] = []
+    count = texts = words = 0
+    for entry_id, after in planned.entries.items():
+        row = held.held.get(entry_id)
+        columns = None if after is None else columns_of(held.agent, after.record, held.language)
+        if row is not None:
+            count, texts, words = count - 1, texts - (row.sum is not None), words - row.length
+        if columns is not None:
+            count, texts, words = count + 1, texts + (columns.sum is not None), words + columns.length
+        if row is not None and (after is None or entry_id in planned.begun):
+            gone.append(row.key)
+            row = None
+        if after is None or columns is None:
+            continue
+        if row is None:
+            new.append((entry_id, after, columns))
+        else:
+            changed.append((row, after, columns))
+    stale = [row.key for row, _, columns in changed if row.sum != columns.sum]
+    stale += [held.held[one].key for one in planned.given if one in held.held and one not in planned.begun]
+    remove_vectors(held, [*gone, *stale])
+    if gone:
+        held.do("DELETE FROM entries WHERE agent = %s AND key = ANY(%s)", (held.agent, gone))
+    for row, after, columns in changed:
+        _update(held, row, after, columns)
+    insert_entries(held, new)
+    given = {
+        one: vector for one, vector in planned.given.items() if vector is not None and planned.entries[one]
+    }
+    add_vectors(held, given)
+    return count, texts, words
+
+
+def insert_entries(
+    held: LockedSession, new: Sequence[tuple[str, Folded, Columns]], keys: Mapping[str, int] = NO_KEYS
+) -> None:
+    """Insert rows of new entries; ``keys`` are those that some had before."""
+    rows: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
+    for entry_id, after, columns in new:
+        record = kept_record(after.record, pristine=after.pristine)
+        key = (keys[entry_id],) if entry_id in keys else ()
+        rows[entry_id in keys].append((*held.place, stored(entry_id), after.place, record, *columns, *key))
+    table = f"entries (agent, session, id, seq, record, {', '.join(Columns._fields)}"
+    held.insert(f"{table}, key) OVERRIDING SYSTEM VALUE", rows[True])
+    held.insert(f"{table})", rows[False])
+
+
+def _update(held: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
+    held.do(
+        "UPDATE entries SET seq = %s, record = %s, ts = %s, type = %s, pinned = %s, tags = %s, targets = %s, "
+        "facts = %s, head = %s, sum = %s, length = %s, terms = %s, times = %s WHERE agent = %s AND key = %s",
+        (
+            after.place,
+            kept_record(after.record, pristine=after.pristine),
+            *columns,
+            held.agent,
+            row.key,
+        ),
+    )
+
+
+def remove_vectors(held: LockedSession, keys: Sequence[int]) -> None:
+    """Remove the vectors of entries."""
+    if keys:
+        held.do(
+            "WITH gone AS (DELETE FROM vectors WHERE agent = %s AND key = ANY(%s) RETURNING space) "
+            "UPDATE spaces s SET vectors = s.vectors - n.count FROM "
+            "(SELECT space, count(*) AS count FROM gone GROUP BY space) n "
+            "WHERE s.agent = %s AND s.session = %s AND s.space = n.space",
+            (held.agent, list(keys), *held.place),
+        )
+
+
+def add_vectors(held: LockedSession, given: Mapping[str, Embedding]) -> None:
+    """Add vectors of entries that are live and have none of the space."""
+    spaces: dict[str, list[tuple[str, Vector]]] = {}
+    for entry_id, embedding in given.items():
+        spaces.setdefault(embedding["space"], []).append((entry_id, embedding.vector))
+    for space, found in spaces.items():
+        for begin in range(0, len(found), _VECTORS_AT_ONCE):
+            some = found[begin : begin + _VECTORS_AT_ONCE]
+            dim = len(some[0][1])
+            columns = [stored(entry_id) for entry_id, _ in some], [literal(vector) for _, vector in some]
+            named = (*held.place, stored(space), dim)
+            held.do(_ADD_VECTORS, (*columns, *held.place, stored(space), dim, *named))
+
+
+def literal(vector: Vector) -> str:
+    """Return a vector as pgvector reads it: nine digits give each float32 back."""
+    return f"[{','.join(['%.9g'] * len(vector))}]" % tuple(vector.tolist())
+
+
+def tell(held: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None:
+    """Note what happened, for those who watch."""
+    rows = [
+        (*held.place, None if one is None else stored(one), kind, held.xid, held.token)
+        for kind, one in events
+    ]
+    held.insert("events (agent, session, id, kind, xid, token)", rows)
+
+
+def embedding_in(record: Record) -> Embedding | None:
+    """Return the vector that an entry was given, None if it has none that can be read."""
+    value = record.get("embedding")
+    decoded = decode(value)
+    if decoded is None or isinstance(value, Embedding):
+        return value if isinstance(value, Embedding) else None
+    return Embedding(decoded[0].id, decoded[1], "")

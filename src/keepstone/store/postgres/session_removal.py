@@ -1,0 +1,138 @@
+"""Purging entries in PostgreSQL, and emptying and removing sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from keepstone.log.line import (
+    read_time,
+)
+from keepstone.log.rewrite import named_in_damage
+from keepstone.model import SessionInfo
+from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.entry_rows import shown, stored
+from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.session_lines import remove_vectors, tell
+from keepstone.store.protocol import SessionCheck
+
+SESSION_TABLES = ("vectors", "spaces", "entries", "lines")
+"""Tables with the rows of a session, its own row aside."""
+
+
+def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]) -> int:
+    """Remove every line and row of entries; return how many there were."""
+    wanted = list(dict.fromkeys(ids))
+
+    def work(held: LockedSession | None) -> int:
+        if held is None:
+            return 0
+        names = [stored(entry_id) for entry_id in wanted]
+        there = held.connection.execute(
+            "SELECT DISTINCT id FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)",
+            (*held.place, names),
+        ).fetchall()
+        damaged = _damaged(held, frozenset(wanted))
+        found = {shown(name) for (name,) in there}
+        if not found and not damaged:
+            return 0
+        keys = [row.key for row in held.held.values()]
+        remove_vectors(held, keys)
+        held.do(
+            "DELETE FROM entries WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names)
+        )
+        held.do("DELETE FROM lines WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
+        held.do(
+            "DELETE FROM lines WHERE agent = %s AND session = %s AND seq = ANY(%s)", (*held.place, [*damaged])
+        )
+        held.do("DELETE FROM events WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
+        recount(held)
+        tell(held, [("purge", entry_id) for entry_id in wanted if entry_id in found])
+        return len(found | {one for names in damaged.values() for one in names})
+
+    return locked(connections, agent, session, wanted, work)
+
+
+def _damaged(held: LockedSession, ids: frozenset[str]) -> dict[int, set[str]]:
+    """Return the damaged lines that name one of the ids, and which."""
+    rows = held.connection.execute(
+        "SELECT seq, line FROM lines WHERE agent = %s AND session = %s AND id IS NULL", held.place
+    )
+    named = {seq: named_in_damage(raw) & ids for seq, raw in rows}
+    return {seq: names for seq, names in named.items() if names}
+
+
+def recount(held: LockedSession) -> None:
+    """Bring what the session's row counts to what its rows are."""
+    held.do(
+        "UPDATE sessions s SET entries = e.entries, texts = e.texts, words = e.words, size = l.size, "
+        "modified = clock_timestamp() FROM (SELECT count(*) AS entries, count(sum) AS texts, "
+        "coalesce(sum(length), 0) AS words FROM entries WHERE agent = %s AND session = %s) e, "
+        "(SELECT coalesce(sum(length(line) + 1), 0) AS size FROM lines WHERE agent = %s AND session = %s "
+        "AND NOT archived) l WHERE s.agent = %s AND s.session = %s",
+        held.place * 3,
+    )
+
+
+def info_in(held: LockedSession) -> SessionInfo:
+    """Return the state of a session."""
+    row = held.connection.execute(
+        "SELECT modified, size FROM sessions WHERE agent = %s AND session = %s", held.place
+    ).fetchone()
+    modified, size = row or (datetime.now(UTC), 0)
+    return SessionInfo(held.name, modified.astimezone(UTC), size)
+
+
+def _erase(held: LockedSession) -> None:
+    for table in (*SESSION_TABLES, "events"):
+        held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
+
+
+def clear(connections: Connections, agent: str, session: str, check: SessionCheck | None) -> int | None:
+    """Remove all of a session's lines; return how long it was, None if it is missing."""
+
+    def work(held: LockedSession | None) -> int | None:
+        if held is None:
+            return None
+        info = info_in(held)
+        if check is not None:
+            check(info)
+        _erase(held)
+        held.do(
+            "UPDATE sessions SET entries = 0, texts = 0, words = 0, size = 0, compacted = 0, "
+            "modified = clock_timestamp() WHERE agent = %s AND session = %s",
+            held.place,
+        )
+        tell(held, [("clear", None)])
+        return info.size
+
+    return locked(connections, agent, session, [], work)
+
+
+def remove(
+    connections: Connections, agent: str, session: str, check: SessionCheck | None, dropped: str | None = None
+) -> int | None:
+    """Remove a session; return how many live entries it had, None if it is missing.
+
+    ``dropped`` is the time of a mark that it was dropped, which is kept.
+    """
+
+    def work(held: LockedSession | None) -> int | None:
+        if held is None:
+            return None
+        if check is not None:
+            check(info_in(held))
+        [(live,)] = held.connection.execute(
+            "SELECT entries FROM sessions WHERE agent = %s AND session = %s", held.place
+        ).fetchall()
+        _erase(held)
+        held.do("DELETE FROM sessions WHERE agent = %s AND session = %s", held.place)
+        if dropped is not None:
+            held.do(
+                "INSERT INTO dropped VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                (*held.place, read_time(dropped)),
+            )
+        tell(held, [("remove", None)])
+        return int(live)
+
+    return locked(connections, agent, session, [], work)

@@ -1,0 +1,193 @@
+"""What changes sessions in PostgreSQL, each function in one transaction that holds the session's row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from keepstone.errors import EntryNotFoundError, LockTimeoutError
+from keepstone.log.line import (
+    apply,
+    check_size,
+    create,
+    dump,
+    links_of,
+    parse,
+)
+from keepstone.model import Entry, Record
+from keepstone.store.agent_logs import entry_of
+from keepstone.store.history import deleted_in
+from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.entry_rows import shown, stored
+from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.refolding import lines_in
+from keepstone.store.postgres.session_lines import write
+from keepstone.store.protocol import Modification, Revision, SessionNotFoundError
+from keepstone.store.put import OnConflict, Written, counted, resolve, without_old_vector
+from keepstone.store.writing import no_deleted_entry, no_entry, revised
+
+
+def add(
+    connections: Connections, agent: str, session: str, records: Sequence[Record], on_conflict: OnConflict
+) -> list[Entry]:
+    """Write records, all or none; ``on_conflict`` says what a record makes of an entry with its id."""
+    written = [Written(record, dump(record)) for record in records]
+    if not written:
+        return []
+
+    def work(held: LockedSession | None) -> list[Record]:
+        assert held is not None  # noqa: S101  It was made.
+        results, needed = resolve(written, held, on_conflict)
+        if needed:
+            write(held, needed)
+        return results
+
+    ids = list(dict.fromkeys(str(record["id"]) for record in records))
+    results = locked(connections, agent, session, ids, work, create=True)
+    return [entry_of(agent, session, record) for record in results]
+
+
+def create_session(connections: Connections, agent: str, session: str) -> None:
+    """Make an empty session."""
+
+    def work(held: LockedSession | None) -> None:
+        if held is not None and held.next_seq == 1:
+            write(held, [])
+
+    locked(connections, agent, session, [], work, create=True)
+
+
+def set_title(connections: Connections, agent: str, session: str, line: Record) -> None:
+    """Append the line that gives a session its title."""
+
+    def work(held: LockedSession | None) -> None:
+        if held is None:
+            raise SessionNotFoundError(agent, session)
+        write(held, [Written(line, dump(line))])
+
+    locked(connections, agent, session, [], work)
+
+
+def modify(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
+    """Change one live entry by what it says at that moment, and return it as it is then."""
+
+    def work(held: LockedSession | None) -> Entry:
+        there = None if held is None else held.get(entry_id)
+        if held is None or there is None:
+            raise no_entry(entry_id, session)
+        entry = entry_of(agent, session, there)
+        record = change(entry)
+        if record is None:
+            return entry
+        one = without_old_vector(there, Written(record, dump(record)))
+        changed = apply(there, one.record)
+        check_size(changed)
+        write(held, [one])
+        return entry_of(agent, session, changed)
+
+    return locked(connections, agent, session, [entry_id], work)
+
+
+def restore(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
+    """Make a deleted entry again, and return it."""
+
+    def work(held: LockedSession | None) -> Entry:
+        if held is None:
+            raise no_deleted_entry(entry_id, session)
+        rows = lines_in(held.connection, agent, session, "id = %s", stored(entry_id))
+        lines = sorted(rows, key=lambda row: not row[1])
+        last = deleted_in((line for line, _, _ in lines), entry_id)
+        record = None if last is None else change(entry_of(agent, session, last))
+        if record is None:
+            raise no_deleted_entry(entry_id, session)
+        write(held, [Written(record, dump(record))])
+        return entry_of(agent, session, create(record))
+
+    return locked(connections, agent, session, [entry_id], work)
+
+
+class _Live:
+    """The ``LiveSession`` of a session whose row is held."""
+
+    def __init__(self, held: LockedSession) -> None:
+        self._held = held
+        self._known: set[str] = set()
+
+    def get(self, entry_id: str) -> Entry | None:
+        if entry_id not in self._known:
+            self._known.add(entry_id)
+            self._held.look_up([entry_id])
+        record = self._held.get(entry_id)
+        return None if record is None else entry_of(self._held.agent, self._held.name, record)
+
+    def links(self, rel: str) -> list[tuple[str, str]]:
+        """Return source and target of the links of this relation that live entries have."""
+        rows = self._held.connection.execute(
+            "SELECT id FROM entries WHERE agent = %s AND session = %s AND targets <> '{}' ORDER BY seq",
+            self._held.place,
+        )
+        ids = [shown(name) for (name,) in rows]
+        self._held.look_up(ids)
+        return [
+            (entry_id, link["to"])
+            for entry_id in ids
+            for link in links_of(self._held.get(entry_id) or {})
+            if link.get("rel") == rel
+        ]
+
+
+def revise(connections: Connections, agent: str, session: str, revision: Revision) -> list[Entry]:
+    """Write the lines that a revision makes of a session's live entries, and return what is live then."""
+
+    def work(held: LockedSession | None) -> list[Entry]:
+        if held is None:
+            raise EntryNotFoundError(f"there is no session {session!r:.80}")
+        live = _Live(held)
+        written, entries = revised(live, (agent, session), revision)
+        for one in written:
+            live.get(one.record["id"])
+        if written:
+            write(held, written)
+        return entries
+
+    return locked(connections, agent, session, [], work)
+
+
+def delete(connections: Connections, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
+    """Hide live entries with one write; return how many there were."""
+    wanted = list(dict.fromkeys(ids))
+
+    def work(held: LockedSession | None) -> int:
+        live = [] if held is None else [entry_id for entry_id in wanted if held.get(entry_id) is not None]
+        lines: list[Record] = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
+        if held is not None and lines:
+            write(held, [Written(line, dump(line)) for line in lines])
+        return len(live)
+
+    return locked(connections, agent, session, wanted, work)
+
+
+def count(
+    connections: Connections, agent: str, session: str, increments: Mapping[str, int], *, wait: bool
+) -> bool:
+    """Add to the access counts of live entries; False without ``wait`` if a writer is at work."""
+
+    def work(held: LockedSession | None) -> None:
+        if held is None:
+            return
+        records = [record for entry_id in increments if (record := held.get(entry_id)) is not None]
+        if lines := counted(records, increments):
+            # Counts may be lost, so nobody waits for the disk.
+            held.do("SET LOCAL synchronous_commit = off")
+            write(held, [Written(_parsed(raw), raw) for raw in lines])
+
+    try:
+        locked(connections, agent, session, list(increments), work, wait=wait)
+    except LockTimeoutError:
+        if wait:
+            raise
+        return False
+    return True
+
+
+def _parsed(raw: bytes) -> Record:
+    return parse(raw) or {}

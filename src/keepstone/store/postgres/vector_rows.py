@@ -1,0 +1,239 @@
+"""Vectors in pgvector: kept, looked up, and searched exactly or by a graph (HNSW)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from psycopg import sql
+
+from keepstone.model import Entry, Scope
+from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.entry_lists import conditions
+from keepstone.store.postgres.entry_rows import digest, shown, stored
+from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.refolding import vector_of
+from keepstone.store.postgres.session_lines import add_vectors, literal
+from keepstone.vector import Embedding, Space, Vector
+
+MOST_DIMENSIONS = 2000
+"""Dimensions that a graph of pgvector can have."""
+
+_SAMPLED, FEWEST_SAMPLED = 64, 8
+"""Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
+
+_SPACE = "space"
+_SAMPLE, _FEWEST = 64, 8
+"""Vectors of a sample, and the fewest that tell how cosines are distributed."""
+_FRESH = 1.0
+"""Seconds for which what was read counts."""
+
+
+def sampled_cosines(vector: Vector, space: str, agent: str) -> tuple[str, list[Any]]:
+    """Return the query of the cosines with vectors of an agent, whose keys are at even distances."""
+    those = "SELECT key FROM vectors WHERE agent = %s AND space = %s"
+    own = [agent, stored(space)]
+    return (
+        f"WITH bounds AS (SELECT ({those} ORDER BY key LIMIT 1) AS low, "
+        f"({those} ORDER BY key DESC LIMIT 1) AS high), "
+        f"chosen AS (SELECT DISTINCT ({those} AND key >= low + (high - low) * step / {_SAMPLED - 1} "
+        f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
+        "SELECT -(v.embedding <#> %s::vector) FROM chosen JOIN vectors v ON v.key = chosen.key "
+        "WHERE v.agent = %s AND v.space = %s",
+        [*own, *own, *own, literal(vector), *own],
+    )
+
+
+class RecordedSpace:
+    """The space of the home's embedder, as the database said it a short time ago."""
+
+    query = ("SELECT value FROM home WHERE key = %s", (_SPACE,))
+    """What brings it, with the first queries of a recall."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.known: Space | None = None
+        self._at = float("-inf")
+
+    def get(self) -> Space | None:
+        """Return the space, None if none is recorded."""
+        if time.monotonic() - self._at >= _FRESH:
+            self.take(self._connections.read("", *self.query))
+        return self.known
+
+    def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take what the query brought."""
+        self.known = next((Space(**json.loads(value)) for (value,) in rows), None)
+        self._at = time.monotonic()
+
+    def set(self, space: Space) -> None:
+        """Record the space."""
+        value = json.dumps({"id": space.id, "dim": space.dim})
+        self._connections.read(
+            "",
+            "INSERT INTO home VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (_SPACE, value),
+        )
+        self.known, self._at = space, time.monotonic()
+
+
+def spaces(connections: Connections, agent: str) -> list[Space]:
+    """Return the spaces that the agent has vectors of."""
+    rows = connections.read(
+        agent,
+        "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space",
+        (agent,),
+    )
+    return [Space(shown(name), dim) for name, dim in rows]
+
+
+def vectors(
+    connections: Connections, agent: str, session: str, space: str, ids: Sequence[str]
+) -> dict[str, Vector]:
+    """Return the vectors that a session's entries have in a space, by id."""
+    rows = connections.read(
+        agent,
+        "SELECT e.id, v.embedding::text FROM entries e JOIN vectors v ON v.agent = e.agent AND v.key = e.key "
+        "WHERE e.agent = %s AND e.session = %s AND e.id = ANY(%s) AND v.space = %s",
+        (agent, stored(session), [*map(stored, ids)], stored(space)),
+    )
+    return {shown(name): vector_of(said) for name, said in rows}
+
+
+def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
+    """Keep vectors made of entries' texts; return how many. Those of other texts are thrown away."""
+    by_session: dict[str, list[tuple[Entry, Vector]]] = {}
+    for entry, vector in made:
+        by_session.setdefault(entry.session, []).append((entry, vector))
+    return sum(_keep(connections, agent, session, space, some) for session, some in by_session.items())
+
+
+def _keep(
+    connections: Connections, agent: str, session: str, space: str, made: Sequence[tuple[Entry, Vector]]
+) -> int:
+    ids = list(dict.fromkeys(entry.id for entry, _ in made))
+
+    def work(held: LockedSession | None) -> int:
+        if held is None:
+            return 0
+        there = {one: row.sum for one, row in held.held.items()}
+        same = {
+            entry.id: Embedding(space, vector, "")
+            for entry, vector in made
+            if entry.text and there.get(entry.id) == digest(entry.text)
+        }
+        add_vectors(held, same)
+        return len(same)
+
+    return locked(connections, agent, session, ids, work)
+
+
+def forget(connections: Connections, agent: str, space: str) -> int:
+    """Remove an agent's vectors of a space; return how many there were."""
+    rows = connections.read_all(
+        agent,
+        [
+            (
+                "WITH gone AS (DELETE FROM vectors WHERE agent = %s AND space = %s RETURNING 1) "
+                "SELECT count(*) FROM gone",
+                (agent, stored(space)),
+            ),
+            ("DELETE FROM spaces WHERE agent = %s AND space = %s", (agent, stored(space))),
+        ],
+    )
+    return int(rows[0][0][0])
+
+
+# Searching
+
+
+def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> tuple[str, list[object]]:
+    """Return the query of the nearest entries in scope, which compares each of them.
+
+    The operand is no expression of a graph, so that none is used.
+    """
+    condition, values = conditions(replace(scope, types=None, tags=None, since=None, until=None), alias="v")
+    joined, more = "", list[object]()
+    if scope.limits_within_a_session:
+        rest, more = conditions(replace(scope, sessions=None))
+        joined = f"JOIN entries e ON e.agent = v.agent AND e.key = v.key AND {rest}"
+    asked = literal(vector)
+    return (
+        f"SELECT v.key, -(v.embedding <#> %s::vector) FROM vectors v {joined} "
+        f"WHERE {condition} AND v.space = %s ORDER BY v.embedding <#> %s::vector, v.key LIMIT %s",
+        [asked, *more, *values, stored(space), asked, limit],
+    )
+
+
+def quartiles(agent: str, vector: Vector, space: str) -> tuple[str, list[object]]:
+    """Return the query of the quartiles of cosines with a sample of an agent's vectors."""
+    return (
+        "SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY near), "
+        "percentile_cont(0.75) WITHIN GROUP (ORDER BY near) "
+        "FROM (SELECT -(v.embedding <#> %s::vector) AS near "
+        f"FROM vectors v WHERE v.agent = %s AND v.space = %s ORDER BY v.key DESC LIMIT {_SAMPLE}) s",
+        [literal(vector), agent, stored(space)],
+    )
+
+
+def quartiles_of(rows: Sequence[tuple[Any, ...]]) -> tuple[float, float] | None:
+    """Return median and upper quartile of what that query found, None of too few vectors."""
+    [(count, median, upper)] = rows
+    return None if count < _FEWEST else (float(median), float(upper))
+
+
+def nearest_by_graph(
+    vector: Vector, space: str, scope: Scope, limit: int
+) -> tuple[sql.Composed, list[object]]:
+    """Return the query of the nearest entries that a space's graph finds, in a session or in an agent."""
+    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
+    asked = literal(vector)
+    statement = sql.SQL(
+        "SELECT v.key, -(v.embedding <#> %s::vector) FROM vectors v WHERE {condition} AND v.space = {space} "
+        "ORDER BY (v.embedding::vector({dim})) <#> %s::vector({dim}) LIMIT %s"
+    ).format(
+        condition=sql.SQL(condition),
+        space=sql.Literal(stored(space)),
+        dim=sql.SQL(str(len(vector))),
+    )
+    return statement, [asked, *values, asked, limit]
+
+
+def graph_name(space: str) -> str:
+    """Return the name of a space's graph."""
+    return f"vectors_graph_{digest('', stored(space)) & 0xFFFFFFFFFFFF:012x}"
+
+
+def graph_settings(limit: int) -> str:
+    """Return the statement that lets a graph go on until a filter has let enough through."""
+    width = max(100, min(4 * limit, 1000))
+    return (
+        f"SELECT set_config('hnsw.ef_search', '{width}', true), "
+        "set_config('hnsw.iterative_scan', 'strict_order', true), "
+        "set_config('hnsw.max_scan_tuples', '200000', true)"
+    )
+
+
+def make_graph(connections: Connections, space: str, dim: int) -> None:
+    """Make the graph of a space, while others write."""
+    statement = sql.SQL(
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors USING hnsw "
+        "((embedding::vector({dim})) vector_ip_ops) WHERE space = {space}"
+    ).format(
+        name=sql.Identifier(graph_name(space)),
+        dim=sql.SQL(str(dim)),
+        space=sql.Literal(stored(space)),
+    )
+    with connections.translated(), connections.alone() as connection:
+        # An earlier try that was cut short left an index that nothing uses.
+        broken = connection.execute(
+            "SELECT 1 FROM pg_index i WHERE i.indexrelid = to_regclass(%s) AND NOT i.indisvalid",
+            (graph_name(space),),
+        ).fetchall()
+        if broken:
+            connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(graph_name(space))))
+        connection.execute("SET maintenance_work_mem = '512MB'")
+        connection.execute(statement)

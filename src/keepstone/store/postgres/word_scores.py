@@ -1,0 +1,148 @@
+"""Words in PostgreSQL: which entries hold the words of a query, best first by BM25.
+
+The score is that of the file store, from the same stems: how often an entry holds a word, how long it is,
+and how many of the agent's entries hold the word. How many entries and words there are is kept in the rows
+of sessions; how many entries hold a word is counted by the query, or known from one a short time ago.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from keepstone.model import Scope
+from keepstone.store.postgres.entry_lists import conditions
+from keepstone.store.postgres.entry_rows import tokens_of
+
+_SATURATION, _BY_LENGTH = 1.2, 0.75
+"""BM25's k1 and b."""
+_LEAST = 1e-6
+"""The weight of a word that half of all entries hold."""
+_FEW = 1_000
+"""Entries below which every word is looked for."""
+_LARGE = 20_000
+"""Entries from which on an agent is large: how many hold a word is remembered for a time then."""
+_SECONDS = 60.0
+_MOST = 10_000
+
+
+class Ranked(NamedTuple):
+    """An entry that holds words, as the query gives it."""
+
+    key: int
+    score: float
+    head: str
+    ts: Any
+
+
+class HolderCounts:
+    """How many entries of large agents hold each word, as queries a short time ago counted them."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._known: dict[tuple[str, int], tuple[float, int]] = {}
+
+    def of(self, agent: str, tokens: Sequence[int]) -> list[int | None]:
+        """Return the count of each word, None where it is to be counted."""
+        now = time.monotonic()
+        with self._guard:
+            found = [self._known.get((agent, token)) for token in tokens]
+        return [None if one is None or now - one[0] > _SECONDS else one[1] for one in found]
+
+    def keep(self, agent: str, tokens: Sequence[int], counts: Sequence[int], entries: float) -> None:
+        """Remember what a query counted."""
+        if entries < _LARGE:
+            return
+        now = time.monotonic()
+        with self._guard:
+            if len(self._known) > _MOST:
+                self._known.clear()
+            for token, count in zip(tokens, counts, strict=True):
+                self._known.setdefault((agent, token), (now, count))
+                if now - self._known[agent, token][0] > _SECONDS:
+                    self._known[agent, token] = (now, count)
+
+
+class WordQuery:
+    """The query of the entries in a scope that hold any of some words."""
+
+    def __init__(
+        self, terms: Sequence[str], scope: Scope, limit: int, counts: HolderCounts, language: str
+    ) -> None:
+        self._agent = scope.agent
+        self._counts = counts
+        self._of_term = {term: tokens_of(scope.agent, term, language) for term in terms}
+        words = [tokens for tokens in self._of_term.values() if tokens]
+        self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
+        self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
+
+    def _made(self, words: Sequence[Sequence[int]], scope: Scope, limit: int) -> tuple[str, list[Any]]:
+        tokens, agent = self._tokens, self._agent
+        known = self._counts.of(agent, tokens)
+        held, held_values = [], list[Any]()
+        for at, (token, count) in enumerate(zip(tokens, known, strict=True)):
+            if count is None:
+                held.append(
+                    "(SELECT count(*) FROM entries e WHERE e.agent = %s "
+                    f"AND e.terms @> ARRAY[%s]::bigint[]) AS d{at}"
+                )
+                held_values += [agent, token]
+            else:
+                held.append(f"{count}::bigint AS d{at}")
+        idf = "ln(greatest(n - {d} + 0.5, 0.5) / ({d} + 0.5))"
+        factor = _SATURATION + 1
+        told = f"(n < {_FEW} OR d{{at}} * 2 < n)"
+        some = " OR ".join(f"({told.format(at=at)} AND d{at} > 0)" for at in range(len(tokens)))
+        weights = [
+            f"CASE WHEN NOT {told.format(at=at)} AND ({some}) THEN 0 "
+            f"WHEN {idf.format(d=f'd{at}')} > 0 THEN {idf.format(d=f'd{at}')} ELSE {_LEAST} END "
+            f"* {factor} AS w{at}"
+            for at in range(len(tokens))
+        ]
+        condition, scope_values = conditions(scope)
+        place = {token: at for at, token in enumerate(tokens)}
+        times = [
+            f"coalesce(e.times[array_position(e.terms, %s::bigint)], 0)::float8 AS t{at}"
+            for at in range(len(tokens))
+        ]
+        sums = []
+        for word in dict.fromkeys(map(tuple, words)):
+            parts = " + ".join(f"w{place[one]} * (t{place[one]} / (t{place[one]} + damping))" for one in word)
+            has_all = " AND ".join(f"t{place[one]} > 0" for one in word)
+            sums.append(f"CASE WHEN {has_all} THEN {parts} ELSE 0 END")
+        asked = ", ".join(f"CASE WHEN {told.format(at=at)} THEN %s::bigint END" for at in range(len(tokens)))
+        damping = f"{_SATURATION} * ({1 - _BY_LENGTH} + {_BY_LENGTH} * e.length / weight.average)"
+        sql = (
+            "WITH total AS MATERIALIZED (SELECT greatest(sum(entries), 1)::float8 AS n, "
+            "greatest(sum(words) / greatest(sum(entries), 1), 1)::float8 AS average "
+            "FROM sessions WHERE agent = %s), "
+            f"held AS MATERIALIZED (SELECT {', '.join(held)}), "
+            # Words that half of all entries hold have no weight; finding their holders is most of the work.
+            f"weight AS MATERIALIZED (SELECT *, {', '.join(weights)}, "
+            f"CASE WHEN {some} THEN array_remove(ARRAY[{asked}], NULL) ELSE %s::bigint[] END AS asked "
+            "FROM total, held), "
+            f"found AS MATERIALIZED (SELECT e.key, e.head, e.ts, {damping} AS damping, {', '.join(times)} "
+            f"FROM entries e, weight WHERE {condition} AND e.terms && (SELECT asked FROM weight)), "
+            f"scored AS (SELECT found.key, {' + '.join(sums)} AS score, found.head, found.ts "
+            "FROM found, weight), "
+            "best AS (SELECT * FROM scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s) "
+            f"SELECT best.*, weight.n, ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
+            "FROM weight LEFT JOIN best ON true ORDER BY best.score DESC, best.key"
+        )
+        return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
+
+    def statistics(self, rows: Sequence[tuple[Any, ...]]) -> tuple[int, dict[str, int]]:
+        """Return how many entries the agent has, and how many of them hold each word."""
+        counts = dict(zip(self._tokens, rows[0][5], strict=True))
+        held = {
+            term: min((counts[one] for one in tokens), default=0) for term, tokens in self._of_term.items()
+        }
+        return int(rows[0][4]), held
+
+    def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
+        """Return what the rows of the query say, best first."""
+        if rows:
+            self._counts.keep(self._agent, self._tokens, rows[0][5], rows[0][4])
+        return [Ranked(*row[:4]) for row in rows if row[0] is not None]

@@ -1,0 +1,95 @@
+"""Summaries of sessions for lists: titles, counts and the start of the newest entry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from keepstone.index import Index, UnavailableError
+from keepstone.index.entries import instant_of
+from keepstone.log.line import dump, microseconds, payload_of, read_time, text_of
+from keepstone.log.log_file import stat_of
+from keepstone.log.titles import title_of
+from keepstone.model import Record, SessionSummary
+from keepstone.store import lists
+from keepstone.store.agent_logs import AgentLogs
+from keepstone.store.session_files import info_of
+from keepstone.text.display import clipped
+
+FIRST = 8
+"""Entries among which the first message of a user is looked for."""
+_TITLE, _PREVIEW = 80, 160
+"""Characters of a title taken from a message, and of a preview."""
+_USERS = frozenset({"user", "human"})
+
+
+def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool) -> list[SessionSummary]:
+    """Return summaries of some sessions or of all, the one with the newest entry first."""
+    logs.reach(None if sessions is None else tuple(sessions))
+    infos = {name: info_of(name, stat_of(status)) for name, _, status in logs.files()}
+    names = [name for name in infos if sessions is None or name in sessions]
+    known = {} if logs.stale else _asked(logs, names if sessions is not None else None)
+    found: list[SessionSummary] = []
+    for name in names:
+        title, count, newest = known[name] if name in known else _read(logs, name)
+        changed = infos[name].modified if newest is None else instant_of(newest)
+        first, preview = _texts(logs, name) if texts else ("", "")
+        found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
+    return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
+
+
+def set_title(logs: AgentLogs, session: str, line: Record) -> None:
+    """Append the line that gives a session its title."""
+    log = logs.log(session)
+    with log.locked():
+        log.append([dump(line)])
+        logs.follow(session, log, log.stat())
+
+
+def _asked(logs: AgentLogs, names: list[str] | None) -> dict[str, tuple[str | None, int, int | None]]:
+    try:
+        found = logs.asking(Index.summaries, names)
+    except UnavailableError as error:
+        logs.lag(error)
+        return {}
+    return {name: (title, count, newest) for name, title, count, newest in found}
+
+
+def _read(logs: AgentLogs, session: str) -> tuple[str | None, int, int | None]:
+    """Return title, count and time of the newest entry from the log itself."""
+    fold = logs.log(session).fold()
+    times = [read_time(folded.record["ts"]) for folded in fold.entries.values()]
+    newest = max((microseconds(time) for time in times if time is not None), default=None)
+    title = title_of(fold.title) if fold.title is not None else None
+    return title, len(fold.entries), newest
+
+
+def _texts(logs: AgentLogs, session: str) -> tuple[str, str]:
+    """Return the start of the first user's message and of the newest entry."""
+    newest = lists.entries(logs, session, 1, None, None)
+    return texts_of(_first(logs, session), newest[0].text if newest else "")
+
+
+def texts_of(first: Iterable[Record], newest: str) -> tuple[str, str]:
+    """Return the start of the first user's message among some entries, and of the newest entry's text."""
+    said = (_words(record) for record in first if payload_of(record).get("role") in _USERS)
+    return _start(next(said, ""), _TITLE), _start(newest, _PREVIEW)
+
+
+def _first(logs: AgentLogs, session: str) -> list[Record]:
+    try:
+        rows = logs.asking(Index.oldest, session, FIRST)
+    except UnavailableError as error:
+        logs.lag(error)
+        return [*logs.records(session)[:FIRST]]
+    loaded = logs.load_from(logs.log(session), rows)
+    return [loaded[row.eid] for row in rows if row.eid in loaded]
+
+
+def _words(record: Record) -> str:
+    """Return a message without its speaker."""
+    content = payload_of(record).get("content")
+    return content if isinstance(content, str) else text_of(record)
+
+
+def _start(text: str, length: int) -> str:
+    return clipped(" ".join(text.split()), length)

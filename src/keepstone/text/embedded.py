@@ -1,0 +1,27 @@
+"""What of an entry's text is embedded.
+
+An index does not record this rule: a change of it must raise ``SCHEMA`` of the index, so that vectors made
+by the old rule and by the new one are never compared.
+"""
+
+from __future__ import annotations
+
+ROLES = frozenset("user assistant system tool human ai developer function model bot".split())
+"""Names before a text that are roles, and say nothing about the subject."""
+
+LONGEST = 400
+"""Characters that are embedded: more of them make the vector of a long text less precise."""
+
+
+def embedded_text(text: str) -> str:
+    """Return what an embedder gets of an entry's text: its first characters, without a role before them.
+
+    The name of a person stays.
+
+    Example:
+        >>> embedded_text("user: I moved to Lisbon."), embedded_text("Ann: I moved to Lisbon.")
+        ('I moved to Lisbon.', 'Ann: I moved to Lisbon.')
+    """
+    role, _, rest = text.partition(": ")
+    said = rest if role in ROLES and rest.strip() else text
+    return said.lstrip()[:LONGEST] or text[:LONGEST]

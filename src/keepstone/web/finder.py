@@ -1,0 +1,94 @@
+"""The finder that Ctrl+K opens: pages, sessions, entries, notes, files and commands."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.chat.slash import COMMANDS
+from keepstone.errors import KeepstoneError
+from keepstone.text.display import clipped, one_line
+from keepstone.web.components import LinkList
+from keepstone.web.elements import aside, attempt, dialog, field
+from keepstone.web.phrases import shown
+from keepstone.web.site import Place
+
+_EACH = 6
+"""Results of each kind."""
+_START = 90
+
+
+class Finder:
+    """Searches everything that this reader may see of an agent.
+
+    Args:
+        place: The place to search.
+        pages: Name and title of each page.
+    """
+
+    def __init__(self, place: Place, pages: list[tuple[str, str]]) -> None:
+        self._place = place
+        self._pages = pages
+
+    def open(self) -> None:
+        """Open the finder."""
+        with dialog("Find", "broad finder") as self._dialog:
+            line = field("Pages, sessions, entries, notes, files, commands").props("autofocus type=search")
+            line.on_value_change(lambda event: self._search(str(event.value or "")))
+            self._list = LinkList()
+        self._dialog.on("hide", self._dialog.delete)
+        self._list.show(items=self._found(""), label="Results")
+        self._dialog.open()
+
+    async def _search(self, words: str) -> None:
+        with attempt():
+            items = await aside(self._found, words.strip())
+            self._list.show(items=items, label="Results")
+
+    def _found(self, words: str) -> list[dict[str, Any]]:
+        place, wanted = self._place, words.casefold()
+        items = [
+            _item(title, "page", place.link(name))
+            for name, title in self._pages
+            if wanted in title.casefold()
+        ]
+        if not wanted:
+            return items
+        agent = place.agent
+        for one in agent.session_summaries(texts=False):
+            if wanted in f"{one.title or ''} {one.id}".casefold():
+                items.append(_item(one.title or one.id, "session", place.link("session", id=one.id)))
+                if sum(item["detail"] == "session" for item in items) == _EACH:
+                    break
+        for hit in agent.recall(words, limit=_EACH):
+            entry = hit.entry
+            href = place.link("session", id=entry.session, entry=entry.id)
+            items.append(_item(entry.text, f"{entry.type} in {entry.session}", href))
+        if place.sees_notes:
+            with suppress(KeepstoneError):
+                notes = [note for note in place.site.notes.entries() if wanted in note.content.casefold()]
+                items += [_item(note.content, "note", place.link("memory")) for note in notes[:_EACH]]
+        paths = [path for path in agent.files.list() if wanted in path.casefold()]
+        items += [_item(path, "file", place.link("files", path=path)) for path in paths[:_EACH]]
+        commands = [name for name in ("recall", "context", "new") if name.startswith(wanted.lstrip("/"))]
+        for name in commands:
+            page = {"recall": "recall", "context": "context", "new": "chat"}[name]
+            items.append(_item(f"/{name}: {COMMANDS[name].help}", "command", place.link(page)))
+        return items
+
+
+def _item(name: str, detail: str, href: str) -> dict[str, Any]:
+    return {
+        "name": shown(clipped(one_line(name), _START)),
+        "detail": shown(detail),
+        "href": href,
+        "current": False,
+    }
+
+
+def open_finder(place: Place, pages: list[tuple[str, str]]) -> None:
+    """Open the finder on the current page."""
+    with ui.context.client.layout:
+        Finder(place, pages).open()

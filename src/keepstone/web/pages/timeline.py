@@ -1,0 +1,185 @@
+"""The timeline page: the entries of all sessions, newest first, by type, tag, time and text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.log.filters import Filters
+from keepstone.model import Entry, Version
+from keepstone.recall.time_words import moment_of
+from keepstone.text.display import counted
+from keepstone.web.components import EntryList
+from keepstone.web.correcting import Correcting
+from keepstone.web.elements import aside, attempt, box, button, empty, field, say
+from keepstone.web.frame import frame
+from keepstone.web.live import Live
+from keepstone.web.phrases import key_of, shown
+from keepstone.web.site import Place
+from keepstone.web.views import entry_views, version_views
+
+_LEAD = "Everything this agent remembers, newest first."
+_PAGE = 50
+_FOUND = 200
+"""Entries among which those with the words of the filter are shown."""
+_FIELDS = (
+    ("q", "Words", "passkeys"),
+    ("type", "Types", "decision, finding"),
+    ("tag", "Tags, all of them", "auth"),
+    ("since", "Made since", "yesterday, 2026-03-01"),
+    ("until", "Made before", "last week, 2026-04-01"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The loaded entries, and whether there are more."""
+
+    entries: Sequence[Entry]
+    more: bool
+
+
+class TimelinePage:
+    """State of the page: the filters, and how many entries are shown."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.given = {name: place.query.get(name, "").strip() for name, *_ in _FIELDS}
+        self.fields: dict[str, ui.input] = {}
+        self.most = _PAGE
+        self.versions: dict[str, Any] = {}
+        self.whole: frozenset[str] = frozenset()
+        self.found = Slice((), more=False)
+
+    async def build(self) -> None:
+        """Draw the page."""
+        with frame(self.place, "timeline", "Timeline", _LEAD):
+            with box(classes="filters", data_search=""):
+                for name, label, hint in _FIELDS:
+                    made = field(label, hint, self.given[name])
+                    made.on("keydown.enter", self._apply, args=[])
+                    made.on("blur", self._apply, args=[])
+                    self.fields[name] = made
+            self.sum = say("p", "", "answer-line", role="status")
+            self.live = Live(self._load, self._draw)
+            self.correcting = Correcting(self.place, self.live.refresh)
+            self.list = EntryList()
+            for event, act in (
+                ("act", self.correcting.act),
+                ("history", self._history),
+                ("whole", self._whole),
+                ("restore", self._restore),
+            ):
+                self.list.when(event, act)
+            self.none = box()
+            self.more = button("Show more", self._show_more)
+            await self.live.start()
+
+    def _load(self) -> Slice:
+        agent, filters = self.place.agent, self._filters()
+        words = self.given["q"]
+        if not words:
+            page = agent.entries(limit=self.most, newest_first=True, **filters)
+            return Slice(page, page.next is not None)
+        hits = agent.recall(
+            words,
+            limit=_FOUND,
+            types=filters.get("types"),
+            tags=filters.get("tags"),
+            since=filters.get("since"),
+            until=filters.get("until"),
+        )
+        said = (hit.entry for hit in hits if hit.why.words)
+        entries = sorted(said, key=lambda entry: entry.ts, reverse=True)
+        return Slice(entries[: self.most], len(entries) > self.most)
+
+    def _filters(self) -> Filters:
+        found: Filters = {}
+        if types := _names(self.given["type"]):
+            found["types"] = types
+        if tags := _names(self.given["tag"]):
+            found["tags"] = tags
+        now = datetime.now(UTC)
+        if self.given["since"]:
+            found["since"] = moment_of(self.given["since"], now, "Made since")
+        if self.given["until"]:
+            found["until"] = moment_of(self.given["until"], now, "Made before")
+        return found
+
+    async def _apply(self) -> None:
+        """Filter, and keep the filters in the address, so that it can be bookmarked."""
+        given = {name: str(made.value or "").strip() for name, made in self.fields.items()}
+        if given != self.given:
+            self.given, self.most = given, _PAGE
+            address = self.place.link("timeline", **{name: value for name, value in given.items() if value})
+            ui.run_javascript(f"history.replaceState(null, '', {json.dumps(address)})")
+            await self.live.refresh()
+
+    def _draw(self, found: Slice) -> None:
+        self.found = found
+        views = entry_views(found.entries, datetime.now(UTC), self.whole, self.place)
+        for view, entry in zip(views, found.entries, strict=True):
+            # An id may be in several sessions.
+            view |= {"key": _key(entry), "where": shown(entry.session), "side": "nobody"}
+        self.list.show(
+            entries=views, versions=self.versions, plain=False, readOnly=self.place.read_only, chosen=[]
+        )
+        self.sum.text = counted(len(views), "entry") + (", and more" if found.more else "")
+        self.more.set_visibility(found.more)
+        self.none.clear()
+        if not views:
+            with self.none:
+                if any(self.given.values()):
+                    empty("No matching entries", "Remove a filter, or try other words.")
+                else:
+                    empty("No entries yet", "What your agent adds appears here at once.")
+
+    async def _show_more(self) -> None:
+        self.most += _PAGE
+        await self.live.refresh()
+
+    def _entry(self, key: str) -> Entry | None:
+        return next((entry for entry in self.found.entries if _key(entry) == key), None)
+
+    async def _versions(self, entry: Entry) -> list[Version]:
+        return list(await aside(self.place.agent.history, entry.id, entry.session))
+
+    async def _history(self, key: str) -> None:
+        if key in self.versions:
+            self.versions = {other: value for other, value in self.versions.items() if other != key}
+        elif (entry := self._entry(key)) is not None:
+            with attempt():
+                self.versions = self.versions | {key: version_views(await self._versions(entry))}
+        self._draw(self.found)
+
+    def _whole(self, key: str) -> None:
+        entry = self._entry(key)
+        self.whole |= set() if entry is None else {entry.id}
+        self._draw(self.found)
+
+    async def _restore(self, asked: dict[str, Any]) -> None:
+        entry = self._entry(asked["entry"])
+        if entry is not None:
+            with attempt():
+                version = (await self._versions(entry))[asked["at"]]
+                session = self.place.agent.session(entry.session)
+                self.versions.pop(asked["entry"], None)
+                await self.correcting.restore_version(session, version)
+
+
+def _key(entry: Entry) -> str:
+    return key_of(entry.session) + key_of(entry.id)
+
+
+def _names(words: str) -> list[str]:
+    return [word.strip().removeprefix("#") for word in words.split(",") if word.strip()]
+
+
+async def build(place: Place) -> None:
+    """Draw the page."""
+    await TimelinePage(place).build()

@@ -1,0 +1,56 @@
+// What can be done with an entry, where it is shown. Copying needs no server.
+window.KeepstoneMenu = {
+  props: { entry: Object, readOnly: Boolean, href: String },
+  emits: ["act"],
+  data: () => ({ told: "" }),
+  methods: {
+    act(verb) {
+      this.close();
+      this.$emit("act", { verb, entry: this.entry.entryKey, session: this.entry.sessionKey });
+    },
+    close() {
+      const menu = this.$refs.menu;
+      if (menu?.open) {
+        menu.open = false;
+        menu.querySelector("summary").focus();
+      }
+    },
+    async copy(what, text) {
+      this.close();
+      try {
+        await navigator.clipboard.writeText(text);
+        this.told = what + " copied";
+      } catch {
+        this.told = "The browser does not allow copying";
+      }
+      setTimeout(() => (this.told = ""), 2500);
+    },
+    leave(event) {
+      if (!this.$refs.menu.contains(event.relatedTarget)) this.$refs.menu.open = false;
+    },
+  },
+  template: `
+    <div class="acts">
+      <span class="told-small" role="status">{{ told }}</span>
+      <template v-if="!readOnly">
+        <button type="button" class="quiet" @click="act('edit')">Edit</button>
+        <button type="button" class="quiet" :aria-pressed="entry.pinned" @click="act('pin')">{{ entry.pinned ? 'Unpin' : 'Pin' }}</button>
+        <button type="button" class="quiet danger" @click="act('delete')">Delete</button>
+      </template>
+      <slot></slot>
+      <details class="menu" ref="menu" @keydown.esc="close" @focusout="leave">
+        <summary class="quiet">More</summary>
+        <div class="menu-items">
+          <template v-if="!readOnly">
+            <button type="button" @click="act('supersede')">Supersede with a newer fact</button>
+            <button type="button" @click="act('link')">Link to another entry</button>
+          </template>
+          <button type="button" @click="copy('Text', entry.text)">Copy text</button>
+          <button type="button" @click="copy('Id', JSON.parse(entry.entryKey))">Copy id</button>
+          <button type="button" @click="copy('Link', new URL(entry.href, location).href)">Copy link</button>
+          <button type="button" @click="act('raw')">Show raw line</button>
+          <button v-if="!readOnly" type="button" class="danger" @click="act('purge')">Purge</button>
+        </div>
+      </details>
+    </div>`,
+};

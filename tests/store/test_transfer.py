@@ -1,0 +1,102 @@
+"""A home moves from files to PostgreSQL and back, line by line."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import keepstone
+from keepstone.errors import StoreError
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.store.file_store import FileStore
+from keepstone.store.postgres.postgres_store import PostgresStore
+from keepstone.store.transfer import move
+
+
+def _fill(folder: Path) -> None:
+    with keepstone.open(folder) as home:
+        session = home.agent("a").session("s\0 1")
+        session.add_many([{"type": "note", "text": f"walnut {at}\0", "id": str(at)} for at in range(5)])
+        session.update("1", text="pecan")
+        session.delete("2")
+        session.compact()
+        session.update("1", pinned=True)
+        session.add("note", text="near", id="v", embedding=[1, 0])
+        home.agent("a").files.write("plans/x.md", "Größe\r\n")
+        home.agent("b").session("empty").add("note", text="gone", id="x")
+        home.agent("b").session("empty").clear()
+    with (folder / "agents/b/memory/sessions/raw.ndjson").open("wb") as log:
+        log.write(b'{"role":"user","content":"Hi"}\n{damaged\n{"role":"user","content":"Hi"}\n')
+
+
+def _stores(folder: Path, dsn: str) -> tuple[FileStore, PostgresStore]:
+    return FileStore(folder, LAYOUTS["default"]), PostgresStore(dsn)
+
+
+def _told(store: FileStore | PostgresStore) -> dict[tuple[str, str], tuple[object, ...]]:
+    return {
+        (agent, info.id): (
+            [(line.archived, line.explicit()) for line in store.raw_lines(agent, info.id)],
+            store.entries(agent, info.id, None, None),
+            [store.history(agent, entry_id, info.id) for entry_id in "01234v"],
+        )
+        for agent in store.agents()
+        for info in store.sessions(agent)
+    }
+
+
+def test_a_round_trip_gives_every_line_entry_and_version_back(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database), closing(FileStore(tmp_path / "back", LAYOUTS["default"])) as back:
+        moved = move(files, database)
+        assert (moved.agents, moved.sessions, moved.files, moved.skipped) == (2, 3, 1, [])
+        move(database, back)
+        assert _told(files) == _told(database) == _told(back)
+        assert back.files("a").read("plans/x.md") == "Größe\r\n"
+        log = "agents/a/memory/sessions/s%00%201.ndjson"
+        assert (tmp_path / "from" / log).read_bytes() == (tmp_path / "back" / log).read_bytes()
+
+
+def test_a_target_with_entries_is_refused_without_merge(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database):
+        database.append(
+            "a", "other", [{"id": "x", "ts": "2026-01-11T14:31:00Z", "type": "note", "text": "x"}]
+        )
+        with pytest.raises(StoreError, match="--merge"):
+            move(files, database)
+        assert [info.id for info in database.sessions("a")] == ["other"]
+        move(files, database, merge=True)
+        assert database.entry_counts("a") == {"other": 1, "s\0 1": 5}
+
+
+def test_a_move_goes_on_where_it_was_cut_short(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    files, database = _stores(tmp_path / "from", dsn)
+
+    def cut(done: int, _: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with closing(files), closing(database):
+        with pytest.raises(KeyboardInterrupt):
+            move(files, database, progress=cut)
+        assert move(files, database, merge=True).unchanged == 2
+        assert _told(files) == _told(database)
+
+
+def test_vectors_that_were_made_move_along(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database):
+        entries = files.entries("a", "s\0 1", None, None)
+        vector = entries[-1].embedding
+        assert vector is not None
+        files.keep_vectors("a", "made", [(entries[0], vector)])
+        move(files, database)
+        assert database.spaces("a") == files.spaces("a")
+        assert list(database.vectors("a", "s\0 1", "made", ["0", "1"])) == ["0"]

@@ -1,0 +1,209 @@
+"""Entries corrected where they are shown: on a session's page and on hits."""
+
+import json
+
+from playwright.sync_api import Locator, Page, expect
+from tests.web.conftest import Browse, Site
+
+from keepstone import Agent
+
+
+def opened(site: Site, agent: Agent, browse: Browse) -> Page:
+    return browse(site.url(agent.slug, "session", id="talk"))
+
+
+def more(row: Locator, item: str) -> None:
+    row.locator("summary", has_text="More").click()
+    row.get_by_role("button", name=item).click()
+
+
+def test_text_tags_and_priority_are_edited_and_undone(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="The lease ends in 2027", tags=["office"])
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("The lease ends in 2029")
+    page.get_by_label("Tags").fill("office, lease")
+    page.get_by_label("Priority").fill("0.9")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".entry .text")).to_have_text("The lease ends in 2029")
+    changed = agent.get(entry.id)
+    assert (changed.tags, changed.priority) == (("office", "lease"), 0.9)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry .text")).to_have_text("The lease ends in 2027")
+    assert (agent.get(entry.id).tags, agent.get(entry.id).priority) == (("office",), None)
+
+
+def test_a_payload_is_edited_as_a_form(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("decision", {"decision": "Use OAuth", "votes": 3})
+    page = opened(site, agent, browse)
+    expect(page.locator(".rest")).to_have_text("votes3")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("decision").fill("Use passkeys")
+    page.get_by_label("votes").fill("4")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".entry .text")).to_have_text("decision: Use passkeys")
+    assert agent.get(entry.id).data == {"decision": "Use passkeys", "votes": 4}
+
+
+def test_a_payload_is_edited_as_json_and_nonsense_is_refused(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    entry = agent.session("talk").add("decision", {"decision": "Use OAuth"})
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="As JSON").click()
+    page.get_by_label("Payload as JSON").fill("{")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".q-notification")).to_contain_text("the payload is not JSON")
+    page.get_by_label("Payload as JSON").fill(json.dumps({"decision": "Use passkeys", "by": {"team": 2}}))
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".entry .rest")).to_contain_text('{"team": 2}')
+    assert agent.get(entry.id).data == {"decision": "Use passkeys", "by": {"team": 2}}
+
+
+def test_an_edit_never_overwrites_a_change_made_since(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="one")
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("mine")
+    agent.update(entry.id, text="theirs")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".q-notification")).to_contain_text("has changed since")
+    assert agent.get(entry.id).text == "theirs"
+
+
+def test_an_entry_is_pinned_and_unpinned(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="one")
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Pin").click()
+    expect(page.locator(".entry .pin")).to_be_visible()
+    assert agent.get(entry.id).pinned
+    page.get_by_role("button", name="Unpin").click()
+    expect(page.locator(".entry .pin")).to_have_count(0)
+    assert not agent.get(entry.id).pinned
+
+
+def test_a_newer_fact_supersedes_and_the_old_one_is_reinstated(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    old = agent.session("talk").add("fact", text="The lease ends in 2027")
+    page = opened(site, agent, browse)
+    more(page.locator(".entry"), "Supersede")
+    page.get_by_label("Text").fill("The lease ends in 2029")
+    page.get_by_role("button", name="Supersede", exact=True).last.click()
+    expect(page.locator(".entry .text")).to_have_text(["The lease ends in 2027", "The lease ends in 2029"])
+    expect(page.locator(".entry").first).to_contain_text("superseded")
+    assert not agent.holds(agent.get(old.id))
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry .text")).to_have_text(["The lease ends in 2027"])
+    assert agent.holds(agent.get(old.id))
+
+
+def test_an_entry_is_linked_to_another(site: Site, agent: Agent, browse: Browse) -> None:
+    first = agent.session("talk").add("fact", text="one", id="a")
+    agent.session("other").add("fact", text="two", id="b")
+    page = opened(site, agent, browse)
+    more(page.locator(".entry"), "Link to another")
+    page.get_by_label("Id of the other entry").fill("b")
+    page.get_by_label("Relation").fill("because")
+    page.get_by_role("button", name="Link", exact=True).last.click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert agent.get(first.id).links == ({"to": "b", "rel": "because"},)
+
+
+def test_a_deleted_entry_comes_back(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="one", tags=["x"])
+    agent.session("talk").add("fact", text="two")
+    page = opened(site, agent, browse)
+    page.locator(".entry", has_text="one").get_by_role("button", name="Delete").click()
+    expect(page.locator(".entry .text")).to_have_text(["two"])
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry .text")).to_have_count(2)
+    assert agent.get(entry.id).tags == ("x",)
+
+
+def test_a_purge_shows_first_what_it_removes(site: Site, agent: Agent, browse: Browse) -> None:
+    text = "The code of the safe is 4711"
+    entry = agent.session("talk").add("fact", text="unlike it")
+    agent.update(entry.id, text=text)
+    agent.session("other").add("fact", text=text)
+    page = opened(site, agent, browse)
+    more(page.locator(".entry"), "Purge")
+    expect(page.get_by_role("dialog")).to_contain_text("with its 2 versions")
+    expect(page.get_by_role("dialog")).to_contain_text("stays in 1 other entry")
+    page.get_by_role("dialog").get_by_role("button", name="Purge").click()
+    expect(page.locator(".entry")).to_have_count(0)
+    assert agent.count() == 1
+
+
+def test_an_earlier_version_is_restored(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="Use OAuth here")
+    agent.update(entry.id, text="Use passkeys here")
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="History").click()
+    expect(page.locator(".versions del")).to_have_text("OAuth")
+    page.get_by_role("button", name="Restore this version").click()
+    expect(page.locator(".entry article > .text")).to_have_text("Use OAuth here")
+    assert agent.get(entry.id).text == "Use OAuth here"
+
+
+def test_deleted_and_archived_entries_are_shown_when_asked_for(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    session = agent.session("talk")
+    gone = session.add("fact", text="deleted one")
+    session.add("fact", {"content": "archived one"}, ts="2020-01-01T00:00:00Z")
+    session.add("fact", text="live one")
+    session.delete(gone.id)
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Deleted").click()
+    expect(page.locator(".entry .text")).to_have_text(["deleted one"])
+    page.get_by_role("button", name="Restore").click()
+    expect(page.locator(".box h2")).to_have_text("No deleted entries")
+    assert agent.get(gone.id).text == "deleted one"
+    session.archive_faded()
+    page.get_by_role("button", name="Archived").click()
+    expect(page.locator(".entry .text")).to_have_text(["archived one"])
+
+
+def test_many_entries_are_chosen_tagged_deleted_and_brought_back(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    agent.session("talk").add_many({"type": "fact", "text": f"entry {at}"} for at in range(4))
+    page = opened(site, agent, browse)
+    page.get_by_role("button", name="Select").click()
+    for at in (1, 2):
+        page.get_by_role("checkbox", name=f"entry {at}").check()
+    expect(page.locator(".bulk")).to_contain_text("2 selected")
+    page.locator(".bulk").get_by_role("button", name="Tag").click()
+    page.get_by_label("Tags").fill("old")
+    page.get_by_role("dialog").get_by_role("button", name="Tag").click()
+    expect(page.locator(".entry .tag")).to_have_count(2)
+    for at in (1, 2):
+        page.get_by_role("checkbox", name=f"entry {at}").check()
+    page.locator(".bulk").get_by_role("button", name="Delete").click()
+    expect(page.locator(".entry")).to_have_count(2)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry")).to_have_count(4)
+    assert agent.count(tags=["old"]) == 2
+
+
+def test_a_hit_is_corrected_where_it_was_found(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add("fact", text="The lease ends in 2027")
+    page = browse(site.url(agent.slug, "recall", q="when does the lease end"))
+    expect(page.locator(".hits mark").first).to_have_text("lease")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("The lease ends in 2029")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".hits article > .text")).to_have_text("The lease ends in 2029")
+
+
+def test_the_raw_line_and_the_id_are_at_hand(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", {"content": "one", "n": 3})
+    page = opened(site, agent, browse)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    more(page.locator(".entry"), "Copy id")
+    expect(page.locator(".told-small")).to_have_text("Id copied")
+    assert page.evaluate("navigator.clipboard.readText()") == entry.id
+    more(page.locator(".entry"), "raw line")
+    assert json.loads(page.locator("pre.raw").inner_text()) == entry.line
