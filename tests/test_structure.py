@@ -29,6 +29,7 @@ LONGER: dict[str, str] = {
 
 SHARED_NAMES = {
     "agents.py": "agents: the command, the routes, the list in the terminal and in the browser",
+    "anthropic.py": "Anthropic's API: its messages, and its memory tool",
     "app.py": "the object that a framework runs: Typer's, FastAPI's and Textual's",
     "changes.py": "changes of sessions: their values and cursors, and the routes that stream them",
     "chat.py": "the conversation: the command and the page that open it",

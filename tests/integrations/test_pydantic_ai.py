@@ -29,7 +29,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 import keepstone
-from keepstone.integrations.pydantic_ai import KeepstoneConversationStore, KeepstoneToolset
+from keepstone.integrations.pydantic_ai import KeepstoneConversationStore, KeepstoneToolset, memory_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -232,3 +232,23 @@ async def test_a_tool_tells_the_model_what_was_wrong(tmp_path: Path) -> None:
 
     agent = Agent(FunctionModel(model), toolsets=[KeepstoneToolset(tmp_path)])
     assert (await agent.run("Hello")).output == "path_escape"
+
+
+async def test_the_memory_tool_works_on_the_agents_files(tmp_path: Path) -> None:
+    def model(history: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        answers = [part for message in history for part in message.parts if isinstance(part, ToolReturnPart)]
+        path = "/memories/plan.md"
+        commands = [
+            {"command": "create", "path": path, "file_text": "Ship on Friday"},
+            {"command": "view", "path": "/memories/none.md"},
+        ]
+        if len(answers) < len(commands):
+            return ModelResponse([ToolCallPart("memory", commands[len(answers)])])
+        return ModelResponse([TextPart("|".join(str(answer.content) for answer in answers))])
+
+    agent = Agent(FunctionModel(model), tools=[memory_tool(tmp_path, agent="coder")])
+    created, absent = (await agent.run("Hello")).output.split("|")
+    assert created == "File created successfully at: /memories/plan.md"
+    assert "does not exist" in absent
+    files = keepstone.open(tmp_path).agent("coder").files
+    assert [files.read(path) for path in files.list()] == ["Ship on Friday"]

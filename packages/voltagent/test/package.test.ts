@@ -15,7 +15,7 @@ const LARGEST = 200_000;
 const project = newFolder();
 const installed = join(project, "node_modules", "keepstone-voltagent");
 install();
-const [agentExample = "", filesExample = ""] = [
+const [agentExample = "", filesExample = "", recallExample = ""] = [
   ...readFileSync(join(installed, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g),
 ].map(([, code]) => code);
 
@@ -33,7 +33,7 @@ function install(): void {
 function compile(...options: string[]): void {
   const tsc = join(MODULES, "typescript", "bin", "tsc");
   const always = ["--target", "es2022", "--strict", "--skipLibCheck", "--types", "node"];
-  execFileSync(process.execPath, [tsc, ...always, ...options, "agent.ts", "files.ts"], { cwd: project, stdio: "inherit" });
+  execFileSync(process.execPath, [tsc, ...always, ...options, "agent.ts", "files.ts", "recall.ts"], { cwd: project, stdio: "inherit" });
 }
 
 async function run(file: string, environment: NodeJS.ProcessEnv = {}): Promise<string> {
@@ -54,6 +54,7 @@ test("the package holds what is built, its licence and its README, and little mo
 test("the README's examples have types, however modules are resolved", () => {
   writeFileSync(join(project, "agent.ts"), agentExample);
   writeFileSync(join(project, "files.ts"), filesExample);
+  writeFileSync(join(project, "recall.ts"), recallExample);
   compile("--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
   compile("--noEmit", "--module", "node16");
   compile("--module", "nodenext");

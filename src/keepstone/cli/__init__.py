@@ -11,11 +11,11 @@ import sys
 
 def main() -> None:
     """Run the command with the arguments of this process and exit with its status."""
-    if sys.argv[1:2] in (["mcp"], ["hook"]):
-        # Clients wait for these: the other commands are not loaded.
+    if sys.argv[1:2] in (["mcp"], ["hook"], ["git"]):
+        # Clients wait for these, and git calls its driver for each file: the other commands are not loaded.
         from keepstone.cli.command_line import command_line
 
-        app = command_line(["mcp", "hook"])
+        app = command_line(["mcp", "hook", "git"])
     else:
         from keepstone.cli.app import app
     app(prog_name="keepstone")

@@ -25,5 +25,7 @@ app = command_line(
         "tokens",
         "watch",
         "moving",
+        "git",
+        "diff",
     )
 )

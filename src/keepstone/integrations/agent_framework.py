@@ -80,52 +80,62 @@ class KeepstoneHistoryProvider(HistoryProvider):
         return opened_session(self._agent, session_id or self.DEFAULT_SESSION_ID)
 
     def _load(self, session_id: str | None) -> list[Message]:
-        records = self._session(session_id).records()
-        stored = (record.get("data") for record in records if record["type"] == _TYPE)
         # Messages keep parts of what they are made of, and records are shared.
-        return [Message.from_dict(deepcopy(data)) for data in stored if _is_message(data)]
+        return [Message.from_dict(deepcopy(data)) for data in _stored(self._session(session_id))]
 
     def _save(self, session_id: str | None, messages: Sequence[Message]) -> None:
+        given = [message.to_dict() for message in messages]
         with self._saving:  # Two calls with one transcript must not both add it.
-            new = _new_messages(self._load(session_id), messages)
             session = self._session(session_id)
             named = {} if session_id in (session.id, None) else {"session_id": session_id}
-            session.add_many({**_item(message), **named} for message in new)
+            start = _overlap(_stored(session), given)
+            session.add_many(
+                {"type": _TYPE, "text": _text(message), "data": data, **named}
+                for message, data in zip(messages[start:], given[start:], strict=True)
+            )
+
+
+def _stored(session: Session) -> list[Record]:
+    """Return the stored messages of a session, which are shared and must not be changed."""
+    found = (record.get("data") for record in session.records() if record["type"] == _TYPE)
+    return [data for data in found if _is_message(data)]
 
 
 def _is_message(data: Any) -> TypeGuard[Record]:
     return isinstance(data, dict) and isinstance(data.get("contents"), list) and "role" in data
 
 
-def _new_messages(stored: Sequence[Message], given: Sequence[Message]) -> list[Message]:
-    """Return the given messages after the longest run of them that the stored ones contain or end with.
+def _overlap(stored: Sequence[Record], given: Sequence[Record]) -> int:
+    """Return how many of the given messages are stored: up to the end of the longest run that both have.
 
-    A user's single message without an id is a repeated one, not an overlap.
+    The run is all that is stored, or what the stored ones end and the given ones begin with. A user's single
+    message without an id is a repeated one, and no run.
     """
-    known, ids = [*map(_identity, stored)], [*map(_identity, given)]
-    if not known:
-        return list(given)
-    is_plain_input = stored[-1].role == "user" and stored[-1].message_id is None
-    for start in range(len(ids) - len(known) + 1):
-        if ids[start : start + len(known)] == known and not (
-            is_plain_input and start == 0 and len(known) == 1
-        ):
-            return list(given[start + len(known) :])
+    if not stored or not given:
+        return 0
+    known, ids = [*map(_identity, stored[-len(given) :])], [*map(_identity, given)]
+    is_plain_input = stored[-1]["role"] == "user" and stored[-1].get("message_id") is None
+    if len(stored) <= len(given):
+        for start in range(len(ids) - len(known) + 1):
+            if ids[start : start + len(known)] == known:
+                if is_plain_input and start == 0 and len(known) == 1:
+                    break
+                return start + len(known)
     for length in range(min(len(known), len(ids)), 0, -1):
         if known[-length:] == ids[:length] and not (is_plain_input and length == 1):
-            return list(given[length:])
-    return list(given)
+            return length
+    return 0
 
 
-def _identity(message: Message) -> tuple[str, ...]:
-    if message.message_id is not None:
-        return ("id", str(message.message_id))
-    contents = [content.to_dict() for content in message.contents]
-    return ("content", str(message.role), json.dumps(contents, sort_keys=True, default=str))
+def _identity(message: Record) -> tuple[str, ...]:
+    if message.get("message_id") is not None:
+        return ("id", str(message["message_id"]))
+    contents = json.dumps(message["contents"], sort_keys=True, default=str)
+    return ("content", str(message["role"]), contents)
 
 
-def _item(message: Message) -> Record:
-    return {"type": _TYPE, "text": text_of_blocks(map(_block, message.contents)), "data": message.to_dict()}
+def _text(message: Message) -> str:
+    return text_of_blocks(map(_block, message.contents))
 
 
 def _block(content: Content) -> Record:

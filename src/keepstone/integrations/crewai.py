@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
+from keepstone.errors import EntryNotFoundError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.integrations.homes import (
     in_thread,
@@ -142,7 +143,11 @@ class KeepstoneStorage:
     @plain_errors()
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return a record, None if it is missing."""
-        return next((_record(line) for line in self._lines() if line["id"] == record_id), None)
+        try:
+            line = self._agent.get(record_id, self._session.id).as_dict()
+        except EntryNotFoundError:
+            return None
+        return _record(line) if _is_record(line) else None
 
     @plain_errors()
     def list_records(
@@ -204,11 +209,8 @@ class KeepstoneStorage:
         return await write_in_thread(self.delete, *args, **keys)
 
     def _lines(self) -> Iterator[Record]:
-        """Yield the log lines of the records, which must not be changed."""
-        for line in self._session.records():
-            data = line.get("data")
-            if line["type"] == _TYPE and isinstance(data, dict) and "scope" in data and "text" in line:
-                yield line
+        """Return the log lines of the records, which must not be changed."""
+        return filter(_is_record, self._session.records())
 
     def _dim(self) -> list[int]:
         """Return the dimension of the vectors that are stored; nothing if there are none."""
@@ -232,6 +234,11 @@ class KeepstoneStorage:
                 for key, value in (metadata or {}).items()
             ):
                 yield line
+
+
+def _is_record(line: Record) -> bool:
+    data = line.get("data")
+    return line["type"] == _TYPE and isinstance(data, dict) and "scope" in data and "text" in line
 
 
 def _path(scope: str | None) -> str:

@@ -19,7 +19,7 @@ from keepstone.session import Session
 
 with needs("pydantic-ai"):
     from pydantic import TypeAdapter
-    from pydantic_ai import FunctionToolset, Tool
+    from pydantic_ai import FunctionToolset, Tool, ToolFailed
     from pydantic_ai.conversation_store import (
         ConversationConflict,
         ConversationEntry,
@@ -203,6 +203,58 @@ class KeepstoneToolset(FunctionToolset[Any]):
 
 async def _call(memory: Agent, session: str, tool: str, /, **arguments: Any) -> Record:
     return await write_in_thread(memory.call, tool, arguments, session)
+
+
+def memory_tool(home: Target = None, *, agent: str = DEFAULT_AGENT) -> Tool[Any]:
+    """Return the backend of Anthropic's memory tool: the agent's own files below ``/memories``.
+
+    Pass it among the agent's ``tools``, together with Pydantic AI's native ``MemoryTool``; models of other
+    providers use it as an ordinary tool. It needs the extra ``anthropic``, too.
+
+    Args:
+        home: What ``keepstone.open`` takes, or a Home.
+        agent: The agent of the home. Memory of other agents cannot be accessed.
+    """
+    from keepstone.integrations.anthropic import AsyncKeepstoneMemoryTool  # It needs an extra of its own.
+
+    backend = AsyncKeepstoneMemoryTool(home, agent=agent)
+
+    async def memory(**command: Any) -> str:
+        from anthropic.lib.tools import ToolError
+
+        try:
+            return str(await backend.call(command))
+        except ToolError as error:
+            raise ToolFailed(str(error.content)) from error
+
+    return Tool.from_schema(memory, "memory", _MEMORY_DESCRIPTION, _MEMORY_SCHEMA)
+
+
+_MEMORY_DESCRIPTION = (
+    "Text files that you keep between conversations, all below /memories. View /memories before other work, "
+    "and save there what will matter later."
+)
+_MEMORY_COMMANDS = ["view", "create", "str_replace", "insert", "delete", "rename"]
+_TEXT = {"type": "string"}
+_MEMORY_SCHEMA: Record = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "enum": _MEMORY_COMMANDS},
+        "path": _TEXT | {"description": "Path below /memories; all commands but rename need it."},
+        "view_range": {"type": "array", "items": {"type": "integer"}, "description": "First and last line."},
+        "file_text": _TEXT | {"description": "The text of a new file, for create."},
+        "old_str": _TEXT | {"description": "The text that str_replace replaces, which must be unique."},
+        "new_str": _TEXT | {"description": "The text that str_replace puts in its place."},
+        "insert_line": {
+            "type": "integer",
+            "description": "The line after which insert adds; 0 is the start.",
+        },
+        "insert_text": _TEXT | {"description": "The text that insert adds."},
+        "old_path": _TEXT | {"description": "The path that rename changes."},
+        "new_path": _TEXT | {"description": "The path that rename gives."},
+    },
+    "required": ["command"],
+}
 
 
 def _item(entry: ConversationEntry) -> Record:

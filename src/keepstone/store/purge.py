@@ -16,15 +16,19 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from keepstone.errors import KeepstoneError, PurgePendingError
-from keepstone.filesystem.confine import Folder, sync_folder
-from keepstone.filesystem.layout import DEFAULT_AGENT, INDEX, Layout
+from keepstone.filesystem.confine import FOLDER_MODE, Folder, border, sync_folder
+from keepstone.filesystem.layout import ARCHIVE, DEFAULT_AGENT, INDEX, PURGED, Layout
 from keepstone.index import Index, UnavailableError
 from keepstone.index.database import SCHEMA
+from keepstone.log import rewrite
 from keepstone.log.log_file import Log, Stat
+from keepstone.log.union import read_side
 from keepstone.model import Record
+from keepstone.store import purged
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.protocol import SessionCheck
 from keepstone.store.purge_marks import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.purged import is_recording
 from keepstone.store.session_files import info_of
 from keepstone.store.spellings import parts
 
@@ -55,6 +59,8 @@ class Eraser:
                 return 0
             made = marks.add(session, there)
             with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                if is_recording(logs.folder, self._root):
+                    purged.record(logs.folder, session, there)
                 self._erase(logs, session, others, there)
                 marks.remove(made)
         self.finish(logs)
@@ -72,6 +78,13 @@ class Eraser:
         if rewritten is not None:
             logs.relocate(session, log, rewritten, folded=False)
         self._checkpoint(logs, session)
+
+    def _record_all(self, logs: AgentLogs, session: str) -> None:
+        """Record all ids of a session that is emptied or removed, if purges are recorded."""
+        if is_recording(logs.folder, self._root):
+            for part in (logs.log(session), logs.archive(session)):
+                with part.reading() as fd:
+                    purged.record(logs.folder, session, sorted(read_side(fd).ids))
 
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
         try:
@@ -104,6 +117,7 @@ class Eraser:
         with log.locked():
             stat = log.stat()
             _check(session, stat, check)
+            self._record_all(logs, session)
             remove_others(logs.folder, log, logs.spellings(session))
             log.truncate()
             logs.follow(session, log, log.stat())
@@ -131,6 +145,7 @@ class Eraser:
             others = logs.spellings(session)
             made = marks.add(session, None, dropped, log)
             with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
+                self._record_all(logs, session)
                 erase_session(logs.folder, log, others, made[0])
                 self._unindex(logs, session, ())
                 marks.remove(made)
@@ -147,6 +162,34 @@ class Eraser:
                 except KeepstoneError as error:
                     name = type(error).__name__
                     logger.warning("a purge of agent %s is still to be finished: %s", logs.agent, name)
+        try:
+            self._erase_merged(logs)
+        except KeepstoneError as error:
+            logger.warning(
+                "purges of agent %s elsewhere are to be finished: %s", logs.agent, type(error).__name__
+            )
+
+    def _erase_merged(self, logs: AgentLogs) -> None:
+        """Remove from archives what was purged on another branch or device.
+
+        Git takes an archive that only one side has as it is, and asks no driver. They are looked at
+        once for each state of the recorded purges and of the archives' folder.
+        """
+        state = _state_of(logs.folder)
+        seen = self._layout.index_folder(self._root, logs.agent, SCHEMA).parent / "purged.seen"
+        if state is None or (seen.is_file() and seen.read_text("utf-8") == state):
+            return
+        digests = purged.purged_digests(logs.folder)
+        for session in [session for session, _, _ in logs.files()]:
+            with logs.archive(session).reading() as fd:
+                ids = {name for name in read_side(fd).ids if purged.digest(session, name) in digests}
+            if ids:
+                log = logs.log(session)
+                with log.locked(), log.reading() as fd:
+                    rewrite.purge(logs.archive(session), ids - read_side(fd).ids)
+        with border(seen):
+            seen.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            seen.write_text(_state_of(logs.folder) or "", "utf-8")
 
     def _finish(self, logs: AgentLogs, marks: PurgeMarks, session: str) -> None:
         # Taking the lock has finished log and archive, unless another process was still at it, and has ended.
@@ -234,6 +277,15 @@ class Eraser:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
             _remove_tree(folder)
+
+
+def _state_of(folder: Folder) -> str | None:
+    """Return a text that changes with the recorded purges and with new archives; None without any."""
+    try:
+        purges, archives = folder.stat(PURGED), folder.stat(ARCHIVE)
+    except FileNotFoundError:
+        return None
+    return f"{purges.st_size} {purges.st_mtime_ns} {archives.st_mtime_ns}"
 
 
 @contextmanager

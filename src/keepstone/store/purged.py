@@ -10,9 +10,10 @@ import hashlib
 import json
 from collections.abc import Container, Iterable
 from contextlib import closing
+from pathlib import Path
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import LOCK, PURGED
+from keepstone.filesystem.layout import GIT_ATTRIBUTES, LOCK, PURGED
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
@@ -25,17 +26,17 @@ def digest(session: str, entry_id: str) -> str:
 
     Example:
         >>> digest("main", "a")[:8]
-        'd2b9a2aa'
+        '338e6bf8'
     """
     return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
 
 
-def is_recording(folder: Folder) -> bool:
-    """Tell whether purges in this folder are recorded: ``git init`` has made the file."""
+def is_recording(folder: Folder, root: Path) -> bool:
+    """Tell whether purges are recorded: ``git init`` has made the file, or the home's attributes."""
     try:
         folder.stat(PURGED)
     except FileNotFoundError:
-        return False
+        return (root / GIT_ATTRIBUTES).is_file()
     return True
 
 

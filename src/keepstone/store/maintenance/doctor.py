@@ -34,6 +34,7 @@ _MOST_PLACES = 5
 _CHUNK = 1 << 20
 _TIMED = 7
 """The version of UUIDs that begin with the milliseconds from 1970 to when they were made."""
+_CONFLICT_MARKERS = (b"<<<<<<< ", b"=======\n", b">>>>>>> ", b"||||||| ")
 _FIX = "keepstone doctor --fix"
 _REBUILD = "keepstone index --rebuild"
 _SLOWER = "recall may miss entries, or find them by words that are no longer theirs"
@@ -100,7 +101,16 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
             return fold, []
         scan = Scan(fd, unfinished=True)
         fold.take(_noting(unreadable, watch(scan, stat.size)))
-        return fold, [*_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+        markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
+        found = [_conflicted(subject, _places(fd, markers))] if markers else []
+        return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+
+
+def _conflicted(subject: str, places: str) -> Finding:
+    message = f"conflict markers of git in {places}: it was merged without keepstone's driver"
+    remedy = "abort the merge, run keepstone git init, and merge again; or take only the marker lines out"
+    cost = "both sides' lines count, but perhaps in the wrong order, and deletions may have come undone"
+    return Finding("error", subject, message, remedy, cost)
 
 
 def _put_back(subject: str, fold: Fold, dropped: datetime) -> Iterator[Finding]:

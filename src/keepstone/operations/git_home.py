@@ -1,0 +1,90 @@
+"""Setting a home up for git: attributes, ignored files, and the configuration of the merge driver."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from keepstone.errors import StoreError
+from keepstone.filesystem.confine import Folder, border
+from keepstone.filesystem.layout import (
+    ARCHIVE,
+    DROPPED,
+    GIT_ATTRIBUTES,
+    LOCK,
+    PURGE,
+    PURGED,
+    TEMPORARY,
+    Layout,
+)
+from keepstone.operations.git_driver import git
+from keepstone.store import purged
+
+DRIVER = "keepstone"
+_BEGIN, _END = "# keepstone: begin", "# keepstone: end"
+
+
+def init(root: Path, layout: Layout) -> list[str]:
+    """Set a home up for git, and return the names of the files that were written.
+
+    Writes ``.gitattributes`` and ``.gitignore``, registers the merge driver in the configuration of this
+    clone, and begins to record purges. A second call brings all of it up to date; what others wrote to these
+    files stays. Every clone needs this call, as git does not copy its configuration.
+
+    Raises:
+        StoreError: git is not installed, or failed.
+    """
+    with border(root):
+        root.mkdir(0o700, parents=True, exist_ok=True)
+        if not _is_inside(root):
+            git(root, "init", "--quiet")
+        extension, sessions = layout.extension, f"/{layout.sessions.replace('{agent}', '*')}"
+        attributes = [
+            f"{sessions}/*{extension} merge={DRIVER} -text",
+            f"{sessions}/{ARCHIVE}/*{extension} merge={DRIVER} -text",
+            *(f"{sessions}/{name} merge=union -text" for name in (PURGED, DROPPED)),
+        ]
+        files = f"/{layout.files.replace('{agent}', '*')}"
+        ignored = ["/.index/", "/.tokens.*", f"{files}/.keepstone.*"]
+        ignored += [f"{sessions}/{name}" for name in (f"*{LOCK}", f"*{TEMPORARY}", PURGE)]
+        ignored += [f"{sessions}/{ARCHIVE}/*{TEMPORARY}"]
+        written = [GIT_ATTRIBUTES] if _write_block(root / GIT_ATTRIBUTES, attributes) else []
+        written += [".gitignore"] if _write_block(root / ".gitignore", ignored) else []
+        driver = f"{shlex.quote(sys.executable)} -m keepstone git merge-log %O %A %B %P"
+        git(root, "config", f"merge.{DRIVER}.name", "keepstone: union of log lines")
+        git(root, "config", f"merge.{DRIVER}.driver", driver)
+    for agent in layout.agents(root):
+        written += _begin_recording(root, layout, agent)
+    return written
+
+
+def _begin_recording(root: Path, layout: Layout, agent: str) -> list[str]:
+    path = layout.sessions_folder(root, agent)
+    if not path.is_dir() or (path / PURGED).exists():
+        return []
+    with Folder(path, root=root) as folder:
+        purged.record(folder, "", ())
+    return [str((path / PURGED).relative_to(root))]
+
+
+def _write_block(path: Path, lines: Iterable[str]) -> bool:
+    """Put our lines between two marks, at the end of a file or where they stood; False if nothing changed."""
+    block = "\n".join((_BEGIN, *lines, _END)) + "\n"
+    old = path.read_text("utf-8") if path.exists() else ""
+    found = re.search(rf"^{_BEGIN}\n.*?^{_END}\n", old, re.DOTALL | re.MULTILINE)
+    gap = "" if not old or old.endswith("\n") else "\n"
+    new = old[: found.start()] + block + old[found.end() :] if found else old + gap + block
+    if new == old:
+        return False
+    path.write_text(new, "utf-8")
+    return True
+
+
+def _is_inside(folder: Path) -> bool:
+    with suppress(StoreError):
+        return git(folder, "rev-parse", "--is-inside-work-tree").strip() == b"true"
+    return False
