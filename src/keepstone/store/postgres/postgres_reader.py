@@ -2,7 +2,7 @@
 
 They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
 candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
-Identifiers and rare words take another one, and so do cosines of an embedder that was not measured.
+Identifiers and rare words take another one.
 """
 
 from __future__ import annotations
