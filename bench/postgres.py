@@ -110,9 +110,9 @@ def _by_hand(dsn: str, client: int, count: int) -> None:
                     (*place[:2], at, place[2], text.encode()),
                 )
                 connection.execute(
-                    "INSERT INTO entries (agent, session, id, seq, ts, type, pinned, tags, targets, facts, head, "
-                    "sum, length, terms, times) VALUES (%s, %s, %s, %s, now(), 'note', false, '{}', '{}', "
-                    "%s, %s, 1, 20, %s, %s)",
+                    "INSERT INTO entries (agent, session, id, seq, ts, type, pinned, tags, targets, facts, "
+                    "head, sum, length, terms, times) VALUES (%s, %s, %s, %s, now(), 'note', false, '{}', "
+                    "'{}', %s, %s, 1, 20, %s, %s)",
                     (*place, at, list(range(at, at + 6)), text[:64], list(range(at, at + 20)), [1] * 20),
                 )
                 connection.execute("COMMIT")
@@ -139,7 +139,8 @@ def adds(dsn: str) -> None:
                     thread.join()
                 speeds.append(clients * count / (time.perf_counter() - began))
             print(
-                f"adds/s, {clients} clients: {speeds[0]:,.0f}, by hand {speeds[1]:,.0f}, {speeds[0] / speeds[1]:.2f}"
+                f"adds/s, {clients} clients: {speeds[0]:,.0f}, by hand {speeds[1]:,.0f}, "
+                f"{speeds[0] / speeds[1]:.2f}"
             )
 
 
@@ -176,7 +177,8 @@ def main() -> None:
             move(source, target)
             took, spent = time.perf_counter() - began, time.process_time() - spent
             print(
-                f"migrate, with vectors: {ENTRIES / took:,.0f} entries/s; {ENTRIES / spent:,.0f} per second of our CPU"
+                f"migrate, with vectors: {ENTRIES / took:,.0f} entries/s; "
+                f"{ENTRIES / spent:,.0f} per second of our processor time"
             )
         recalls(dsn)
         adds(dsn)

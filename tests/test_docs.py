@@ -60,4 +60,8 @@ def _unknown(words: list[str]) -> list[str]:
             return words[:1]
         command = command.commands[words.pop(0)]
     options = {"--help"}.union(*(parameter.opts for parameter in command.params))
-    return [word for word in words if word.startswith("-") and word.partition("=")[0] not in options]
+    return [
+        word
+        for word in words
+        if word.startswith("-") and word != "-" and word.partition("=")[0] not in options
+    ]

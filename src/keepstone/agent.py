@@ -28,9 +28,9 @@ from keepstone.recall import Question, recall
 from keepstone.recall.excerpts import LARGEST, kinds_of, with_excerpts
 from keepstone.recall.relevance import worth_telling
 from keepstone.recall.selection import Meaning
+from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.session import Session
-from keepstone.shared import Shared
 from keepstone.store.paging import Page, pages
 from keepstone.store.protocol import Files
 from keepstone.store.related import related

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from keepstone.errors import (
@@ -178,6 +178,20 @@ class AgentFiles:
                 folder.unlink(name)
                 if self._durable:
                     folder.sync(_parent_of(name))
+
+    @contextmanager
+    def folder(self, *, locked: bool = False) -> Iterator[Folder | None]:
+        """Yield the folder itself, for what is more than one file; None if it is missing.
+
+        ``locked`` keeps other writers of files away.
+        """
+        try:
+            opened = self._open()
+        except (FileNotFoundError, NotADirectoryError):
+            yield None
+            return
+        with opened, _locked(opened) if locked else nullcontext():
+            yield opened
 
     def _open(self, *, create: bool = False) -> Folder:
         self._refuse()

@@ -21,7 +21,7 @@ from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
-from keepstone.shared import Guard, Shared
+from keepstone.recall.shared import Guard, Shared
 from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.opening import open_store

@@ -25,8 +25,8 @@ from keepstone.log.merging import check_content, merged
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
 from keepstone.recall.conflicts import ConflictFinder
+from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
-from keepstone.shared import Shared
 from keepstone.store.decay import Decay
 from keepstone.store.protocol import Compacted, LiveSession, SessionCheck
 from keepstone.store.supersede import reinstating, superseding

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import Memory
+from sqlalchemy.ext.asyncio import create_async_engine
 
 import keepstone
 from keepstone.integrations.llama_index import KeepstoneMemoryBlock
@@ -19,33 +21,37 @@ def user(text: str) -> ChatMessage:
     return ChatMessage(role="user", content=text)
 
 
-def memory(home: Path, session: str = "s1", **keys: Any) -> Memory:
+@asynccontextmanager
+async def memory(home: Path, session: str = "s1") -> AsyncIterator[Memory]:
     """A memory whose short-term part holds about thirty words."""
-    return Memory.from_defaults(
+    engine = create_async_engine("sqlite+aiosqlite:///:memory:")
+    yield Memory.from_defaults(
         session_id=session,
         token_limit=30,
         chat_history_token_ratio=0.5,
         tokenizer_fn=str.split,
-        memory_blocks=[KeepstoneMemoryBlock(home, **keys)],
+        memory_blocks=[KeepstoneMemoryBlock(home)],
+        async_engine=engine,
     )
+    await engine.dispose()
 
 
 async def test_what_leaves_the_short_term_memory_is_recalled(tmp_path: Path) -> None:
-    chat = memory(tmp_path)
-    await chat.aput(user("The harbour gate opens at six sharp"))
-    for number in range(8):
-        await chat.aput(user(f"Filler message number {number} about lighthouses"))
-    await chat.aput(user("When does the harbour gate open?"))
-    system, *rest = await chat.aget()
+    async with memory(tmp_path) as chat:
+        await chat.aput(user("The harbour gate opens at six sharp"))
+        for number in range(8):
+            await chat.aput(user(f"Filler message number {number} about lighthouses"))
+        await chat.aput(user("When does the harbour gate open?"))
+        system, *rest = await chat.aget()
     assert "The harbour gate opens at six sharp" not in [message.content for message in rest]
     assert "The harbour gate opens at six sharp" in str(system.content)
 
 
 async def test_a_new_session_recalls_earlier_ones(tmp_path: Path) -> None:
     await KeepstoneMemoryBlock(tmp_path).aput([user("The harbour gate opens at six")], session_id="monday")
-    chat = memory(tmp_path, "tuesday")
-    await chat.aput(user("harbour gate?"))
-    assert "opens at six" in str((await chat.aget())[0].content)
+    async with memory(tmp_path, "tuesday") as chat:
+        await chat.aput(user("harbour gate?"))
+        assert "opens at six" in str((await chat.aget())[0].content)
 
 
 async def test_messages_are_stored_in_the_session_that_they_name(tmp_path: Path) -> None:

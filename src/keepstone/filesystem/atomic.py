@@ -94,8 +94,8 @@ def replace_file(
     with temporary_file(folder, temporary) as fd:
         for block in data:
             write_all(fd, block, path)
-        if stat.S_IMODE(mode) != FILE_MODE:
-            set_mode(fd, mode)
+        if stat.S_IMODE(mode) != FILE_MODE or os.fstat(fd).st_mode & FILE_MODE != FILE_MODE:
+            set_mode(fd, mode)  # The umask may have taken the owner's rights.
         if mtime is not None:
             os.utime(fd, ns=(mtime, mtime))
         if durable:

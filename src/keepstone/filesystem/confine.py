@@ -225,6 +225,16 @@ class Folder:
         with self._reach(name) as (target, handle):
             os.unlink(target, dir_fd=handle)
 
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder; FileNotFoundError if absent. The caller syncs the folder above."""
+        with self._reach(name) as (target, handle):
+            os.rmdir(target, dir_fd=handle)
+
+    def read_link(self, name: str) -> str:
+        """Return where a link leads, as it says; it is not followed."""
+        with self._reach(name) as (target, handle):
+            return os.readlink(target, dir_fd=handle)
+
     def sync(self, sub: str = "") -> None:
         """Sync the names in the folder ``sub`` below this one to the disk."""
         with self._enter(sub) as folder:
@@ -327,10 +337,17 @@ def _make_missing(path: Path, *, durable: bool) -> None:
     for folder in reversed(missing):
         try:
             folder.mkdir(FOLDER_MODE, exist_ok=True)
+            _give_to_owner(folder)
         except FileExistsError:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
         if durable:
             sync_folder(folder.parent)
+
+
+def _give_to_owner(folder: str | Path, handle: int | None = None) -> None:
+    """Restore the owner's rights to a new folder, which a umask may have taken."""
+    if os.stat(folder, dir_fd=handle, follow_symlinks=False).st_mode & FOLDER_MODE != FOLDER_MODE:
+        os.chmod(folder, FOLDER_MODE, dir_fd=handle)
 
 
 def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable: bool = True) -> int:
@@ -353,6 +370,7 @@ def _descend(handle: int, parts: Sequence[str], *, create: bool = False, durable
             if create:
                 with suppress(FileExistsError):
                     os.mkdir(part, FOLDER_MODE, dir_fd=parent)
+                    _give_to_owner(part, parent)
                 if durable:
                     os.fsync(parent)
             current = _step(parent, part)

@@ -26,11 +26,11 @@ from keepstone.log.line import (
     microseconds,
     parse,
     read_time,
-    text_of,
 )
 from keepstone.log.scan import derived_id
+from keepstone.log.searched_text import searched_text
 from keepstone.model import Record, Scope
-from keepstone.text.tokenizer import spread, with_name_parts
+from keepstone.text.tokenizer import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +149,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
 
 def indexed(record: Record) -> str:
     """Return the text of an entry as its row keeps it, with its aliases and the parts of names in it."""
-    text, aliases = text_of(record), record.get("aliases")
-    if isinstance(aliases, list):
-        text = "\n".join((text, *[name for name in aliases if isinstance(name, str)]))
-    text = with_name_parts(text)
+    text = searched_text(record)
     return text if text.isascii() else _storable(spread(text))
 
 

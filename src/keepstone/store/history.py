@@ -145,9 +145,14 @@ def deleted_in(lines: Iterable[Line], entry_id: str) -> Record | None:
 
 def gone(logs: AgentLogs, session: str) -> set[str]:
     """Return the ids of a session's entries that were deleted, or archived for their age."""
+    return gone_in(_both(logs, session))
+
+
+def gone_in(lines: Iterable[tuple[Line, bool]]) -> set[str]:
+    """Return the ids of entries that all lines of a session leave deleted, or archived for their age."""
     seen: set[str] = set()
     live: set[str] = set()
-    for line, archived in _both(logs, session):
+    for line, archived in lines:
         entry_id = id_of(line.record or {})
         if line.record is None or entry_id is None:
             continue

@@ -1,4 +1,4 @@
-"""Digests of purged ids, kept beside the logs of a home under git.
+"""Digests of purged ids, kept beside the logs of a home that is under git or synced.
 
 A purge removes an entry's bytes, so nothing is left that could tell another branch or device of it. The
 digests do, without saying what the ids were: a merge leaves out what either side has purged.
@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import GIT_ATTRIBUTES, LOCK, PURGED
+from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
@@ -26,17 +26,17 @@ def digest(session: str, entry_id: str) -> str:
 
     Example:
         >>> digest("main", "a")[:8]
-        'd2b9a2aa'
+        '338e6bf8'
     """
     return hashlib.sha256(json.dumps([session, entry_id]).encode()).hexdigest()
 
 
 def is_recording(folder: Folder, root: Path) -> bool:
-    """Tell whether purges are recorded: ``git init`` has made the file, or the home's attributes."""
+    """Tell whether purges are recorded: the file is there, or the home is under git, or is synced."""
     try:
         folder.stat(PURGED)
     except FileNotFoundError:
-        return (root / GIT_ATTRIBUTES).is_file()
+        return (root / GIT_ATTRIBUTES).is_file() or (root / INDEX / SYNC).is_dir()
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from keepstone.index import Index, UnavailableError
 from keepstone.index.entries import instant_of
@@ -15,7 +15,7 @@ from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.session_files import info_of
 from keepstone.text.display import clipped
 
-_FIRST = 8
+FIRST = 8
 """Entries among which the first message of a user is looked for."""
 _TITLE, _PREVIEW = 80, 160
 """Characters of a title taken from a message, and of a preview."""
@@ -65,18 +65,22 @@ def _read(logs: AgentLogs, session: str) -> tuple[str | None, int, int | None]:
 
 def _texts(logs: AgentLogs, session: str) -> tuple[str, str]:
     """Return the start of the first user's message and of the newest entry."""
-    said = (_words(record) for record in _first(logs, session) if payload_of(record).get("role") in _USERS)
     newest = lists.entries(logs, session, 1, None, None)
-    preview = newest[0].text if newest else ""
-    return _start(next(said, ""), _TITLE), _start(preview, _PREVIEW)
+    return texts_of(_first(logs, session), newest[0].text if newest else "")
+
+
+def texts_of(first: Iterable[Record], newest: str) -> tuple[str, str]:
+    """Return the start of the first user's message among some entries, and of the newest entry's text."""
+    said = (_words(record) for record in first if payload_of(record).get("role") in _USERS)
+    return _start(next(said, ""), _TITLE), _start(newest, _PREVIEW)
 
 
 def _first(logs: AgentLogs, session: str) -> list[Record]:
     try:
-        rows = logs.asking(Index.oldest, session, _FIRST)
+        rows = logs.asking(Index.oldest, session, FIRST)
     except UnavailableError as error:
         logs.lag(error)
-        return [*logs.records(session)[:_FIRST]]
+        return [*logs.records(session)[:FIRST]]
     loaded = logs.load_from(logs.log(session), rows)
     return [loaded[row.eid] for row in rows if row.eid in loaded]
 

@@ -146,7 +146,11 @@ def _move_vectors(source: MovableStore, target: MovableStore, agent: str, sessio
         for begin in range(0, len(entries), _VECTORS_AT_ONCE):
             some = entries[begin : begin + _VECTORS_AT_ONCE]
             made = source.vectors(agent, session, space.id, [entry.id for entry in some])
-            lacking = [(entry, made[entry.id]) for entry in some if entry.id in made]
+            lacking = [
+                (entry, made[entry.id])
+                for entry in some
+                if entry.id in made and (entry.line.get("embedding") or {}).get("space") != space.id
+            ]
             count += target.keep_vectors(agent, space.id, lacking) if lacking else 0
     return count
 

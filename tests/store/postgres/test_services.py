@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.recall.concepts import Concepts
 
 import keepstone
+from keepstone.model import Scope
 from keepstone.testing import START, ManualClock
 
 Script = Callable[[str], Any]
@@ -90,6 +92,20 @@ def _async(home: str) -> Any:
     return asyncio.run(script())
 
 
-@pytest.mark.parametrize("script", [_adapter, _session_memory, _memory_service, _agent, _async])
+def _relevance(home: str) -> Any:
+    with keepstone.open(home, embedder=Concepts()) as memory:
+        agent = memory.agent("a")
+        agent.session("s").add_many(
+            {"type": "note", "text": f"lunch number {n} in lisbon"} for n in range(20)
+        )
+        agent.session("t").add("note", text="my sister calls getUserName", aliases=["login"])
+        agent.vectors().fill(Scope("a"))
+        asked = ("who calls user names?", "login", "my sibling", "which plumber repaired it?", "lunch 7")
+        return [
+            [(hit.text, round(hit.relevance, 2)) for hit in agent.recall(words, limit=1)] for words in asked
+        ]
+
+
+@pytest.mark.parametrize("script", [_adapter, _session_memory, _memory_service, _agent, _async, _relevance])
 def test_a_database_answers_as_a_folder_does(script: Script, dsn: str, tmp_path: Path) -> None:
     assert script(dsn) == script(str(tmp_path / "home"))

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from keepstone.log.line import format_time, from_microseconds, links_of, microseconds
+from keepstone.log.line import format_time, from_microseconds, links_of, microseconds, parse
 from keepstone.log.rewrite import holding, only_counts
 from keepstone.log.scan import Line
-from keepstone.model import Entry, Record, Scope, SessionInfo, Version
+from keepstone.log.titles import TITLE_ID, is_title, title_of
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.agent_logs import entry_of
 from keepstone.store.filtering import matches
 from keepstone.store.history import state_of, versions_of
@@ -17,6 +18,7 @@ from keepstone.store.paging import Page, decode, encode, first_page
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import facts_wanted, record_of, shown, stored
 from keepstone.store.postgres.refolding import line_of
+from keepstone.store.summaries import FIRST, texts_of
 
 LOADED = "e.session, e.record, CASE WHEN e.record IS NULL THEN l.line END"
 FROM = (
@@ -59,6 +61,43 @@ def session(connections: Connections, agent: str, name: str) -> SessionInfo | No
         agent, "SELECT modified, size FROM sessions WHERE agent = %s AND session = %s", (agent, stored(name))
     )
     return next((SessionInfo(name, modified.astimezone(UTC), size) for modified, size in rows), None)
+
+
+def summaries(
+    connections: Connections, agent: str, names: Sequence[str] | None, *, texts: bool
+) -> list[SessionSummary]:
+    """Return summaries of some sessions or of all, the one with the newest entry first."""
+    chosen, values = ("", ()) if names is None else ("AND s.session = ANY(%s)", ([*map(stored, names)],))
+    rows = connections.read(
+        agent,
+        "SELECT s.session, s.entries, s.modified, (SELECT l.line FROM lines l WHERE l.agent = s.agent "
+        "AND l.session = s.session AND l.id = %s ORDER BY l.seq DESC LIMIT 1), "
+        "(SELECT max(e.ts) FROM entries e WHERE e.agent = s.agent AND e.session = s.session) "
+        f"FROM sessions s WHERE s.agent = %s {chosen}",
+        (TITLE_ID, agent, *values),
+    )
+    found: list[SessionSummary] = []
+    for stored_name, count, modified, line, newest in rows:
+        name, said = shown(stored_name), None if line is None else parse(line)
+        title = title_of(said) if said is not None and is_title(said) else None
+        first, preview = _texts(connections, agent, name) if texts else ("", "")
+        changed = (newest or modified).astimezone(UTC)
+        found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
+    return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
+
+
+def _texts(connections: Connections, agent: str, name: str) -> tuple[str, str]:
+    where = "WHERE e.agent = %s AND e.session = %s"
+    place = (agent, stored(name))
+    first, last = connections.read_all(
+        agent,
+        [
+            (f"SELECT {LOADED} {FROM} {where} ORDER BY e.ts, e.seq LIMIT {FIRST}", place),
+            (f"SELECT {LOADED} {FROM} {where} ORDER BY e.ts DESC, e.seq DESC LIMIT 1", place),
+        ],
+    )
+    newest = loaded(agent, last[0]).text if last else ""
+    return texts_of((loaded(agent, row).line for row in first), newest)
 
 
 def find(connections: Connections, agent: str, entry_id: str, name: str | None) -> list[Entry]:

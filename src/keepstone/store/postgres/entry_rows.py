@@ -23,6 +23,7 @@ from keepstone.log.line import (
     read_time,
     text_of,
 )
+from keepstone.log.searched_text import searched_text
 from keepstone.log.where import TIMES
 from keepstone.model import Comparison, Record
 from keepstone.text.tokenizer import is_cjk, pairs, stem, stems_of
@@ -85,7 +86,7 @@ def columns_of(agent: str, record: Record, language: str) -> Columns:
     if moment is None:
         raise ValueError(f"{record['ts']!r:.80} is not a time")
     text, tags = text_of(record), record.get("tags")
-    stems = Counter(stems_of(text[:_LONGEST_INDEXED], language))
+    stems = Counter(stems_of(searched_text(record)[:_LONGEST_INDEXED], language))
     counts = Counter(stems)
     for token, count in stems.items():
         if not token.isascii() and is_cjk(token):

@@ -42,9 +42,9 @@ class PostgresMaintenance:
         return [name for (name,) in self._connections.read("", "SELECT agent FROM agents ORDER BY agent")]
 
     def analyze(self) -> None:
-        """Let the database count what its tables hold, so that it plans queries by it."""
+        """Let the database count what its tables hold, and take in what its GIN indexes still list."""
         with self._connections.translated(), self._connections.alone() as connection:
-            connection.execute("ANALYZE sessions, lines, entries, vectors, spaces")
+            connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Make the rows of entries again from the lines; made vectors are kept."""

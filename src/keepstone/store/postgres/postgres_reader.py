@@ -1,7 +1,8 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in at most four round trips.
+"""The reader of an agent in PostgreSQL: what a recall asks, in four round trips for most questions.
 
 They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
 candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+Identifiers and rare words take another one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loade
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Similar
+from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
 Query = tuple[str, Sequence[Any]]
@@ -45,13 +46,14 @@ class PostgresReader:
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, list[int]] | None = None
+        self._sampled: list[tuple[Any, ...]] | None = None
         self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> list[Candidate]:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
         query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
         if not query.sql or not limit:
-            return []
+            return Matches()
         queries: list[Query] = [(query.sql, query.values), self._space.query]
         space = self._space.known
         if space is not None:
@@ -63,7 +65,7 @@ class PostgresReader:
             self._sized = (space.id, scope, more[1][0])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return [Candidate(one.key, one.score) for one in ranked]
+        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted(rows))
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -79,9 +81,13 @@ class PostgresReader:
         if is_whole and len(vector) <= vector_rows.MOST_DIMENSIONS:
             by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
 
+        sample, sampled_values = vector_rows.sampled_cosines(vector, space, self._agent)
+
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             with connection.pipeline():
                 connection.execute(*self._connections.settings(self._agent))
+                sampled = connection.execute(sample.encode(), sampled_values)
+                self._sampled = sampled.fetchall()
                 if by_graph:
                     connection.execute(vector_rows.graph_settings(limit).encode())
                     statement, values = vector_rows.nearest_by_graph(vector, space, scope, limit)
@@ -92,6 +98,17 @@ class PostgresReader:
         found = sorted((Candidate(key, score) for key, score in rows), key=lambda one: (-one.score, one.key))
         self._near |= {one.key: one.score for one in found}
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
+        self._remember(vector, space)
+        if self._sampled is None:  # Else it came with the nearest ones.
+            query, values = vector_rows.sampled_cosines(vector, space, self._agent)
+            self._sampled = self._connections.read(self._agent, query, values)
+        found = sorted(cosine for (cosine,) in self._sampled)
+        if len(found) < vector_rows.FEWEST_SAMPLED:
+            return None
+        return found[len(found) // 2], found[3 * len(found) // 4]
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether a space's graph is to be asked, and whether one is to be made."""
@@ -108,7 +125,7 @@ class PostgresReader:
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
         if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
-            self._asked, self._near = (space, vector), {}
+            self._asked, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return keys with the other entries in scope at most ``reach`` places from them."""

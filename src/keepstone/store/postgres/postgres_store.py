@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -10,10 +10,12 @@ from functools import partial
 from keepstone.errors import AgentNotFoundError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import apply, id_of, read_time
-from keepstone.model import Entry, Record, Scope, SessionInfo, Version
+from keepstone.log.titles import TITLE_ID
+from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
+from keepstone.store.history import gone_in
 from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
@@ -95,7 +97,19 @@ class PostgresStore:
     def session(self, agent: str, session: str) -> SessionInfo | None:
         return entry_lists.session(self._connections, agent, session)
 
+    def summaries(
+        self, agent: str, sessions: Sequence[str] | None = None, *, texts: bool = True
+    ) -> list[SessionSummary]:
+        return entry_lists.summaries(self._connections, agent, sessions, texts=texts)
+
+    def gone(self, agent: str, session: str) -> Container[str]:
+        return gone_in(entry_lists.lines(self._connections, agent, session, "true"))
+
     # Writing
+
+    def set_title(self, agent: str, session: str, title: str | None, ts: str) -> None:
+        line = {"id": TITLE_ID, "ts": ts, "summary": title}
+        session_writes.set_title(self._connections, agent, session, line)
 
     def create(self, agent: str, session: str) -> None:
         session_writes.create_session(self._connections, agent, session)

@@ -15,6 +15,7 @@ from keepstone.log.line import (
     read_time,
 )
 from keepstone.log.rewrite import only_counts
+from keepstone.log.titles import is_title
 from keepstone.model import Record
 from keepstone.store.decay import Decay
 from keepstone.store.history import state_of
@@ -61,6 +62,8 @@ def _compact(held: LockedSession, decay: Decay | None) -> Compacted:
     archive, dropped = [], []
     for line, is_folded in rows:
         entry_id = id_of(line.record or {})
+        if entry_id not in live and is_title(line.record or {}):
+            continue
         is_first = entry_id in live and live[entry_id].place == line.offset
         if is_folded or (entry_id is not None and only_counts(line)):
             dropped.append((line.offset, is_folded))

@@ -20,6 +20,20 @@ from keepstone.vector import Embedding, Vector, decode
 
 _UNTOLD = frozenset({"access", "batch", "deleted", "modified"})
 """Reserved keys whose change is not a change of the entry, or is told otherwise."""
+_VECTORS_AT_ONCE = 200
+_ADD_VECTORS = (
+    # Each vector is read once, and each entry looked up by its id, whatever the planner knows of the tables.
+    "WITH given AS MATERIALIZED (SELECT n.id, n.embedding::vector AS embedding "
+    "FROM unnest(%s::text[], %s::text[]) AS n(id, embedding)), "
+    "found AS MATERIALIZED (SELECT e.*, given.embedding FROM given CROSS JOIN LATERAL "
+    "(SELECT agent, session, key FROM entries "
+    "WHERE agent = %s AND session = %s AND id = given.id LIMIT 1) e), "
+    "added AS (INSERT INTO vectors (agent, space, key, session, embedding) "
+    "SELECT agent, %s, key, session, embedding FROM found WHERE vector_dims(embedding) = %s "
+    "ON CONFLICT DO NOTHING RETURNING 1) "
+    "INSERT INTO spaces AS s SELECT %s, %s, %s, %s, count(*) FROM added HAVING count(*) > 0 "
+    "ON CONFLICT (agent, session, space) DO UPDATE SET vectors = s.vectors + excluded.vectors"
+)
 NO_KEYS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -175,28 +189,13 @@ def add_vectors(held: LockedSession, given: Mapping[str, Embedding]) -> None:
     spaces: dict[str, list[tuple[str, Vector]]] = {}
     for entry_id, embedding in given.items():
         spaces.setdefault(embedding["space"], []).append((entry_id, embedding.vector))
-    for space, some in spaces.items():
-        dim = len(some[0][1])
-        ids = [stored(entry_id) for entry_id, _ in some]
-        held.do(
-            "WITH added AS (INSERT INTO vectors (agent, space, key, session, embedding) "
-            "SELECT e.agent, %s, e.key, e.session, n.embedding::vector FROM entries e "
-            "JOIN unnest(%s::text[], %s::text[]) AS n(id, embedding) ON n.id = e.id "
-            "WHERE e.agent = %s AND e.session = %s AND vector_dims(n.embedding::vector) = %s "
-            "ON CONFLICT DO NOTHING RETURNING 1) "
-            "INSERT INTO spaces AS s SELECT %s, %s, %s, %s, count(*) FROM added HAVING count(*) > 0 "
-            "ON CONFLICT (agent, session, space) DO UPDATE SET vectors = s.vectors + excluded.vectors",
-            (
-                stored(space),
-                ids,
-                [literal(vector) for _, vector in some],
-                *held.place,
-                dim,
-                *held.place,
-                stored(space),
-                dim,
-            ),
-        )
+    for space, found in spaces.items():
+        for begin in range(0, len(found), _VECTORS_AT_ONCE):
+            some = found[begin : begin + _VECTORS_AT_ONCE]
+            dim = len(some[0][1])
+            columns = [stored(entry_id) for entry_id, _ in some], [literal(vector) for _, vector in some]
+            named = (*held.place, stored(space), dim)
+            held.do(_ADD_VECTORS, (*columns, *held.place, stored(space), dim, *named))
 
 
 def literal(vector: Vector) -> str:

@@ -21,7 +21,7 @@ from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.refolding import lines_in
 from keepstone.store.postgres.session_lines import write
-from keepstone.store.protocol import Modification, Revision
+from keepstone.store.protocol import Modification, Revision, SessionNotFoundError
 from keepstone.store.put import OnConflict, Written, counted, resolve, without_old_vector
 from keepstone.store.writing import no_deleted_entry, no_entry, revised
 
@@ -54,6 +54,17 @@ def create_session(connections: Connections, agent: str, session: str) -> None:
             write(held, [])
 
     locked(connections, agent, session, [], work, create=True)
+
+
+def set_title(connections: Connections, agent: str, session: str, line: Record) -> None:
+    """Append the line that gives a session its title."""
+
+    def work(held: LockedSession | None) -> None:
+        if held is None:
+            raise SessionNotFoundError(agent, session)
+        write(held, [Written(line, dump(line))])
+
+    locked(connections, agent, session, [], work)
 
 
 def modify(connections: Connections, agent: str, session: str, entry_id: str, change: Modification) -> Entry:

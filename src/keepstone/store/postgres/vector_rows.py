@@ -22,9 +22,27 @@ from keepstone.vector import Embedding, Space, Vector
 MOST_DIMENSIONS = 2000
 """Dimensions that a graph of pgvector can have."""
 
+_SAMPLED, FEWEST_SAMPLED = 64, 8
+"""Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
+
 _SPACE = "space"
 _FRESH = 1.0
 """Seconds for which what was read counts."""
+
+
+def sampled_cosines(vector: Vector, space: str, agent: str) -> tuple[str, list[Any]]:
+    """Return the query of the cosines with vectors of an agent, whose keys are at even distances."""
+    those = "SELECT key FROM vectors WHERE agent = %s AND space = %s"
+    own = [agent, stored(space)]
+    return (
+        f"WITH bounds AS (SELECT ({those} ORDER BY key LIMIT 1) AS low, "
+        f"({those} ORDER BY key DESC LIMIT 1) AS high), "
+        f"chosen AS (SELECT DISTINCT ({those} AND key >= low + (high - low) * step / {_SAMPLED - 1} "
+        f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
+        "SELECT -(v.embedding <#> %s::vector) FROM chosen JOIN vectors v ON v.key = chosen.key "
+        "WHERE v.agent = %s AND v.space = %s",
+        [*own, *own, *own, literal(vector), *own],
+    )
 
 
 class RecordedSpace:

@@ -73,7 +73,8 @@ class WordQuery:
     ) -> None:
         self._agent = scope.agent
         self._counts = counts
-        words = [tokens for term in terms if (tokens := tokens_of(scope.agent, term, language))]
+        self._terms = {term: tokens_of(scope.agent, term, language) for term in terms}
+        words = [tokens for tokens in self._terms.values() if tokens]
         self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
         self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
 
@@ -137,3 +138,11 @@ class WordQuery:
         if rows:
             self._counts.keep(self._agent, self._tokens, rows[0][5], rows[0][4])
         return [Ranked(*row[:4]) for row in rows if row[0] is not None]
+
+    def counted(self, rows: Sequence[tuple[Any, ...]]) -> tuple[int, dict[str, int]]:
+        """Return how many entries the agent has, and how many hold each word, at most, as the rows say."""
+        entries, held = (int(rows[0][4]), rows[0][5]) if rows else (0, [0] * len(self._tokens))
+        holders = dict(zip(self._tokens, held, strict=True))
+        return entries, {
+            term: min((holders[token] for token in tokens), default=0) for term, tokens in self._terms.items()
+        }

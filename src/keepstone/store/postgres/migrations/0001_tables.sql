@@ -74,8 +74,8 @@ CREATE INDEX entries_time ON entries (agent, ts, session, seq);
 CREATE INDEX entries_pinned ON entries (agent, ts) WHERE pinned;
 CREATE INDEX entries_standing ON entries (agent, ts, session, seq) WHERE type IN ('decision', 'preference');
 CREATE INDEX entries_targets ON entries USING gin (targets) WHERE targets <> '{}';
-CREATE INDEX entries_facts ON entries USING gin (facts) WITH (fastupdate = on);
-CREATE INDEX entries_terms ON entries USING gin (terms) WITH (fastupdate = on);
+CREATE INDEX entries_facts ON entries USING gin (facts) WITH (gin_pending_list_limit = 256);
+CREATE INDEX entries_terms ON entries USING gin (terms) WITH (gin_pending_list_limit = 256);
 
 -- Vectors, given or made, of what entries say now.
 CREATE TABLE vectors (
