@@ -30,6 +30,7 @@ from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
 from keepstone.log.union import Knowledge, Side, merged_lines, read_side
 from keepstone.store import purged
+from keepstone.store.opening import is_database
 
 FORMAT = 1
 _MARK = "keepstone-sync.json"
@@ -58,9 +59,14 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
     """Exchange entries and purges with the other homes that sync over a folder.
 
     Raises:
-        ValueError: The folder and the home contain each other, or the folder is of a newer format.
+        ValueError: The folder and the home contain each other, the folder is of a newer format, or the home
+            is a database.
         LockTimeoutError, StoreError: As for ``Session.add``. What was done before stays; sync again.
     """
+    if is_database(home.root):
+        raise ValueError(
+            "a home in a database needs no folder to sync over: devices open the database itself"
+        )
     here, there = home.root.resolve(), folder.expanduser().resolve()
     if here.is_relative_to(there) or there.is_relative_to(here):
         raise ValueError(
