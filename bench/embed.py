@@ -19,14 +19,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.engine import sentences
 
-from keepstone.embed import minilm
+from keepstone.embed import pooling
+from keepstone.embed.minilm import MiniLM
 
 RUNS = 7
 
 
 def main() -> None:
     """Measure calls of each size and print a table."""
-    embedder = minilm.MiniLM()
+    embedder = MiniLM()
     embedder.embed_query("load the model")
     texts = sentences(1)
     short = [" ".join(next(texts).split()[:8]) for _ in range(40)]
@@ -42,14 +43,14 @@ def main() -> None:
         ours, others = [], []
         for _ in range(RUNS):
             ours.append(took(embedder, some))
-            with patch.object(minilm, "fitting_threads", _all_threads):
+            with patch.object(pooling, "fitting_threads", _all_threads):
                 others.append(took(embedder, some))
         figures = [*_medians(ours), *_medians(others)]
         ratios = [figures[2] / figures[0], figures[3] / figures[1]]
         print(f"{name:16}" + "".join(f" {x:9.1f}" for x in figures) + "".join(f" {x:7.2f}" for x in ratios))
 
 
-def took(embedder: minilm.MiniLM, texts: list[str]) -> tuple[float, float]:
+def took(embedder: MiniLM, texts: list[str]) -> tuple[float, float]:
     """Return the milliseconds of a call, and those of processor time."""
     began, used = time.perf_counter(), time.process_time()
     embedder.embed_documents(texts)
