@@ -81,11 +81,7 @@ class AgentFiles:
         """
         name = file_name(path)
         with _found(name), self._open() as folder:
-            data = _read(folder, name)
-        try:
-            return data.decode()
-        except UnicodeDecodeError as error:
-            raise NotTextError(f"{name!r} is not UTF-8 at byte {error.start}; re-encode it") from error
+            return text_in(folder, name)
 
     def write(self, path: str, content: str, *, check: Check | None = None) -> int:
         """Write a file and return the number of bytes.
@@ -269,6 +265,20 @@ def _locked(folder: Folder) -> Iterator[None]:
         with suppress(FileNotFoundError):
             folder.unlink(FILES_TEMPORARY)
         yield
+
+
+def text_in(folder: Folder, name: str) -> str:
+    """Return the text of a file below an open folder.
+
+    Raises:
+        NotTextError: The file is not UTF-8.
+        IsAFolderError, PathEscapeError: It is not a regular file without another hard link.
+    """
+    data = _read(folder, name)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise NotTextError(f"{name!r} is not UTF-8 at byte {error.start}; re-encode it") from error
 
 
 def _read(folder: Folder, name: str) -> bytes:

@@ -145,7 +145,7 @@ class Session:
             return records
 
         self._store.create(self.agent, self.id)
-        return self._store.revise(self.agent, self.id, revision)
+        return self._store.revise(self.agent, self.id, revision, [record["id"] for record in records])
 
     def add_messages(self, messages: Iterable[Any]) -> list[Entry]:
         """Remember chat messages as a provider or framework has them: all of them, or none.

@@ -6,7 +6,7 @@ from typing import Any
 
 from keepstone.agent import Agent
 from keepstone.filesystem.layout import DEFAULT_AGENT
-from keepstone.integrations.anthropic_files import MemoryFiles
+from keepstone.integrations.anthropic_files import MemoryFiles, Seen
 from keepstone.integrations.homes import needs, opened_agent
 from keepstone.services.memory_repository import Target
 
@@ -36,16 +36,16 @@ class _Commands:
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         path = _text(command, "path")
-        kind = self._files.kind(path)
-        if kind is None:
+        seen = self._files.look(path)
+        if seen.kind is None:
             raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-        if kind == "other":
+        if seen.kind == "other":
             raise ToolError(f"Unsupported file type for {path}")
-        if kind == "folder":
+        if seen.kind == "folder":
             lines = [f"{_size(one.size)}\t{one.path}" for one in self._files.listing(path, _LEVELS)]
             levels = f"up to {_LEVELS} levels deep in {path}, excluding hidden items:"
             return "\n".join([f"Here're the files and directories {levels}", *lines])
-        lines = self._files.read(path).split("\n")
+        lines = seen.text.split("\n")
         if len(lines) > _MOST_LINES:
             raise ToolError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
         first, last = _range(command, len(lines))
@@ -60,9 +60,9 @@ class _Commands:
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         path, old, new = (_text(command, name) for name in ("path", "old_str", "new_str"))
         while True:
-            content = self._content(path)
-            changed, line = _replaced(content, old, new, path)
-            if self._files.replace(path, content, changed):
+            seen = self._file(path)
+            changed, line = _replaced(seen.text, old, new, path)
+            if self._files.replace(path, seen, changed):
                 break
         lines, first = changed.split("\n"), max(1, line - 2)
         head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
@@ -75,14 +75,14 @@ class _Commands:
             _number(command, "insert_line"),
         )
         while True:
-            content = self._content(path)
-            lines = content.removesuffix("\n").split("\n") if content else []
+            seen = self._file(path)
+            lines = seen.text.removesuffix("\n").split("\n") if seen.text else []
             if not 0 <= at <= len(lines):
                 raise ToolError(
                     f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}]."
                 )
             changed = "\n".join([*lines[:at], text.rstrip("\n"), *lines[at:]])
-            if self._files.replace(path, content, changed.removesuffix("\n") + "\n"):
+            if self._files.replace(path, seen, changed.removesuffix("\n") + "\n"):
                 return f"The file {path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
@@ -99,13 +99,13 @@ class _Commands:
         self._files.clear()
         return "All memory cleared"
 
-    def _content(self, path: str) -> str:
-        kind = self._files.kind(path)
-        if kind is None:
+    def _file(self, path: str) -> Seen:
+        seen = self._files.look(path)
+        if seen.kind is None:
             raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-        if kind != "file":
+        if seen.kind != "file":
             raise ToolError(f"The path {path} is not a file.")
-        return self._files.read(path)
+        return seen
 
 
 class KeepstoneMemoryTool(BetaAbstractMemoryTool):

@@ -23,7 +23,7 @@ from keepstone.errors import (
     NotTextError,
     PathEscapeError,
 )
-from keepstone.files import AgentFiles
+from keepstone.files import AgentFiles, text_in
 from keepstone.filesystem.confine import Folder, check_path
 from keepstone.filesystem.layout import RESERVED
 from keepstone.integrations.homes import needs
@@ -43,6 +43,16 @@ class Listed(NamedTuple):
     path: str
 
 
+class Seen(NamedTuple):
+    """What is at a path."""
+
+    name: str
+    """The name below the agent's folder that the path leads to; empty for the root."""
+    kind: str | None
+    """``"file"``, ``"folder"`` or ``"other"``; None if there is nothing."""
+    text: str = ""
+
+
 class _ChangedError(Exception):
     """A file has another text than the one that was to be replaced."""
 
@@ -59,18 +69,14 @@ class MemoryFiles:
             raise ValueError("the memory tool needs a home in a folder")  # noqa: TRY004  The home's value.
         self._files = files
 
-    def kind(self, path: str) -> str | None:
-        """Return ``"file"``, ``"folder"`` or ``"other"``; None if there is nothing at a path."""
+    def look(self, path: str) -> Seen:
+        """Return what is at a path."""
         with _told(path), self._files.folder() as folder:
             name = _resolved(folder, path)
-            if not name:
-                return "folder"
-            return None if folder is None else _kind(folder, name)
-
-    def read(self, path: str) -> str:
-        """Return the text of a file."""
-        with _told(path):
-            return self._files.read(self._name(path))
+            if folder is None or not name:
+                return Seen(name, None if name else "folder")
+            kind = _kind(folder, name)
+            return Seen(name, kind, text_in(folder, name) if kind == "file" else "")
 
     def create(self, path: str, text: str) -> None:
         """Write a new file, with its parents. What exists is left as it is."""
@@ -81,20 +87,22 @@ class MemoryFiles:
                 raise exists
 
         with _told(path):
-            if self.kind(path) == "folder":
-                raise exists
-            self._files.write(self._name(path), text, check=refuse)
+            with self._files.folder() as folder:
+                name = _resolved(folder, path)
+                if not name or (folder is not None and _kind(folder, name) == "folder"):
+                    raise exists
+            self._files.write(name, text, check=refuse)
 
-    def replace(self, path: str, old: str, new: str) -> bool:
-        """Replace a file's text; False if it is another text by now."""
+    def replace(self, path: str, seen: Seen, new: str) -> bool:
+        """Replace the text of a file that was looked at; False if it is another text by now."""
 
         def refuse(text: str | None) -> None:
-            if text != old:
+            if text != seen.text:
                 raise _ChangedError
 
         with _told(path):
             try:
-                self._files.write(self._name(path), new, check=refuse)
+                self._files.write(seen.name, new, check=refuse)
             except _ChangedError:
                 return False
         return True
@@ -147,10 +155,6 @@ class MemoryFiles:
                     if not name.casefold().startswith(RESERVED):
                         _remove(folder, name)
                 folder.sync()
-
-    def _name(self, path: str) -> str:
-        with self._files.folder() as folder:
-            return _resolved(folder, path)
 
 
 @contextmanager

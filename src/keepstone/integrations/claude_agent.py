@@ -18,6 +18,7 @@ from keepstone.integrations.homes import (
     plain_errors,
     revise,
 )
+from keepstone.integrations.texts import STATE
 from keepstone.log.arguments import name_of, new_id
 from keepstone.log.line import EPOCH, format_time, instant, plain, read_time, text_of
 from keepstone.model import Entry, Record
@@ -133,10 +134,10 @@ class KeepstoneSessionStore(SessionStore):
             # A clock that was set back does not change the order.
             ts = format_time(max(instant(self._clock(), "the clock's time"), written))
             data = self._head_of(checked, head, [line["data"] for line in new], self._stamp(head))
-            said = {"type": _HEAD_TYPE, "text": "transcript of the Claude Agent SDK", "data": data}
-            return [{"id": _HEAD, "ts": ts, **said}, *({**line, "ts": ts} for line in new)]
+            state = {"id": _HEAD, "ts": ts, "type": _HEAD_TYPE, "data": data, **STATE}
+            return [state, *({**line, "ts": ts} for line in new)]
 
-        revise(self._session(checked), change)
+        revise(self._session(checked), change, [_HEAD, *(line["id"] for line in lines)])
 
     def _head_of(self, key: _Key, head: Entry | None, new: list[Record], mtime: int) -> Record:
         project, session, subpath = key

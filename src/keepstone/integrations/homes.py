@@ -22,6 +22,7 @@ from keepstone.model import Entry, Record
 from keepstone.services.async_calls import AsyncCalls
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
+from keepstone.store.opening import is_database
 from keepstone.store.protocol import LiveSession, Revision
 
 P = ParamSpec("P")
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 _KEPT_HOMES = 16
 """Homes that stay open for the next adapter, last used last."""
-_homes: OrderedDict[tuple[str | None, Path], Home] = OrderedDict()
+_homes: OrderedDict[str, Home] = OrderedDict()
 _guard = Lock()
 _threads = AsyncCalls()
 
@@ -48,18 +49,27 @@ def opened_agent(home: Target, agent: str) -> Agent:
 def opened_home(home: Target) -> Home:
     """Return a home for what ``keepstone.open`` takes, or the given ``Home``.
 
-    Adapters of one folder share its home, so that an adapter for each request costs little.
+    Adapters of one folder or database share its home, so that an adapter for each request costs little.
     """
     if isinstance(home, Home):
         return home
+    asked = os.environ.get("KEEPSTONE_HOME", "") if home is None else home
+    if isinstance(asked, str) and is_database(Path(asked)):
+        return _homes.get(asked) or _kept(asked, open_home(home))
     opened = open_home(home)  # Reads nothing yet, and says which folder is meant now.
-    key = (None if home is None else os.fspath(home), opened.root)
+    return _kept(str(opened.root), opened)
+
+
+def _kept(name: str, opened: Home) -> Home:
+    """Return the home that is open under a name, which is a new one if there is none."""
     with _guard:
-        shared = _homes.setdefault(key, opened)
-        _homes.move_to_end(key)
+        home = _homes.setdefault(name, opened)
+        _homes.move_to_end(name)
         if len(_homes) > _KEPT_HOMES:
             _homes.popitem(last=False)  # Adapters that have it keep it.
-    return shared
+    if home is not opened:
+        opened.close()
+    return home
 
 
 def opened_session(agent: Agent, *identity: str) -> Session:
@@ -82,12 +92,14 @@ def clock_of(agent: Agent) -> Clock:
     return agent._shared.clock  # noqa: SLF001
 
 
-def revise(session: Session, revision: Revision, *, create: bool = True) -> list[Entry]:
+def revise(
+    session: Session, revision: Revision, ids: Sequence[str] = (), *, create: bool = True
+) -> list[Entry]:
     """Write the lines that a function makes of what a session holds at that moment, all or none.
 
     Reading, the function and writing are one step: no other writer comes between, and the function must not
-    use the home. Its lines are valid log lines with ``id`` and ``ts``. A missing session is made; without
-    ``create`` nothing is done.
+    use the home. Its lines are valid log lines with ``id`` and ``ts``. ``ids`` are those that it asks for. A
+    missing session is made; without ``create`` nothing is done.
     """
     shared = session._shared  # noqa: SLF001
     store, guard = shared.store, shared.guard
@@ -100,7 +112,7 @@ def revise(session: Session, revision: Revision, *, create: bool = True) -> list
         if not create:
             return []
         store.create(session.agent, session.id)
-    return store.revise(session.agent, session.id, guarded)
+    return store.revise(session.agent, session.id, guarded, ids)
 
 
 async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:

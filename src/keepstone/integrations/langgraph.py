@@ -121,10 +121,10 @@ class KeepstoneStore(BaseStore):
         asked = {query: self._embeddings().embed_query(query) for query in self._queries(checked)}
         with plain_errors():
             results = self._read(checked, asked)
-        texts = self._texts(puts)
-        made = self._embeddings().embed_documents(texts) if texts else []
-        with plain_errors():
-            self._write(puts, dict(zip(texts, made, strict=True)))
+            if puts:
+                texts = self._texts(puts)
+                made = self._embeddings().embed_documents(texts) if texts else []
+                self._write(puts, dict(zip(texts, made, strict=True)))
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -134,9 +134,9 @@ class KeepstoneStore(BaseStore):
         results: list[Result] = [None] * len(checked)
         if len(puts) < len(checked):
             results = await in_thread(self._read, checked, asked)
-        texts = self._texts(puts)
-        made = await self._embeddings().aembed_documents(texts) if texts else []
         if puts:
+            texts = self._texts(puts)
+            made = await self._embeddings().aembed_documents(texts) if texts else []
             await write_in_thread(self._write, puts, dict(zip(texts, made, strict=True)))
         return results
 
@@ -257,7 +257,8 @@ class KeepstoneStore(BaseStore):
                 dump(line.body)
         for namespace, put in lines.items():
             has_items = any(line.body for line in put)
-            revise(self._namespaces.session(namespace), partial(_revised, put, now), create=has_items)
+            ids = [line.entry_id for line in put]
+            revise(self._namespaces.session(namespace), partial(_revised, put, now), ids, create=has_items)
 
     def _renew(self, found: Sequence[Found], now: datetime) -> None:
         """Give items that were read their time to live again, where that is worth a line."""
@@ -266,7 +267,7 @@ class KeepstoneStore(BaseStore):
             if renewed(one.record, now) is not None:
                 due.setdefault(one.session, []).append(one.record["id"])
         for name, ids in due.items():
-            revise(self._agent.session(name), partial(_renewed, ids, now), create=False)
+            revise(self._agent.session(name), partial(_renewed, ids, now), ids, create=False)
 
     def _sweep(self, session: str, ids: Sequence[str], now: datetime) -> int:
         swept = 0
@@ -279,7 +280,7 @@ class KeepstoneStore(BaseStore):
             swept = len(there)
             return [{"id": entry.id, "ts": format_time(now), "deleted": True} for entry in there]
 
-        revise(self._agent.session(session), expired, create=False)
+        revise(self._agent.session(session), expired, ids, create=False)
         return swept
 
     def _sweep_on(self, seconds: float, done: concurrent.futures.Future[None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from keepstone.errors import EntryNotFoundError
 from keepstone.integrations.homes import clock_of, needs, opened_session
 from keepstone.integrations.langgraph_filters import Namespace
 from keepstone.log.arguments import number_of
-from keepstone.log.line import format_time, instant, plain, read_time
+from keepstone.log.line import EPOCH, format_time, instant, plain, read_time
 from keepstone.model import Entry, Record
 from keepstone.session import Session
 from keepstone.store.validity import is_valid
@@ -26,6 +27,8 @@ TYPE = "item"
 """The type of the entries that items are written as."""
 _HEAD = "langgraph/"
 _HEAD_OF_DIGESTS = "langgraph-"
+_KNOWN_SESSIONS = 1_000
+"""Namespaces whose sessions are remembered: their ids need not be made again."""
 _RENEWED_PART = 0.01
 """The part of its time to live by which a read must lengthen an item's life, to be written down."""
 
@@ -46,7 +49,7 @@ class Found(NamedTuple):
         return SearchItem(**self._parts(), score=score)
 
     def _parts(self) -> dict[str, Any]:
-        made = instant(self.record["ts"])
+        made = self.made()
         put = read_time(self.record.get("updated_at")) or read_time(self.record.get("modified")) or made
         key, value = key_of(self.record["id"]), plain(self.record["data"])
         return {
@@ -70,7 +73,7 @@ class Found(NamedTuple):
 
     def made(self) -> datetime:
         """Return when the item was made."""
-        return instant(self.record["ts"])
+        return read_time(self.record["ts"]) or EPOCH
 
 
 class Line(NamedTuple):
@@ -190,13 +193,14 @@ class Namespaces:
         self._clock = clock_of(agent)
         self._of_digests: dict[str, Namespace] = {}
         """The namespaces of sessions whose ids are digests. They never change."""
+        self.session = lru_cache(_KNOWN_SESSIONS)(self._session)
+        """Return the session of a namespace, which need not exist."""
 
     def now(self) -> datetime:
         """Return the time of the home's clock."""
         return instant(self._clock(), "the clock's time")
 
-    def session(self, namespace: Namespace) -> Session:
-        """Return the session of a namespace, which need not exist."""
+    def _session(self, namespace: Namespace) -> Session:
         return opened_session(self._agent, session_name(namespace))
 
     def kept_with(self, namespace: Namespace) -> Record:

@@ -51,7 +51,7 @@ def recalled(agent: Agent, op: SearchOp) -> list[SearchItem]:
     if op.query:
         most = offset + limit if not op.filter else max(_MOST_FILTERED, offset + limit)
         hits = agent.recall(op.query, sessions=sessions, limit=most)
-        found = (_item(hit.entry, hit.score) for hit in hits)
+        found = (_item(hit.entry, hit.relevance) for hit in hits)
     elif sessions is None:
         found = (_item(entry, None) for entry in agent.iter_entries(valid_only=True))
     else:

@@ -213,11 +213,11 @@ class FileStore:
             renaming.rename(logs, session, new)
 
     @again_if_moved
-    def revise(self, agent: str, session: str, revision: Revision) -> list[Entry]:
+    def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
         with self._using(agent) as logs:
             if logs is None:
                 raise EntryNotFoundError(f"there is no agent {agent!r:.80}")
-            return writing.revise(logs, session, revision)
+            return writing.revise(logs, session, revision, ids)
 
     @again_if_moved
     def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:

@@ -165,12 +165,13 @@ class EntryStore(Protocol):
             EntryNotFoundError: The session has no deleted entry with this id.
         """
 
-    def revise(self, agent: str, session: str, revision: Revision) -> list[Entry]:
+    def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
         """Change several entries by what the session holds at that moment; return those that are live then.
 
         Reading, ``revision`` and writing are one atomic step: no other writer comes between, and readers
         see all of the lines or none. The entries come in the order of their lines. ``revision`` must not
-        use the store. What it raises ends the call, and nothing is written.
+        use the store. What it raises ends the call, and nothing is written. ``ids`` are looked up at once,
+        before it asks for them; it may ask for others, too.
 
         Raises:
             EntryNotFoundError: The session is missing.

@@ -90,8 +90,11 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
 class _LiveSession:
     """The ``LiveSession`` of a log whose lock is held."""
 
-    def __init__(self, logs: AgentLogs, log: Log, session: str) -> None:
+    def __init__(self, logs: AgentLogs, log: Log, session: str, ids: Sequence[str]) -> None:
         self._live = LiveEntries(logs, log, session)
+        stat = log.stat() if ids else None
+        if stat is not None:
+            self._live.look_up(stat, ids)
         self._place = (logs.agent, session)
         self.links = self._live.links
 
@@ -100,14 +103,15 @@ class _LiveSession:
         return None if record is None else entry_of(*self._place, record)
 
 
-def revise(logs: AgentLogs, session: str, revision: Revision) -> list[Entry]:
+def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
     """Write the lines that a revision makes of a session's live entries, and return what is live then."""
     log = logs.log(session)
     if log.stat() is None:
         raise EntryNotFoundError(f"there is no session {session!r:.80}")
     catch_up_unlocked(logs, session, log)
     with log.locked():
-        written, entries = revised(_LiveSession(logs, log, session), (logs.agent, session), revision)
+        live = _LiveSession(logs, log, session, ids)
+        written, entries = revised(live, (logs.agent, session), revision)
         if written:
             _append(logs, session, log, written, None)
     return entries

@@ -126,8 +126,8 @@ class PostgresStore:
     def restore(self, agent: str, session: str, entry_id: str, change: Modification) -> Entry:
         return session_writes.restore(self._connections, agent, session, entry_id, change)
 
-    def revise(self, agent: str, session: str, revision: Revision) -> list[Entry]:
-        return session_writes.revise(self._connections, agent, session, revision)
+    def revise(self, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()) -> list[Entry]:
+        return session_writes.revise(self._connections, agent, session, revision, ids)
 
     def delete(self, agent: str, session: str, ids: Sequence[str], ts: str) -> int:
         return session_writes.delete(self._connections, agent, session, ids, ts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from keepstone.errors import EntryNotFoundError, LockTimeoutError
 from keepstone.log.line import (
@@ -108,9 +108,9 @@ def restore(connections: Connections, agent: str, session: str, entry_id: str, c
 class _Live:
     """The ``LiveSession`` of a session whose row is held."""
 
-    def __init__(self, held: LockedSession) -> None:
+    def __init__(self, held: LockedSession, known: Iterable[str]) -> None:
         self._held = held
-        self._known: set[str] = set()
+        self._known = set(known)
 
     def get(self, entry_id: str) -> Entry | None:
         if entry_id not in self._known:
@@ -135,13 +135,15 @@ class _Live:
         ]
 
 
-def revise(connections: Connections, agent: str, session: str, revision: Revision) -> list[Entry]:
+def revise(
+    connections: Connections, agent: str, session: str, revision: Revision, ids: Sequence[str] = ()
+) -> list[Entry]:
     """Write the lines that a revision makes of a session's live entries, and return what is live then."""
 
     def work(held: LockedSession | None) -> list[Entry]:
         if held is None:
             raise EntryNotFoundError(f"there is no session {session!r:.80}")
-        live = _Live(held)
+        live = _Live(held, ids)
         written, entries = revised(live, (agent, session), revision)
         for one in written:
             live.get(one.record["id"])
@@ -149,7 +151,7 @@ def revise(connections: Connections, agent: str, session: str, revision: Revisio
             write(held, written)
         return entries
 
-    return locked(connections, agent, session, [], work)
+    return locked(connections, agent, session, [*ids], work)
 
 
 def delete(connections: Connections, agent: str, session: str, ids: Sequence[str], ts: str) -> int:

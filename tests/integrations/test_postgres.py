@@ -1,0 +1,78 @@
+"""Adapters on a home in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import anyio
+import pytest
+
+import keepstone
+from keepstone import Home
+from keepstone.integrations.homes import opened_home
+
+
+@pytest.fixture
+def home(dsn: str) -> Iterator[Home]:
+    with keepstone.open(dsn, embedder="none") as home:
+        yield home
+
+
+def test_adapters_of_one_database_share_its_home(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = opened_home(dsn)
+    monkeypatch.setenv("KEEPSTONE_HOME", dsn)
+    try:
+        assert opened_home(None) is opened_home(dsn) is shared
+    finally:
+        shared.close()
+
+
+def test_openai_sessions(home: Home) -> None:
+    pytest.importorskip("agents")
+    from keepstone.integrations.openai_agents import KeepstoneSession
+
+    session = KeepstoneSession("s1", home=home)
+    items = cast("Any", [{"role": "user", "content": text} for text in "abc"])
+    anyio.run(session.add_items, items)
+    assert anyio.run(session.get_items, 2) == items[1:]
+    assert anyio.run(session.pop_item) == items[2]
+    anyio.run(session.clear_session)
+    assert anyio.run(session.get_items) == []
+
+
+def test_langgraph_stores(home: Home) -> None:
+    pytest.importorskip("langgraph.store")
+    from keepstone.integrations.langgraph import KeepstoneStore
+
+    index: Any = {"dims": 2, "embed": lambda texts: [[float(len(text)), 1.0] for text in texts]}
+    store = KeepstoneStore(home, index=index)
+    store.put(("users", "ada"), "tea", {"n": 1})
+    store.put(("users", "ada"), "tea", {"n": 2}, ttl=None)
+    store.put(("users", "bob"), "tea", {"n": 3}, ttl=0)
+    item = store.get(("users", "ada"), "tea")
+    assert item is not None
+    assert item.value == {"n": 2}
+    assert [one.key for one in store.search(("users",), filter={"n": {"$gt": 1}}, query="x")] == ["tea"]
+    assert store.list_namespaces() == [("users", "ada")]
+    assert store.sweep_ttl() == 1
+    store.delete(("users", "ada"), "tea")
+    assert store.search(()) == []
+
+
+def test_claude_session_stores(home: Home) -> None:
+    pytest.importorskip("claude_agent_sdk")
+    from claude_agent_sdk.testing import run_session_store_conformance
+
+    from keepstone.integrations.claude_agent import KeepstoneSessionStore
+
+    agents = iter(range(100))
+    anyio.run(run_session_store_conformance, lambda: KeepstoneSessionStore(home, agent=f"a{next(agents)}"))
+
+
+def test_the_memory_tool_says_that_it_needs_a_folder(home: Home) -> None:
+    pytest.importorskip("anthropic.lib.tools")
+    from keepstone.integrations.anthropic import KeepstoneMemoryTool
+
+    with pytest.raises(ValueError, match="needs a home in a folder"):
+        KeepstoneMemoryTool(home)
