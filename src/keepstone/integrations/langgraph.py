@@ -29,6 +29,7 @@ from keepstone.integrations.langgraph_items import (
     ranked,
     renewed,
 )
+from keepstone.integrations.langgraph_memory import is_memory, recalled, remembered
 from keepstone.log.arguments import count_of
 from keepstone.log.line import dump, format_time, plain
 from keepstone.model import Record
@@ -42,6 +43,7 @@ with needs("langgraph"):
         Embeddings,
         GetOp,
         IndexConfig,
+        InvalidNamespaceError,
         ListNamespacesOp,
         Op,
         PutOp,
@@ -77,6 +79,8 @@ class KeepstoneStore(BaseStore):
             whole value. Without it, a query does not filter.
         ttl: ``default_ttl`` and ``sweep_interval_minutes``, in minutes, and ``refresh_on_read``. Expired
             items are hidden at once, and removed by ``sweep_ttl`` and the sweeper.
+
+    Below the namespace ``("keepstone",)`` all entries of the agent can be read, whoever wrote them.
 
     A batch is checked as a whole before anything is written; its puts into one namespace are one write.
     Methods raise ``TimeoutError`` if another process keeps a namespace locked, ``OSError`` if the disk fails,
@@ -197,7 +201,11 @@ class KeepstoneStore(BaseStore):
     def _read(self, ops: Sequence[Op], asked: _Vectors) -> list[Result]:
         now, results = self._namespaces.now(), list[Result]()
         for op in ops:
-            if isinstance(op, GetOp):
+            if isinstance(op, GetOp) and is_memory(op.namespace):
+                results.append(remembered(self._agent, op))
+            elif isinstance(op, SearchOp) and is_memory(op.namespace_prefix):
+                results.append(recalled(self._agent, op))
+            elif isinstance(op, GetOp):
                 found = self._namespaces.find(op.namespace, op.key, now)
                 self._renew([found] if found and op.refresh_ttl else [], now)
                 results.append(found.item() if found else None)
@@ -301,6 +309,8 @@ def _checked(ops: Iterable[Op]) -> tuple[list[Op], _Puts]:
             check_filter(op.filter)
             checked.append(op._replace(namespace_prefix=tuple(op.namespace_prefix)))
         elif isinstance(op, PutOp):
+            if is_memory(tuple(op.namespace)):
+                raise InvalidNamespaceError(f"namespace {tuple(op.namespace)!r:.80} can only be read")
             put = op._replace(namespace=tuple(op.namespace), key=str(op.key), value=plain(op.value))
             puts[put.namespace, put.key] = put
             checked.append(put)

@@ -91,8 +91,8 @@ def _check_format(root: Path) -> None:
     """Raise StoreError if the files of a home are of a version that this keepstone does not know."""
     try:
         found = json.loads((root / FORMAT_FILE).read_bytes())["format"]
-    except FileNotFoundError:
-        return
+    except (FileNotFoundError, PermissionError):
+        return  # Of a folder that may not be read each call says so.
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{root / FORMAT_FILE} cannot be read, so the home is left as it is: {error}"

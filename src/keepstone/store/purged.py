@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from keepstone.filesystem.confine import Folder
@@ -36,7 +36,8 @@ def is_recording(folder: Folder, root: Path) -> bool:
     try:
         folder.stat(PURGED)
     except FileNotFoundError:
-        return (root / GIT_ATTRIBUTES).is_file() or (root / INDEX / SYNC).is_dir()
+        with suppress(PermissionError):  # What cannot be looked at may be synced.
+            return (root / GIT_ATTRIBUTES).is_file() or (root / INDEX / SYNC).is_dir()
     return True
 
 

@@ -1,0 +1,70 @@
+"""The whole memory of an agent, to be read through a LangGraph store.
+
+Entries that other ways in wrote are items of the namespace ``("keepstone", session)``, with the entry's id as
+the key and its payload as the value. A search there with a query is a recall. Listings and other searches
+leave it out, and nothing can be put there.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from keepstone.agent import Agent
+from keepstone.errors import EntryNotFoundError
+from keepstone.integrations.homes import needs
+from keepstone.integrations.langgraph_filters import Namespace, passes
+from keepstone.log.arguments import count_of
+from keepstone.model import Entry
+
+with needs("langgraph"):
+    from langgraph.store.base import GetOp, Item, SearchItem, SearchOp
+
+ROOT = "keepstone"
+_LEVELS = 2
+"""Labels of a namespace that is a session: the root, and the session's id."""
+_MOST_FILTERED = 1_000
+"""Hits of a recall that a filter is applied to."""
+
+
+def is_memory(namespace: Namespace) -> bool:
+    """Tell whether a namespace is part of an agent's whole memory."""
+    return namespace[:1] == (ROOT,)
+
+
+def remembered(agent: Agent, op: GetOp) -> Item | None:
+    """Return an entry of any session as an item."""
+    if len(op.namespace) != _LEVELS:
+        return None
+    try:
+        entry = agent.get(op.key, op.namespace[1])
+    except (EntryNotFoundError, ValueError):  # A key that is no id is the key of nothing.
+        return None
+    return _item(entry, None) if agent.holds(entry) else None
+
+
+def recalled(agent: Agent, op: SearchOp) -> list[SearchItem]:
+    """Return entries of any session as items: the best hits of a query, else all in the order of time."""
+    limit, offset = count_of(op.limit, "limit"), count_of(op.offset, "offset")
+    if len(op.namespace_prefix) > _LEVELS:
+        return []
+    sessions = [*op.namespace_prefix[1:]] or None
+    if op.query:
+        most = offset + limit if not op.filter else max(_MOST_FILTERED, offset + limit)
+        hits = agent.recall(op.query, sessions=sessions, limit=most)
+        found = (_item(hit.entry, hit.score) for hit in hits)
+    elif sessions is None:
+        found = (_item(entry, None) for entry in agent.iter_entries(valid_only=True))
+    else:
+        found = (_item(entry, None) for entry in agent.session(sessions[0]).entries(valid_only=True))
+    return [*islice((item for item in found if passes(item.value, op.filter)), offset, offset + limit)]
+
+
+def _item(entry: Entry, score: float | None) -> SearchItem:
+    return SearchItem(
+        namespace=(ROOT, entry.session),
+        key=entry.id,
+        value=entry.data or {"text": entry.text},
+        created_at=entry.ts,
+        updated_at=entry.modified or entry.ts,
+        score=score,
+    )
