@@ -5,6 +5,7 @@
 Texts are sentences whose words fall off in frequency as in natural language; sessions have 500 entries.
 A question holds eight words of one sentence, common ones among them; the last figures ask for nothing but
 the most frequent words that a recall looks for. A recall right after an add indexes the new entry first.
+The last two lines rank the same words in a session, without and with scores of all other entries.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.engine import folder, sentences, took
 
 import keepstone
+from keepstone.index.words import bm25
 from keepstone.text.tokenizer import STOP_WORDS
 
 SIZES = (10_000, 100_000)
@@ -82,6 +84,23 @@ def report(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
     queries = [some_of(top) for _ in questions]
     line("common words only", size, [1000 * took(partial(agent.recall, query)) for query in queries])
     line("right after an add", size, [after_add(agent, next(texts), question) for question in questions])
+    report_session(agent, size, queries, sessions)
+
+
+def report_session(
+    agent: keepstone.Agent, size: int, queries: Sequence[str], sessions: Sequence[str]
+) -> None:
+    """Print recalls in one session that score the session, and all entries, in turn."""
+    ways = {"common words, one session": bm25.TIMES_FEWER, "the same, all scored": sys.maxsize}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for query in queries:
+        ask = partial(agent.recall, query, sessions=[CHANCE.choice(sessions)])
+        ask()
+        for name, times_fewer in ways.items():
+            bm25.TIMES_FEWER = times_fewer
+            times[name].append(1000 * took(ask))
+    for name in ways:
+        line(name, size, times[name])
 
 
 def some_of(words: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.postgres_server import GIVEN, running_server, schema_of
 
 # What is installed on a machine must not decide what a test sees; tests of meaning name their embedder.
 os.environ["KEEPSTONE_EMBEDDER"] = "none"
@@ -32,6 +31,8 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a running PostgreSQL with pgvector, in which each home is a schema."""
+    from tests.postgres_server import GIVEN, running_server  # Late: make frameworks has no psycopg.
+
     if GIVEN is not None:
         yield GIVEN
         return
@@ -42,5 +43,7 @@ def postgres() -> Iterator[str]:
 @pytest.fixture
 def dsn(postgres: str) -> Iterator[str]:
     """The URL of an empty home in a schema of its own."""
+    from tests.postgres_server import schema_of
+
     with schema_of(postgres) as url:
         yield url

@@ -57,11 +57,12 @@ def open(  # noqa: A001  Called as keepstone.open.
             data folder.
         layout: ``"default"``, ``"bmad"``, ``"cache"`` or a ``Layout``.
         embedder: The embedder of vector search. ``"auto"`` is the embedder of the home's vectors; in a home
-            without vectors $KEEPSTONE_EMBEDDER, else the best installed one (minilm, else static, else
-            none). Otherwise ``"none"``, a name such as ``"minilm"``, ``"static"``, ``"openai:MODEL"`` or
-            ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``, ``dim``, ``embed_documents`` and
-            ``embed_query``, a LangChain ``Embeddings``, or a function from texts to vectors (a lambda,
-            bound method or partial needs an attribute ``id``). Nothing is loaded before the first recall.
+            without vectors $KEEPSTONE_EMBEDDER, else the best installed one (minilm, else e5, else
+            static, else none). Otherwise ``"none"``, a name such as ``"minilm"``, ``"e5"`` (multilingual),
+            ``"static"``, ``"openai:MODEL"`` or ``"http://HOST:PORT/v1?model=MODEL"``, an object with ``id``,
+            ``dim``, ``embed_documents`` and ``embed_query``, a LangChain ``Embeddings``, or a function from
+            texts to vectors (a lambda, bound method or partial needs an attribute ``id``). Nothing is loaded
+            before the first recall.
         durability: ``"full"`` syncs each write to the disk before it returns; ``"os"`` leaves syncing to
             the system, which is faster but loses the last writes in a power failure.
         reranker: Rescores the best hits of each recall: a function of the query and the list of their

@@ -78,8 +78,12 @@ def test_removing_what_is_not_installed_ends_with_1(cli: Command) -> None:
 def test_list_says_what_to_do_where_nothing_can_be_used(cli: Command) -> None:
     document = cli.json("model", "list")
     assert document["auto"] == "none"
-    assert [model["name"] for model in document["models"]] == ["minilm", "static"]
-    remedies = ["keepstone model install minilm", "pip install 'keepstone[static]'"]
+    assert [model["name"] for model in document["models"]] == ["minilm", "e5", "static"]
+    remedies = [
+        "keepstone model install minilm",
+        "keepstone model install e5",
+        "pip install 'keepstone[static]'",
+    ]
     assert all(words in model["remedy"] for words, model in zip(remedies, document["models"], strict=True))
 
 

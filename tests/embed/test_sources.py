@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -181,6 +182,12 @@ def test_a_hub_gives_the_files_of_the_pinned_revision(
     monkeypatch.setenv("HF_ENDPOINT", serve(Hub) + "/")
     install(TINY, hub, no_progress)
     assert (models / "tiny" / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+
+
+def test_a_model_that_only_a_package_has_is_not_taken_from_a_hub(models: Path) -> None:
+    with pytest.raises(ValueError, match="model tiny is not on a hub: use --from package or --from DIR"):
+        install(replace(TINY, repository=None, revision=None), hub, no_progress)
+    assert everything_below(models) == []
 
 
 def test_a_hub_that_stops_half_way_leaves_nothing(

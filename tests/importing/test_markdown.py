@@ -74,7 +74,8 @@ def test_concepts_of_an_okf_bundle(agent: Agent, tmp_path: Path) -> None:
             "tables/orders.md": "---\ntype: Table\ntitle: Orders\ntags: [sales]\n"
             "timestamp: 2026-01-11T14:31:00Z\n---\n"
             "Joins [customers](customers.md).\n",
-            "tables/customers.md": "---\ntype: Table\n---\nOne row a customer\n",
+            "tables/customers.md": "---\ntype: Table\ngenerated: {by: x, at: 2026-01-12T00:00:00Z}\n---\n"
+            "One row\n",
             "broken.md": "no front matter",
         },
     )
@@ -82,7 +83,8 @@ def test_concepts_of_an_okf_bundle(agent: Agent, tmp_path: Path) -> None:
     assert (result.imported, [one.place for one in result.failed]) == (2, ["broken.md"])
     orders = entries(agent, "bundle")["tables/orders"]
     assert (orders.type, orders.tags, orders.data["title"]) == ("Table", ("sales",), "Orders")
-    assert [entry.id for entry in agent.related("tables/orders")] == ["tables/customers"]
+    (customers,) = agent.related("tables/orders")
+    assert (customers.id, customers.ts.isoformat()) == ("tables/customers", "2026-01-12T00:00:00+00:00")
 
 
 def test_a_note_with_front_matter_beyond_us_keeps_it_as_text(agent: Agent, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Hit
-from keepstone.embed import minilm, static
+from keepstone.embed import e5, minilm, static
 from keepstone.model import RELEVANT, Scope
 from keepstone.recall.relevance import KNOWN, Cosines, Relevance, estimated, worth_telling
 from keepstone.testing import ManualClock
@@ -234,7 +234,7 @@ def test_without_a_scale_of_cosines_words_decide() -> None:
 
 
 def test_measured_embedders_have_fixed_cosines() -> None:
-    assert KNOWN.keys() == {minilm.SPACE, static.SPACE}
+    assert KNOWN.keys() == {minilm.SPACE, e5.SPACE, static.SPACE}
     assert Cosines(0.1, 0.6).place(0.1) == 0
 
 

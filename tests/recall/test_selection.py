@@ -58,7 +58,10 @@ def test_auto_without_any_installed_says_what_to_install(
     with keepstone.open(tmp_path) as home:
         remember(home, "her sibling came")
         hits = home.agent("a").recall("sibling")
-        assert (hits.lexical_only, hits.reason) == (True, "minilm is missing; static is missing")
+        assert (hits.lexical_only, hits.reason) == (
+            True,
+            "minilm is missing; e5 is missing; static is missing",
+        )
 
 
 def test_another_embedder_than_the_homes_is_refused_when_it_is_opened(tmp_path: Path) -> None:

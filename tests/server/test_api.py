@@ -453,7 +453,7 @@ WITHIN = {
     "Home": {"agent", "close", "root"},
     "Agent": {"session", "files", "vectors", "slug", "holds", "tools", "call"},
     "Session": {"agent", "id", "guarded", "compacted_size", "gone"},
-    "Notes": {"sources", "warning"},
+    "Notes": {"folder", "sources", "warning"},
     "Files": {"matching", "texts"},
 }
 """What is no call of its own: it leads to other calls, or gives objects that only a program can hold."""

@@ -117,12 +117,13 @@ def test_a_file_that_is_too_long_for_other_agents_is_told(chat: Chat) -> None:
     chat.run(steps, size=(150, 24))
 
 
-def test_hash_alone_is_an_ordinary_message(chat: Chat) -> None:
+def test_hash_alone_is_neither_a_note_nor_stored(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.say("#")
 
     chat.run(steps)
-    assert chat.said()[0] == "user: #"
+    assert chat.said() == []
+    assert chat.notes.entries() == []
 
 
 def test_a_note_of_several_lines_is_one_bullet(chat: Chat) -> None:

@@ -10,7 +10,10 @@ from tests.web.conftest import Browse, Site, serve
 
 from keepstone import Agent
 
-PAGES = ("sessions", "session", "chat", "recall", "memory", "files", "overview", "doctor", "agents")
+PAGES = (
+    *("sessions", "session", "timeline", "chat", "recall", "context"),
+    *("memory", "files", "overview", "doctor", "agents"),
+)
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
@@ -67,7 +70,7 @@ def test_a_page_fits_the_width_of_a_phone(site: Site, agent: Agent, browse: Brow
 
 
 OPENED = {
-    "keys": ("sessions", "button", "Keys"),
+    "keys": ("sessions", "button", "Shortcuts"),
     "a new id": ("sessions", "button", "Open by id"),
     "new session": ("sessions", "button", "New session"),
     "entry": ("session", "button", "Edit"),
@@ -103,7 +106,7 @@ def test_the_charts_of_an_agent_without_entries_say_so(site: Site, agent: Agent,
 def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(at(site, agent, "sessions"))
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
-    page.get_by_role("button", name="Light or dark").click()
+    page.get_by_role("button", name="Theme").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

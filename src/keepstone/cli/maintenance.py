@@ -152,7 +152,7 @@ EmbedderOption = Annotated[
     typer.Option(
         "--embedder",
         metavar="NAME",
-        help="For --re-embed: auto, minilm, static, openai:MODEL or http://HOST:PORT/v1?model=MODEL.",
+        help="For --re-embed: auto, minilm, e5, static, openai:MODEL or http://HOST:PORT/v1?model=MODEL.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""``keepstone import`` and ``export``: memory from other tools, and into open formats."""
+"""``keepstone import``, ``export`` and ``sync``: memory between tools, formats and homes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,12 +7,12 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
-from keepstone.cli.command import Answer, agent_command, home_command
-from keepstone.cli.options import complete_agents
+from keepstone.cli.command import Answer, agent_command, home_command, show
+from keepstone.cli.options import HomeOption, HomeOptions, JsonOption, LayoutOption, complete_agents
 from keepstone.cli.screen import progress, table
 from keepstone.importing import SOURCES, import_memory
 from keepstone.operations.exporting import FORMATS, export_memory
-from keepstone.text.display import counted, harmless
+from keepstone.text.display import counted, harmless, one_line
 
 if TYPE_CHECKING:
     from keepstone.agent import Agent
@@ -162,3 +162,41 @@ def export(
     if out == "-":  # The entries are all that is printed.
         raise typer.Exit
     return Answer(document, Text(f"exported {counted(count, 'entry')} to {harmless(out)}"))
+
+
+ExchangeArgument = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="A folder that the homes share, outside of each.", show_default=False),
+]
+
+
+@app.command(epilog="Example: keepstone sync ~/Dropbox/keepstone")
+def sync(
+    folder: ExchangeArgument,
+    *,
+    home: HomeOption = None,
+    layout: LayoutOption = "default",
+    as_json: JsonOption = False,
+) -> None:
+    """Exchange entries, deletions and purges with other homes over a shared folder.
+
+    Each home writes only files of its own there. What has not arrived whole is left for the next time. An
+    agent's own files are not exchanged.
+    """
+    from keepstone.filesystem.layout import layout_of
+    from keepstone.operations.syncing import sync as exchange
+
+    with HomeOptions(home, layout).open() as opened:
+        result = exchange(opened, layout_of(layout), folder)
+    document = {
+        "devices": result.devices,
+        "changed": result.changed,
+        "purged": result.purged,
+        "pending": result.pending,
+        "merged_copies": result.merged_copies,
+    }
+    words = f"read {counted(result.devices, 'other home')}: {counted(len(result.changed), 'session')} changed"
+    words += f", {counted(result.purged, 'entry')} purged"
+    lines = [words, *(f"merged the conflicting copy {name}" for name in result.merged_copies)]
+    lines += [f"not whole yet, left for the next time: {name}" for name in result.pending]
+    show(Answer(document, Text("\n".join(map(one_line, lines)))), as_json=as_json)

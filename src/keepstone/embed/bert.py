@@ -83,7 +83,7 @@ class Bert:
         KeyError: A weight is missing.
     """
 
-    def __init__(self, tensors: Mapping[str, NDArray[Any]], heads: int) -> None:
+    def __init__(self, tensors: Mapping[str, Any], heads: int) -> None:
         """Copy the layers' weights; the word embeddings stay mapped."""
         self._heads = heads
         self._words = tensors["embeddings.word_embeddings.weight"]

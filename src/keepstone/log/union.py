@@ -29,8 +29,11 @@ class _Kept:
     record: Record | None
     own: datetime
     """When the line was written, as far as it says so."""
-    place: datetime
-    """The latest time of this and all lines before it, which orders the lines of two sides."""
+    place: tuple[datetime, bytes]
+    """The latest time of this and all lines before it, which orders the lines of two sides.
+
+    The bytes decide between equal times, so that both sides come to the same order.
+    """
 
     @property
     def is_tombstone(self) -> bool:
@@ -65,13 +68,13 @@ def read_side(fd: int | None) -> Side:
         return side
     seen: dict[bytes, int] = defaultdict(int)
     scan = Scan(fd, unfinished=True)
-    place = EPOCH
+    place = EPOCH, b""
     for line in scan:
         raw, record = _plain(fd, line), line.record
         # What a line without a time of its own is given depends on the file that it is read from.
         said = parse(line.raw) if line.derived else record
-        own = _time_of(said or {}) or place
-        place = max(place, own)
+        own = _time_of(said or {}) or place[0]
+        place = max(place, (own, raw))
         entry_id = id_of(record) if record is not None else None
         side.lines.append(_Kept((raw, seen[raw]), entry_id, record, own, place))
         seen[raw] += 1
@@ -82,7 +85,7 @@ def read_side(fd: int | None) -> Side:
             elif is_put(record):
                 side.live.add(entry_id)
     if scan.unread:
-        side.lines.append(_Kept((scan.unread, seen[scan.unread]), None, None, place, place))
+        side.lines.append(_Kept((scan.unread, seen[scan.unread]), None, None, place[0], place))
     side.keys = {line.key for line in side.lines}
     return side
 
@@ -202,11 +205,12 @@ def _sequence(
     return result if first is None else [first, *result]
 
 
-def _timed(lines: Iterable[_Kept]) -> list[tuple[datetime, _Kept]]:
+def _timed(lines: Iterable[_Kept]) -> list[tuple[tuple[datetime, bytes], _Kept]]:
     """Return one side's lines of an entry with the latest time up to each, so that their order stays."""
-    timed: list[tuple[datetime, _Kept]] = []
+    timed: list[tuple[tuple[datetime, bytes], _Kept]] = []
     for line in lines:
-        timed.append((max(line.own, timed[-1][0]) if timed else line.own, line))
+        own = line.own, line.key[0]
+        timed.append((max(own, timed[-1][0]) if timed else own, line))
     return timed
 
 

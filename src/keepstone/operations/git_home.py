@@ -23,6 +23,7 @@ from keepstone.filesystem.layout import (
 )
 from keepstone.operations.git_driver import git
 from keepstone.store import purged
+from keepstone.store.opening import is_database
 
 DRIVER = "keepstone"
 _BEGIN, _END = "# keepstone: begin", "# keepstone: end"
@@ -37,7 +38,10 @@ def init(root: Path, layout: Layout) -> list[str]:
 
     Raises:
         StoreError: git is not installed, or failed.
+        ValueError: The home is a database.
     """
+    if is_database(root):
+        raise ValueError("a home in a database has no files for git: keepstone export writes some")
     with border(root):
         root.mkdir(0o700, parents=True, exist_ok=True)
         if not _is_inside(root):

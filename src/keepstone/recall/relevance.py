@@ -39,6 +39,7 @@ class Cosines:
 KNOWN: Mapping[str, Cosines] = MappingProxyType(
     {
         "minilm:all-MiniLM-L6-v2": Cosines(0.12, 0.60),
+        "e5:multilingual-e5-small-q4": Cosines(0.76, 0.87),
         "static:wordllama-0.4-l2_supercat_256": Cosines(0.10, 0.56),
     }
 )

@@ -7,6 +7,7 @@ one line in ``SCHEMES``.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 from keepstone.errors import AccessDeniedError, StoreError, install_command
-from keepstone.filesystem.layout import Layout
+from keepstone.filesystem.layout import FORMAT, FORMAT_FILE, Layout
 from keepstone.store.protocol import Store
 
 Open = Callable[[str, Layout, bool, str | None], tuple[Store, Path]]
@@ -66,6 +67,7 @@ def _open_folder(
     from keepstone.store.file_store import FileStore  # SQLite is loaded when a home is opened, not on import.
 
     root = _root(target)
+    _check_format(root)
     return FileStore(root, layout, durable=durable, language=language), root
 
 
@@ -83,6 +85,23 @@ def _root(target: str) -> Path:
     if not is_folder:
         raise ValueError(f"target {root} is a file; a home must be a folder")
     return root
+
+
+def _check_format(root: Path) -> None:
+    """Raise StoreError if the files of a home are of a version that this keepstone does not know."""
+    try:
+        found = json.loads((root / FORMAT_FILE).read_bytes())["format"]
+    except (FileNotFoundError, PermissionError):
+        return  # Of a folder that may not be read each call says so.
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{root / FORMAT_FILE} cannot be read, so the home is left as it is: {error}"
+        ) from error
+    if found != FORMAT:
+        raise StoreError(
+            f"the home {root} is of format {found!r:.20}; this keepstone reads {FORMAT}: update it. "
+            "Nothing was changed"
+        )
 
 
 def _path_of(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Digests of purged ids, kept beside the logs of a home under git.
+"""Digests of purged ids, kept beside the logs of a home that is under git or synced.
 
 A purge removes an entry's bytes, so nothing is left that could tell another branch or device of it. The
 digests do, without saying what the ids were: a merge leaves out what either side has purged.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import GIT_ATTRIBUTES, LOCK, PURGED
+from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
@@ -32,11 +32,12 @@ def digest(session: str, entry_id: str) -> str:
 
 
 def is_recording(folder: Folder, root: Path) -> bool:
-    """Tell whether purges are recorded: ``git init`` has made the file, or the home's attributes."""
+    """Tell whether purges are recorded: the file is there, or the home is under git, or is synced."""
     try:
         folder.stat(PURGED)
     except FileNotFoundError:
-        return (root / GIT_ATTRIBUTES).is_file()
+        with suppress(PermissionError):  # What cannot be looked at may be synced.
+            return (root / GIT_ATTRIBUTES).is_file() or (root / INDEX / SYNC).is_dir()
     return True
 
 

@@ -167,6 +167,10 @@ def check_delete(factory: Factory) -> None:
         same(ids_of(store.entries(AGENT, "s1", None, None)), ["b"], "entries without the deleted one")
         same(store.find(AGENT, "a", None), [], "find without the deleted one")
         same(search(store, ["walnut"]), [], "search without the deleted one")
+        gone = store.gone(AGENT, "s1")
+        same(
+            ["a" in gone, "b" in gone, "c" in gone], [True, False, False], "the deleted one is gone, no other"
+        )
         raises(
             EntryNotFoundError,
             lambda: amend(store, "s1", {"id": "a", "ts": time_at(3), "deleted": False}),

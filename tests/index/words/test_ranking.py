@@ -12,7 +12,8 @@ import keepstone
 from keepstone.index import entries, index, session_table
 from keepstone.index.database import Database
 from keepstone.index.session_table import LogState
-from keepstone.index.words import word_table
+from keepstone.index.words import bm25, word_table
+from keepstone.index.words.bm25 import Weighted
 from keepstone.index.words.ranking import Ranking, telling
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
@@ -85,6 +86,37 @@ def test_the_best_are_those_of_the_plain_query(
     some: list[str], query: list[str], scope: Scope, limit: int
 ) -> None:
     assert_same(filled(some), Ranking(0), query, scope, limit)
+
+
+@given(st.lists(texts, max_size=60), terms, scopes, st.integers(1, 20))
+def test_scores_of_a_scope_alone_are_those_among_all_entries(
+    some: list[str], query: list[str], scope: Scope, limit: int
+) -> None:
+    database, found = filled(some), []
+    for times_fewer in (0, 1_000_000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bm25, "TIMES_FEWER", times_fewer)
+            found.append(Ranking(0).ranked(database, query, scope, limit))
+    assert found[0] == found[1]
+
+
+def test_a_small_scope_is_scored_without_the_other_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[int] = []
+
+    def scores(parts: Sequence[Weighted], *others: Any) -> Any:
+        scored.extend(len(part.posting) for part in parts)
+        return real(parts, *others)
+
+    real = bm25.scores
+    monkeypatch.setattr(bm25, "scores", scores)
+    database = filled(["walnut oak"] * 400)
+    sid = session_table.save_known(database, "small", NEW)
+    entries.insert(database, sid, [folded(401, "walnut oak")], session_table.room_in(database, sid))
+    word_table.flush(database)
+    found = Ranking(0).ranked(database, ["walnut", "oak"], Scope("a", ("small",)), 5)
+    assert [eid for eid, _ in found] == [401]
+    assert found.holders == {"walnut": 401, "oak": 401}
+    assert set(scored) == {1}
 
 
 @given(

@@ -147,7 +147,8 @@ def test_an_okf_bundle_is_as_its_specification_asks(home: Home, tmp_path: Path) 
         else:
             assert isinstance(keys["type"], str)
             assert keys["type"]
-            assert str(keys["timestamp"]).endswith("Z")
+            assert keys["description"]
+            assert str(keys["generated"]["at"]).endswith("Z")
     listed = (bundle / "main" / "index.md").read_text("utf-8")
     assert all(f"({file.name})" in listed for file in (bundle / "main").glob("0*.md"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
 _LEAST = 1e-6
 """The weight of a word that half of all entries hold."""
+TIMES_FEWER = 8
+"""How many times fewer rows than postings make it quicker to look up the rows than to score all postings."""
 
 Found = list[tuple[int, float]]
 """Rows with their scores, the best first."""
@@ -45,6 +47,16 @@ def together(postings: Sequence[Posting], rows: int) -> list[Weighted]:
 def _weight(holders: int, rows: int) -> float:
     idf = math.log((rows - holders + 0.5) / (holders + 0.5))
     return (idf if idf > 0 else _LEAST) * (_SATURATION + 1)
+
+
+def within(parts: Sequence[Weighted], eids: NDArray[np.int64]) -> list[Weighted]:
+    """Return the parts with the same weights and postings of these rows only, where that saves work."""
+    return [
+        replace(part, posting=part.posting.within(eids))
+        if len(eids) * TIMES_FEWER < len(part.posting)
+        else part
+        for part in parts
+    ]
 
 
 def scores(parts: Sequence[Weighted], lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:

@@ -58,6 +58,15 @@ class Posting:
 
         return Posting(eids, self.times[np.searchsorted(self.eids, eids)])
 
+    def within(self, eids: NDArray[np.int64]) -> Posting:
+        """Return the part of it that is of these rows, ascending, which it may have or not."""
+        import numpy as np
+
+        places = np.searchsorted(self.eids, eids)
+        places = places[: np.searchsorted(places, len(self))]
+        places = places[self.eids[places] == eids[: len(places)]]
+        return Posting(self.eids[places], self.times[places])
+
 
 class Postings:
     """The postings of one index, for use within one transaction after ``follow``."""

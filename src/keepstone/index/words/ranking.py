@@ -91,6 +91,7 @@ class Ranking:
     def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
         """Look at more and more of the highest scores, until the scope lets enough of them through."""
         among = self._members(database, scope)
+        parts = parts if among is None else bm25.within(parts, among)
         rest = scope if among is None else replace(scope, sessions=None, since=None, until=None)
         wanted = limit * (_AHEAD if rest.sessions is not None or rest.limits_within_a_session else 1)
         allowed: set[int] = set()
@@ -103,10 +104,12 @@ class Ranking:
             looked_at, wanted = len(top), wanted * 2
 
     def _members(self, database: Database, scope: Scope) -> NDArray[np.int64] | None:
+        import numpy as np
+
         listed = entries.members(database, scope, _LISTED)
         if listed is None:
             return None
-        members = numbers_of(listed)
+        members = np.sort(numbers_of(listed))
         return members[members < len(self._postings.lengths)]  # The others wait to be flushed.
 
     def _highest(

@@ -7,17 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
-from urllib.parse import quote
+from typing import IO, Any
 
 from keepstone.model import Entry
 from keepstone.operations.exporting.parts import flow, front_matter, is_plain, split_text, title_of
+from keepstone.text.display import counted
 
 OKF_VERSION = "0.2"
 BEGIN = "<!-- keepstone "
 END = " -->"
 SESSION_MARK = 'keepstone: "md"'
 """The line of its front matter that marks a session's file."""
+_UNSAFE = re.compile(r"[^a-z0-9_-]+")
 _LONGEST_NAME = 150
 _RESERVED = frozenset({"index", "log"})
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#|]")
@@ -73,12 +74,12 @@ def escaped(text: str) -> str:
 
 
 def file_name(text: str) -> str:
-    """Return a name for a file that every system can have; long ones end in a digest."""
-    name = quote(text, safe="").replace(".", "%2E")
-    if len(name) <= _LONGEST_NAME and name.lower() not in _RESERVED and name == name.lower():
+    """Return a name for a file that every system and every link can have; others end in a digest."""
+    name = _UNSAFE.sub("-", text.lower())
+    if name == text and len(name) <= _LONGEST_NAME and name not in _RESERVED:
         return name
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return f"{name[:60].rstrip('%')}-{digest}"
+    return f"{name[:60].strip('-')}-{digest}".lstrip("-")
 
 
 def write_okf(entries: Iterable[Entry], folder: Path) -> int:
@@ -97,7 +98,7 @@ def write_okf(entries: Iterable[Entry], folder: Path) -> int:
         with (inside / "index.md").open("a", encoding="utf-8", newline="\n") as index:
             index.write(f"* [{escaped(title)}]({name}) - {escaped(entry.type)}\n")
     lines = [
-        f"* [{escaped(session)}]({file_name(session)}/) - {count:,} entries\n"
+        f"* [{escaped(session)}]({file_name(session)}/) - {counted(count, 'entry')}\n"
         for session, count in numbers.items()
     ]
     text = front_matter({"okf_version": OKF_VERSION}) + "\n# Sessions\n\n" + "".join(lines)
@@ -109,7 +110,8 @@ def _concept(entry: Entry, title: str) -> str:
     rest, text = split_text(entry.line)
     if text is None or not is_plain(text):
         rest, text = {"line": entry.line}, entry.text.replace("\r", "\n").replace("\0", "")
-    keys = {"type": entry.type, "title": title, "timestamp": entry.line["ts"]}
-    keys |= {"description": entry.summary} if entry.summary else {}
+    about = title_of(entry.summary or entry.text, 200) or title
+    keys: dict[str, Any] = {"type": entry.type, "title": title, "description": about}
+    keys |= {"generated": {"at": entry.line["ts"]}}
     keys |= {"tags": list(entry.tags)} if entry.tags else {}
     return front_matter(keys | {"keepstone": {"session": entry.session, **rest}}) + f"\n{text}\n"

@@ -12,6 +12,7 @@ from uuid import UUID
 from keepstone.errors import CorruptLogError
 from keepstone.filesystem.layout import ARCHIVE, DROPPED, LOCK, TEMPORARY, Layout, lock_file
 from keepstone.index import DamagedError, UnavailableError, check
+from keepstone.log.conflict_copies import original_of
 from keepstone.log.fold import Fold
 from keepstone.log.line import format_time, id_of, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
@@ -57,6 +58,8 @@ def examine(
         archived = search.watching(session) if deep else _unwatched
         findings += found + _log(f"{logs.agent}/{session} (archive)", logs.archive(session), archived)[1]
         entries += len(fold.entries)
+        if (copied := original_of(session)) is not None and logs.log(copied).stat() is not None:
+            findings.append(_copied(f"{logs.agent}/{session}", copied))
         if session in dropped:
             findings += _put_back(f"{logs.agent}/{session}", fold, dropped[session])
         if deep:
@@ -104,6 +107,13 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
         markers = [at for at in unreadable if os.pread(fd, 8, at).startswith(_CONFLICT_MARKERS)]
         found = [_conflicted(subject, _places(fd, markers))] if markers else []
         return fold, [*found, *_counted(subject, fold, scan, partial(_places, fd, unreadable))]
+
+
+def _copied(subject: str, original: str) -> Finding:
+    message = f"a conflicting copy that a sync service made of session {original!r:.80}"
+    remedy = "keepstone sync DIR merges it, with a folder outside of the home"
+    cost = "what it has is in this session and not in that one; two devices that write make more of them"
+    return Finding("warning", subject, message, remedy, cost)
 
 
 def _conflicted(subject: str, places: str) -> Finding:

@@ -1,7 +1,8 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in at most four round trips.
+"""The reader of an agent in PostgreSQL: what a recall asks, in four round trips for most questions.
 
 They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
 candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+Identifiers and rare words take another one.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class PostgresReader:
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, list[int]] | None = None
-        self._sampled: list[tuple[Any, ...]] = []
+        self._sampled: list[tuple[Any, ...]] | None = None
         self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
@@ -64,7 +65,7 @@ class PostgresReader:
             self._sized = (space.id, scope, more[1][0])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return Matches((Candidate(one.key, one.score) for one in ranked), *query.statistics(rows))
+        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted(rows))
 
     def similar(
         self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
@@ -80,12 +81,12 @@ class PostgresReader:
         if is_whole and len(vector) <= vector_rows.MOST_DIMENSIONS:
             by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
 
-        quartiles, quartile_values = vector_rows.quartiles(self._agent, vector, space)
+        sample, sampled_values = vector_rows.sampled_cosines(vector, space, self._agent)
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             with connection.pipeline():
                 connection.execute(*self._connections.settings(self._agent))
-                sampled = connection.execute(quartiles.encode(), quartile_values)
+                sampled = connection.execute(sample.encode(), sampled_values)
                 self._sampled = sampled.fetchall()
                 if by_graph:
                     connection.execute(vector_rows.graph_settings(limit).encode())
@@ -99,12 +100,15 @@ class PostgresReader:
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
-        """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors."""
+        """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
         self._remember(vector, space)
-        if not self._sampled:
-            query, values = vector_rows.quartiles(self._agent, vector, space)
+        if self._sampled is None:  # Else it came with the nearest ones.
+            query, values = vector_rows.sampled_cosines(vector, space, self._agent)
             self._sampled = self._connections.read(self._agent, query, values)
-        return vector_rows.quartiles_of(self._sampled)
+        found = sorted(cosine for (cosine,) in self._sampled)
+        if len(found) < vector_rows.FEWEST_SAMPLED:
+            return None
+        return found[len(found) // 2], found[3 * len(found) // 4]
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether a space's graph is to be asked, and whether one is to be made."""
@@ -121,7 +125,7 @@ class PostgresReader:
     def _remember(self, vector: Vector, space: str) -> None:
         """Forget how near entries are to another vector than this one."""
         if self._asked is None or self._asked[0] != space or not (self._asked[1] == vector).all():
-            self._asked, self._near, self._sampled = (space, vector), {}, []
+            self._asked, self._near, self._sampled = (space, vector), {}, None
 
     def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return keys with the other entries in scope at most ``reach`` places from them."""

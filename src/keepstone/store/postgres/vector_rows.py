@@ -26,8 +26,6 @@ _SAMPLED, FEWEST_SAMPLED = 64, 8
 """Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
 
 _SPACE = "space"
-_SAMPLE, _FEWEST = 64, 8
-"""Vectors of a sample, and the fewest that tell how cosines are distributed."""
 _FRESH = 1.0
 """Seconds for which what was read counts."""
 
@@ -166,23 +164,6 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> tuple[str, 
         f"WHERE {condition} AND v.space = %s ORDER BY v.embedding <#> %s::vector, v.key LIMIT %s",
         [asked, *more, *values, stored(space), asked, limit],
     )
-
-
-def quartiles(agent: str, vector: Vector, space: str) -> tuple[str, list[object]]:
-    """Return the query of the quartiles of cosines with a sample of an agent's vectors."""
-    return (
-        "SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY near), "
-        "percentile_cont(0.75) WITHIN GROUP (ORDER BY near) "
-        "FROM (SELECT -(v.embedding <#> %s::vector) AS near "
-        f"FROM vectors v WHERE v.agent = %s AND v.space = %s ORDER BY v.key DESC LIMIT {_SAMPLE}) s",
-        [literal(vector), agent, stored(space)],
-    )
-
-
-def quartiles_of(rows: Sequence[tuple[Any, ...]]) -> tuple[float, float] | None:
-    """Return median and upper quartile of what that query found, None of too few vectors."""
-    [(count, median, upper)] = rows
-    return None if count < _FEWEST else (float(median), float(upper))
 
 
 def nearest_by_graph(

@@ -73,8 +73,8 @@ class WordQuery:
     ) -> None:
         self._agent = scope.agent
         self._counts = counts
-        self._of_term = {term: tokens_of(scope.agent, term, language) for term in terms}
-        words = [tokens for tokens in self._of_term.values() if tokens]
+        self._terms = {term: tokens_of(scope.agent, term, language) for term in terms}
+        words = [tokens for tokens in self._terms.values() if tokens]
         self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
         self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
 
@@ -133,16 +133,16 @@ class WordQuery:
         )
         return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
 
-    def statistics(self, rows: Sequence[tuple[Any, ...]]) -> tuple[int, dict[str, int]]:
-        """Return how many entries the agent has, and how many of them hold each word."""
-        counts = dict(zip(self._tokens, rows[0][5], strict=True))
-        held = {
-            term: min((counts[one] for one in tokens), default=0) for term, tokens in self._of_term.items()
-        }
-        return int(rows[0][4]), held
-
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
         """Return what the rows of the query say, best first."""
         if rows:
             self._counts.keep(self._agent, self._tokens, rows[0][5], rows[0][4])
         return [Ranked(*row[:4]) for row in rows if row[0] is not None]
+
+    def counted(self, rows: Sequence[tuple[Any, ...]]) -> tuple[int, dict[str, int]]:
+        """Return how many entries the agent has, and how many hold each word, at most, as the rows say."""
+        entries, held = (int(rows[0][4]), rows[0][5]) if rows else (0, [0] * len(self._tokens))
+        holders = dict(zip(self._tokens, held, strict=True))
+        return entries, {
+            term: min((holders[token] for token in tokens), default=0) for term, tokens in self._terms.items()
+        }

@@ -19,7 +19,7 @@ from keepstone.session import Session
 from keepstone.text.display import counted, size
 from keepstone.web.components import EntryList
 from keepstone.web.correcting import Correcting
-from keepstone.web.elements import aside, attempt, box, button, empty, link, say
+from keepstone.web.elements import EXPECTED, aside, attempt, box, button, empty, link, say
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import key_of, moment, shown
@@ -63,7 +63,10 @@ class SessionEntriesPage:
 
     async def build(self) -> None:
         """Draw the page."""
-        found = await aside(self.place.agent.session_summaries, [self.session.id])
+        try:
+            found = await aside(self.place.agent.session_summaries, [self.session.id])
+        except EXPECTED:
+            found = []  # The list of entries says what is wrong.
         title = next((one.title for one in found if one.title), None)
         with frame(self.place, "sessions", shown(title or self.session.id)) as head:
             if self.place.sees_notes:

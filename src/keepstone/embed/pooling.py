@@ -1,0 +1,48 @@
+"""Vectors of texts from the vectors of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from keepstone.embed.bert import Bert
+from keepstone.embed.threads import fitting_threads
+from keepstone.vector import Matrix
+
+_AT_ONCE = 2048
+"""Maximum tokens per batch, unless a single text has more."""
+
+
+def mean_vectors(bert: Bert, tokens: Sequence[Sequence[int]], dim: int) -> Matrix:
+    """Return the mean of each text's token vectors, normalized to unit length: float32 of ``dim`` columns."""
+    import numpy as np
+
+    made = np.empty((len(tokens), dim), np.float32)
+    batches = list(_batches([len(ids) for ids in tokens]))
+    for batch in batches:
+        with fitting_threads(is_bulk=len(batches) > 1):
+            made[batch] = _pooled(bert, [tokens[place] for place in batch])
+    return made
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield batches of texts of similar length, as indexes."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > _AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def _pooled(bert: Bert, tokens: Sequence[Sequence[int]]) -> Matrix:
+    import numpy as np
+
+    lengths = np.array([len(ids) for ids in tokens])
+    ids = np.zeros((len(tokens), lengths.max()), np.int64)
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids[mask] = np.concatenate(tokens)
+    sums = np.einsum("btw,bt->bw", bert(ids, mask), mask.astype(np.float32))
+    made: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    return made

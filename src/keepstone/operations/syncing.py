@@ -1,0 +1,367 @@
+"""Bringing homes to the same state over a folder that they share, such as a mounted disk or a synced folder.
+
+Each device writes into a folder of its own, below ``devices``, and reads those of the others: so two never
+write one file. A device's files count only where they are as its manifest says, which is written last.
+docs/moving.md describes the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Container, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from uuid_utils import uuid4
+
+from keepstone.errors import InvalidAgentIdError, KeepstoneError
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder, border
+from keepstone.filesystem.layout import ARCHIVE, INDEX, PURGED, SYNC, Layout, lock_file
+from keepstone.filesystem.lock import Lock
+from keepstone.home import Home
+from keepstone.log.conflict_copies import original_of
+from keepstone.log.line import id_of, is_tombstone, parse
+from keepstone.log.log_file import Log
+from keepstone.log.scan import Scan
+from keepstone.log.union import Knowledge, Side, merged_lines, read_side
+from keepstone.store import purged
+from keepstone.store.opening import is_database
+
+FORMAT = 1
+_MARK = "keepstone-sync.json"
+_MANIFEST = "manifest.ndjson"
+_DEVICE = "device"
+_TEMPORARY = ".keepstone.tmp"
+
+
+@dataclass(slots=True)
+class Synced:
+    """The result of a sync."""
+
+    devices: int = 0
+    """How many other devices were read."""
+    changed: list[str] = field(default_factory=list)
+    """Sessions that got lines from elsewhere, as ``agent/session``."""
+    purged: int = 0
+    """Entries that were removed because they were purged elsewhere."""
+    pending: list[str] = field(default_factory=list)
+    """Files of other devices that have not arrived whole yet."""
+    merged_copies: list[str] = field(default_factory=list)
+    """Conflicting copies in this home that were merged and removed, as ``agent/session``."""
+
+
+def sync(home: Home, layout: Layout, folder: Path) -> Synced:
+    """Exchange entries and purges with the other homes that sync over a folder.
+
+    Raises:
+        ValueError: The folder and the home contain each other, the folder is of a newer format, or the home
+            is a database.
+        LockTimeoutError, StoreError: As for ``Session.add``. What was done before stays; sync again.
+    """
+    if is_database(home.root):
+        raise ValueError(
+            "a home in a database needs no folder to sync over: devices open the database itself"
+        )
+    here, there = home.root.resolve(), folder.expanduser().resolve()
+    if here.is_relative_to(there) or there.is_relative_to(here):
+        raise ValueError(
+            f"{folder} and the home {home.root} contain each other: choose a folder outside of it"
+        )
+    result = Synced()
+    with border(folder), Folder(there, create=True) as shared:
+        _check_format(shared)
+        device = _device(home.root)
+        _record_vanished(home, layout, _Device(shared, f"devices/{device}"))
+        for agent in home.agents():
+            _record_purges(home, layout, agent)
+            _merge_copies(home, layout, agent, result)
+        for name in sorted(entry.name for entry in _entries(shared, "devices")):
+            if name != device:
+                result.devices += 1
+                _take(home, layout, _Device(shared, f"devices/{name}"), result)
+        _give(home, layout, shared, f"devices/{device}")
+    if result.changed or result.merged_copies:
+        home.sync()  # The index takes in what was written beside it.
+    return result
+
+
+def _check_format(shared: Folder) -> None:
+    with suppress(FileNotFoundError):
+        mark = json.loads(_content(shared, _MARK) or b"{}")
+        if mark.get("format", FORMAT) > FORMAT:
+            raise ValueError(
+                f"{shared.path} is of format {mark['format']}, newer than {FORMAT}: update keepstone"
+            )
+        return
+    replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=_TEMPORARY)
+
+
+def _device(root: Path) -> str:
+    """Return the name of this home in shared folders, kept beside the indexes, and made again if lost."""
+    with Folder(root / INDEX / SYNC, root=root, create=True) as folder:
+        try:
+            return _content(folder, _DEVICE).decode("ascii")
+        except FileNotFoundError:
+            name = str(uuid4())
+            replace_file(folder, _DEVICE, [name.encode()], temporary=_TEMPORARY)
+            return name
+
+
+def _content(folder: Folder, name: str) -> bytes:
+    with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def _entries(folder: Folder, sub: str) -> Iterator[os.DirEntry[str]]:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        yield from [entry for entry in folder.scan(sub) if not entry.name.startswith(".")]
+
+
+def _record_purges(home: Home, layout: Layout, agent: str) -> None:
+    path = layout.sessions_folder(home.root, agent)
+    if path.is_dir():
+        with Folder(path, root=home.root) as folder:
+            purged.record(folder, "", ())
+
+
+def _record_vanished(home: Home, layout: Layout, own: _Device) -> None:
+    """Record what whole agents had that were purged here since this home wrote its files."""
+    for agent in sorted({agent for agent, _ in own.listed} - set(home.agents())):
+        with Folder(_vanished(home.root, agent), root=home.root, create=True) as folder:
+            for owner, file in own.listed:
+                session = layout.session_of(file)
+                raw = own.read(owner, file) if owner == agent and session is not None else None
+                if raw is not None and session is not None:
+                    purged.record(folder, session, sorted(_side(raw).ids))
+
+
+def _vanished(root: Path, agent: str) -> Path:
+    return root / INDEX / SYNC / "purged" / agent
+
+
+def _side(raw: bytes) -> Side:
+    with TemporaryFile() as file:
+        file.write(raw)
+        file.flush()
+        return read_side(file.fileno())
+
+
+def _digests_in(path: Path) -> frozenset[str]:
+    """Return the purges recorded in a folder; none if it is missing."""
+    if not path.is_dir():
+        return frozenset()
+    with Folder(path) as folder:
+        return purged.purged_digests(folder)
+
+
+def _sessions(folder: Folder, layout: Layout) -> dict[str, str]:
+    """Return the file name of each session in a folder of logs."""
+    found: dict[str, str] = {}
+    for entry in _entries(folder, ""):
+        session = layout.session_of(entry.name)
+        if session is not None and entry.is_file(follow_symlinks=False):
+            found.setdefault(session, entry.name)
+    return found
+
+
+def _log(folder: Folder, layout: Layout, name: str) -> Log:
+    return Log(folder, name, Lock(folder, lock_file(name, layout.extension)))
+
+
+def _merge_copies(home: Home, layout: Layout, agent: str, result: Synced) -> None:
+    """Merge conflicting copies that a sync service made of this home's own logs, and remove them."""
+    path = layout.sessions_folder(home.root, agent)
+    if not path.is_dir():
+        return
+    with Folder(path, root=home.root) as folder:
+        names = _sessions(folder, layout)
+    for copy in sorted(names):
+        original = original_of(copy)
+        if original is not None and original in names:
+            with Folder(path, root=home.root) as folder:
+                other = _side(_content(folder, names[copy]))
+            _merge(home, layout, agent, original, other, frozenset())
+            home.agent(agent).session(copy).remove()
+            result.merged_copies.append(f"{agent}/{copy}")
+
+
+class _Device:
+    """What another device has written, as far as it has arrived whole."""
+
+    def __init__(self, shared: Folder, place: str) -> None:
+        self._shared = shared
+        self._place = place
+        self.listed: dict[tuple[str, str], tuple[int, str]] = {}
+        self.is_whole = False
+        with suppress(FileNotFoundError):
+            for raw in _content(shared, f"{place}/{_MANIFEST}").splitlines():
+                line = parse(raw) or {}
+                if line.get("end") is True:
+                    self.is_whole = True
+                if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
+                    self.listed[line["agent"], line["file"]] = (line.get("size", -1), str(line.get("sha256")))
+
+    def name(self, agent: str, file: str) -> str:
+        return f"{self._place}/{agent}/{file}"
+
+    def read(self, agent: str, file: str) -> bytes | None:
+        """Return a file; None unless it is as the manifest says."""
+        size, digest = self.listed[agent, file]
+        try:
+            raw = _content(self._shared, self.name(agent, file))
+        except (FileNotFoundError, NotADirectoryError, KeepstoneError):
+            return None
+        return raw if len(raw) == size and hashlib.sha256(raw).hexdigest() == digest else None
+
+
+def _take(home: Home, layout: Layout, device: _Device, result: Synced) -> None:
+    """Take in what another device has written: first its purges, then its entries."""
+    if not device.is_whole:
+        result.pending.append(device.name("", _MANIFEST).replace("//", "/"))
+        return
+    for agent in sorted({agent for agent, _ in device.listed}):
+        try:
+            layout.check_agent(agent)
+        except InvalidAgentIdError:
+            result.pending.append(f"{agent!r:.80}: it is not an agent's slug")
+            continue
+        files = sorted(file for owner, file in device.listed if owner == agent)
+        digests = frozenset[str]()
+        if PURGED in files and (raw := device.read(agent, PURGED)) is not None:
+            digests = purged.digests_in(raw.splitlines())
+            result.purged += _purge(home, layout, agent, digests)
+        for file in files:
+            session = layout.session_of(file)
+            if session is None:
+                continue
+            raw = device.read(agent, file)
+            if raw is None:
+                result.pending.append(device.name(agent, file))
+                continue
+            if _merge(home, layout, agent, session, _side(raw), digests):
+                result.changed.append(f"{agent}/{session}")
+
+
+def _purge(home: Home, layout: Layout, agent: str, digests: frozenset[str]) -> int:
+    """Purge the entries here that were purged elsewhere, and return how many there were."""
+    path = layout.sessions_folder(home.root, agent)
+    if not digests or not path.is_dir():
+        return 0
+    count = 0
+    with Folder(path, root=home.root) as folder:
+        known = purged.purged_digests(folder)
+        for session, name in _sessions(folder, layout).items():
+            ids: set[str] = set()
+            for part in (name, f"{ARCHIVE}/{name}"):
+                with closing(_log(folder, layout, part)) as log, log.reading() as fd:
+                    ids |= read_side(fd).ids
+            # What was purged here, too, and added again since, stays.
+            new = [
+                one
+                for one in sorted(ids)
+                if (key := purged.digest(session, one)) in digests and key not in known
+            ]
+            count += home.agent(agent).session(session).purge_many(new) if new else 0
+    return count
+
+
+def _merge(
+    home: Home, layout: Layout, agent: str, session: str, theirs: Side, purged_there: Container[str]
+) -> bool:
+    """Merge another version of a log into this home's; tell whether anything changed."""
+    path = layout.sessions_folder(home.root, agent)
+    gone_here = _digests_in(path) | _digests_in(_vanished(home.root, agent))
+    known = [
+        Knowledge(lambda one, digests=digests: purged.digest(session, one) in digests)  # type: ignore[misc]
+        for digests in (gone_here, purged_there)
+    ]
+    if not path.is_dir() and not merged_lines(Side(), Side(), theirs, known[0], known[1]):
+        return False  # The agent was purged here, or has nothing.
+    with Folder(path, root=home.root, create=True) as folder:
+        name = _sessions(folder, layout).get(session) or layout.session_file(session)
+        with closing(_log(folder, layout, name)) as log, log.locked():
+            with log.reading() as fd, _log(folder, layout, f"{ARCHIVE}/{name}").reading() as archived_fd:
+                ours, archived = read_side(fd), read_side(archived_fd)
+            new = _without_known(theirs, ours, archived)
+            # What both have stands for the version that they began with.
+            base = Side(keys=ours.keys & new.keys, ids=ours.ids & new.ids)
+            lines = merged_lines(base, ours, new, known[0], known[1])
+            if lines == [line.key[0] + b"\n" for line in ours.lines]:
+                return False
+            log.create()
+            log.replace(lines)
+    return True
+
+
+def _without_known(theirs: Side, ours: Side, archived: Side) -> Side:
+    """Return another version without what this home has folded away, deleted or archived already."""
+    old = {line.key[0] for line in archived.lines}
+    changed = {line.id for line in theirs.lines if line.key[0] not in old and line.key not in ours.keys}
+    # A deletion that the other side knew, and came back from, is over.
+    restored = {line.id for line in theirs.lines if line.is_tombstone and line.key[0] in old} & theirs.live
+    deleted = archived.ids - archived.live - restored
+    kept = [
+        line
+        for line in theirs.lines
+        if line.key in ours.keys
+        or (line.key[0] not in old if line.id in ours.ids else line.id in changed and line.id not in deleted)
+    ]
+    return Side(kept, {line.key for line in kept}, {line.id for line in kept if line.id}, theirs.live)
+
+
+def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
+    """Write this home's logs, with the tombstones of compacted entries, and its purges; the manifest last."""
+    shared.make_folder(place)
+    old = _Device(shared, place).listed
+    manifest: list[bytes] = []
+    for agent, path in _published_agents(home, layout).items():
+        shared.make_folder(f"{place}/{agent}")
+        with Folder(path, root=home.root) as folder:
+            files = {
+                layout.session_file(session): name for session, name in _sessions(folder, layout).items()
+            }
+            for file, name in sorted({**files, PURGED: PURGED}.items()):
+                raw = _published(folder, layout, name)
+                entry = (len(raw), hashlib.sha256(raw).hexdigest())
+                if old.get((agent, file)) != entry:
+                    replace_file(shared, f"{place}/{agent}/{file}", [raw], temporary=f"{place}/{_TEMPORARY}")
+                line = {"agent": agent, "file": file, "size": entry[0], "sha256": entry[1]}
+                manifest.append(json.dumps(line).encode() + b"\n")
+        for entry_there in _entries(shared, f"{place}/{agent}"):
+            if entry_there.name not in files:  # Removed here; its digests are among the purges.
+                shared.unlink(f"{place}/{agent}/{entry_there.name}")
+    manifest.append(b'{"end":true}\n')
+    replace_file(shared, f"{place}/{_MANIFEST}", manifest, temporary=f"{place}/{_TEMPORARY}")
+
+
+def _published_agents(home: Home, layout: Layout) -> dict[str, Path]:
+    """Return the folders to publish: of the agents, and what is recorded of agents that were purged."""
+    folders = {agent: layout.sessions_folder(home.root, agent) for agent in home.agents()}
+    vanished = _vanished(home.root, "x").parent
+    names = [path.name for path in sorted(vanished.iterdir())] if vanished.is_dir() else []
+    gone = {name: vanished / name for name in names if name not in folders}
+    return {agent: path for agent, path in {**gone, **folders}.items() if path.is_dir()}
+
+
+def _published(folder: Folder, layout: Layout, name: str) -> bytes:
+    if name == PURGED:
+        with suppress(FileNotFoundError):
+            return _content(folder, PURGED)
+        return b""
+    with closing(_log(folder, layout, name)) as log, log.locked(), log.reading() as fd:
+        side = read_side(fd)
+        with _log(folder, layout, f"{ARCHIVE}/{name}").reading() as archived:
+            tombstones = [] if archived is None else list(_tombstones(archived, side.ids))
+    return b"".join([*tombstones, *(line.key[0] + b"\n" for line in side.lines)])
+
+
+def _tombstones(fd: int, there: Container[str]) -> Iterable[bytes]:
+    """Yield the tombstones in an archive of entries that the log does not have any more."""
+    for line in Scan(fd):
+        if line.record is not None and is_tombstone(line.record) and id_of(line.record) not in there:
+            yield line.raw + b"\n"

@@ -1,0 +1,243 @@
+"""Homes that sync over a folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import keepstone
+from keepstone.agent import Agent
+from keepstone.cli.app import app
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.operations.syncing import Synced, sync
+
+LAYOUT = LAYOUTS["default"]
+
+
+class Devices:
+    """Some homes and the folder that they share."""
+
+    def __init__(self, folder: Path, count: int = 2) -> None:
+        self.shared = folder / "shared"
+        self.homes = [
+            keepstone.open(folder / f"home{n}", embedder="none", durability="os") for n in range(count)
+        ]
+
+    def agent(self, number: int) -> Agent:
+        return self.homes[number].agent("a")
+
+    def sync(self, *numbers: int) -> Synced:
+        for number in numbers or range(len(self.homes)):
+            result = sync(self.homes[number], LAYOUT, self.shared)
+        return result
+
+    def memory(self, number: int) -> list[tuple[str, str, str]]:
+        return [(entry.session, entry.id, entry.text) for entry in self.agent(number).iter_entries()]
+
+    def settled(self) -> list[tuple[str, str, str]]:
+        """Sync all until nothing changes, and return the memory that all have then."""
+        self.sync()
+        self.sync()
+        states = [self.memory(number) for number in range(len(self.homes))]
+        assert all(state == states[0] for state in states)
+        assert self.sync().changed == []
+        return states[0]
+
+
+@pytest.fixture
+def devices(tmp_path: Path) -> Devices:
+    made = Devices(tmp_path)
+    made.agent(0).session("main").add_many([{"type": "note", "text": f"first {n}", "id": n} for n in "abc"])
+    made.sync(0, 1)
+    return made
+
+
+def test_two_homes_come_to_the_same_state(devices: Devices) -> None:
+    assert devices.memory(1) == devices.memory(0)
+    devices.agent(0).session("main").add("note", text="from 0", id="x")
+    devices.agent(1).session("main").add("note", text="from 1", id="y")
+    devices.agent(1).session("other").add("note", text="new session", id="z")
+    assert {name for _, name, _ in devices.settled()} == set("abcxyz")
+
+
+def test_a_deletion_travels_and_wins_over_an_edit(devices: Devices) -> None:
+    devices.agent(0).delete("a")
+    devices.agent(0).session("main").compact()
+    devices.agent(1).update("a", text="edited")
+    devices.agent(1).update("b", text="edited")
+    assert [text for _, _, text in devices.settled()] == ["edited", "first c"]
+
+
+def test_a_deletion_can_be_undone_everywhere(devices: Devices) -> None:
+    devices.agent(0).delete("a")
+    devices.settled()
+    devices.agent(1).restore("a")
+    assert {name for _, name, _ in devices.settled()} == set("abc")
+
+
+def test_a_purge_travels_and_removes_bytes(devices: Devices, tmp_path: Path) -> None:
+    devices.agent(1).update("a", text="a text that must go")
+    devices.settled()
+    devices.agent(1).session("main").compact()
+    devices.agent(0).purge("a")
+    devices.settled()
+    for home in devices.homes:
+        home.close()
+    assert {name for _, name, _ in devices.memory(1)} == set("bc")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"a text that must go" in path.read_bytes()]
+
+
+def test_a_removed_session_and_a_purged_agent_do_not_come_back(devices: Devices) -> None:
+    devices.agent(0).session("other").add("note", text="x", id="x")
+    devices.homes[0].agent("b").session("main").add("note", text="of b", id="b1")
+    devices.settled()
+    devices.agent(0).session("other").remove()
+    devices.homes[0].purge_agent("b")
+    devices.settled()
+    assert devices.homes[0].agents() == ["a"]
+    assert devices.homes[1].agent("b").count() == 0
+    assert {session for session, _, _ in devices.memory(1)} == {"main"}
+
+
+def test_a_compaction_elsewhere_repeats_nothing_here(devices: Devices) -> None:
+    devices.agent(0).update("a", text="second")
+    devices.settled()
+    devices.agent(0).session("main").compact()
+    devices.settled()
+    sizes = [devices.agent(number).session("main").info() for number in (0, 1)]
+    devices.settled()
+    assert [devices.agent(number).session("main").info() for number in (0, 1)] == sizes
+
+
+def test_a_half_copied_file_is_left_for_the_next_time(devices: Devices) -> None:
+    devices.agent(0).session("main").add("note", text="new", id="new")
+    devices.sync(0)
+    (file,) = [path for path in devices.shared.rglob("main.ndjson") if b"new" in path.read_bytes()]
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) - 20])
+    result = devices.sync(1)
+    assert [name.rpartition("/")[2] for name in result.pending] == ["main.ndjson"]
+    assert "new" not in {name for _, name, _ in devices.memory(1)}
+    file.write_bytes(whole)
+    assert devices.sync(1).changed == ["a/main"]
+
+
+def test_a_manifest_that_has_not_arrived_whole_is_left_for_the_next_time(devices: Devices) -> None:
+    devices.agent(0).session("main").add("note", text="new", id="new")
+    devices.sync(0)
+    for manifest in devices.shared.rglob("manifest.ndjson"):
+        manifest.write_bytes(manifest.read_bytes()[:-5])
+    assert len(devices.sync(1).pending) == 1
+    assert "new" not in {name for _, name, _ in devices.memory(1)}
+
+
+@pytest.mark.parametrize(
+    "name", ["main (Ada's conflicted copy 2026-01-11)", "main.sync-conflict-20260111-143100-ABCDEFG"]
+)
+def test_a_conflicting_copy_is_named_by_the_doctor_and_merged(devices: Devices, name: str) -> None:
+    folder = devices.homes[0].root / "agents" / "a" / "memory" / "sessions"
+    shutil.copy(folder / "main.ndjson", folder / f"{name}.ndjson")
+    devices.agent(0).session(name).add("note", text="only in the copy", id="copy")
+    findings = [one for one in devices.homes[0].doctor() if "conflicting copy" in one.message]
+    assert [one.subject for one in findings] == [f"a/{name}"]
+    assert devices.sync(0).merged_copies == [f"a/{name}"]
+    assert [info.id for info in devices.agent(0).sessions()] == ["main"]
+    assert "copy" in {one for _, one, _ in devices.settled()}
+
+
+@pytest.mark.parametrize("place", ["home0/inside", ".", "home0"])
+def test_a_folder_in_or_around_the_home_is_refused(devices: Devices, tmp_path: Path, place: str) -> None:
+    with pytest.raises(ValueError, match="contain each other"):
+        sync(devices.homes[0], LAYOUT, tmp_path / place)
+
+
+def test_a_newer_folder_is_refused_and_left(devices: Devices) -> None:
+    (devices.shared / "keepstone-sync.json").write_text('{"format": 2}', "utf-8")
+    before = sorted(devices.shared.rglob("*"))
+    with pytest.raises(ValueError, match="format 2"):
+        devices.sync(0)
+    assert sorted(devices.shared.rglob("*")) == before
+
+
+def test_hostile_names_in_a_manifest_touch_nothing(devices: Devices, tmp_path: Path) -> None:
+    evil = devices.shared / "devices" / "evil"
+    evil.mkdir()
+    lines = [
+        '{"agent":"../../x","file":"main.ndjson","size":1,"sha256":"x"}',
+        '{"agent":"a","file":"../../../etc.ndjson","size":1,"sha256":"x"}',
+        '{"end":true}',
+    ]
+    (evil / "manifest.ndjson").write_text("\n".join(lines), "utf-8")
+    before = devices.memory(0)
+    assert len(devices.sync(0).pending) == 1
+    assert devices.memory(0) == before
+    assert not list(tmp_path.rglob("etc*"))
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.integers(0, 1),
+        st.sampled_from(["add", "add", "update", "delete", "restore", "purge", "compact", "sync"]),
+        st.sampled_from("ab"),
+    ),
+    max_size=10,
+)
+
+
+@settings(max_examples=15)
+@given(OPERATIONS)
+def test_any_history_ends_in_the_same_state_everywhere(operations: list[tuple[int, str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        devices = Devices(Path(folder))
+        for step, (number, what, name) in enumerate(operations):
+            run(devices, number, what, name, step)
+        devices.settled()
+        for home in devices.homes:
+            home.close()
+
+
+def run(devices: Devices, number: int, what: str, name: str, step: int) -> None:
+    agent = devices.agent(number)
+    session = agent.session("main")
+    is_live = any(entry.id == name for entry in session.entries())
+    if what == "sync":
+        devices.sync(number)
+    elif what == "add":
+        session.put({"id": name, "type": "note", "text": f"text {step}"})
+    elif what == "compact":
+        session.compact()
+    elif what == "purge":
+        session.purge_many([name])
+    elif what == "restore" and not is_live and name in session.gone():
+        restored(session, name)
+    elif what == "update" and is_live:
+        session.update(name, text=f"text {step}")
+    elif what == "delete" and is_live:
+        session.delete(name)
+
+
+def restored(session: Any, name: str) -> None:
+    try:
+        session.restore(name)
+    except keepstone.EntryNotFoundError:
+        return  # It was purged.
+
+
+def test_the_command_says_what_it_did(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
+        home.agent("a").session("main").add("note", text="x")
+    words = ["sync", str(tmp_path / "shared"), "--home"]
+    done = CliRunner().invoke(app, [*words, str(tmp_path / "home"), "--json"])
+    expected = {"devices": 0, "changed": [], "purged": 0, "pending": [], "merged_copies": []}
+    assert json.loads(done.stdout) == expected
+    done = CliRunner().invoke(app, [*words, str(tmp_path / "other")])
+    assert "1 other home: 1 session changed" in done.stdout
