@@ -192,7 +192,7 @@ def test_who_may_see_some_agents_only_sees_no_notes(limited: Site, browse: Brows
     expect(page.locator(".box h2")).to_have_text("This needs access to all agents")
     assert "whole cents" not in page.content()
     expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
-        ["Sessions", "Recall", "Files", "Overview", "Doctor", "Agents"]
+        ["Sessions", "Timeline", "Recall", "Context", "Files", "Overview", "Doctor", "Agents"]
     )
 
 
