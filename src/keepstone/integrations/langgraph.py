@@ -80,7 +80,7 @@ class KeepstoneStore(BaseStore):
         ttl: ``default_ttl`` and ``sweep_interval_minutes``, in minutes, and ``refresh_on_read``. Expired
             items are hidden at once, and removed by ``sweep_ttl`` and the sweeper.
 
-    Below the namespace ``("keepstone",)`` all entries of the agent can be read, whoever wrote them.
+    Below the namespace ``("keepstone",)`` all entries of the agent can be read, also those of other adapters.
 
     A batch is checked as a whole before anything is written; its puts into one namespace are one write.
     Methods raise ``TimeoutError`` if another process keeps a namespace locked, ``OSError`` if the disk fails,
