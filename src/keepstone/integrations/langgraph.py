@@ -252,9 +252,8 @@ class KeepstoneStore(BaseStore):
             vectors = [embedded[text] for text in self._texts_of(op)]
             line = line_of(key, op.value, op.ttl, vectors, self._namespaces.kept_with(namespace), now)
             lines.setdefault(namespace, []).append(line)
-        if len(lines) > 1:  # What a later namespace's session would refuse must not leave an earlier one's.
-            for line in chain.from_iterable(lines.values()):
-                dump(line.body)
+        for line in chain.from_iterable(lines.values()):
+            dump(line.body)  # What cannot be stored is refused before any session is made or written.
         for namespace, put in lines.items():
             has_items = any(line.body for line in put)
             ids = [line.entry_id for line in put]
