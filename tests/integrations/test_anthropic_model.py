@@ -54,7 +54,7 @@ def answer(tool: BetaAbstractMemoryTool, given_command: dict[str, Any]) -> str:
         text = str(tool.call(given_command))
     except ToolError as error:
         return f"error: {error}"
-    except OSError:  # A file in a folder's place, which the built-in tells nobody.
+    except OSError:  # A file in a folder's place, which the built-in does not catch.
         return "error"
     return re.sub(r"^\S+\t(.*/|/memories.*)$", r"\1", text, flags=re.MULTILINE)
 
@@ -81,7 +81,7 @@ def test_the_same_commands_have_the_same_answers(
         elif not (one["command"] == "rename" and wanted.startswith("error")):
             assert found == wanted
         files = folder / "home" / "agents" / "default" / "files"
-        if wanted.startswith("error"):  # The built-in leaves parents that it made in vain.
+        if wanted.startswith("error"):  # The built-in leaves empty parents behind.
             for path in sorted((folder / "built-in" / "memories").rglob("*"), reverse=True):
                 if (
                     path.is_dir()

@@ -141,6 +141,8 @@ def test_a_batch_with_a_value_that_json_cannot_hold_stores_nothing(
 ) -> None:
     with pytest.raises((TypeError, ValueError)) as raised:
         store.batch([PutOp(ADA, "a", {"n": 1}), PutOp(("other",), "b", value), PutOp(ADA, "c", {"n": 1})])
+    with pytest.raises((TypeError, ValueError)):
+        store.put(ADA, "b", value)
     assert not isinstance(raised.value, keepstone.KeepstoneError)
     assert keys(store) == []
     assert not home.root.exists()

@@ -79,7 +79,7 @@ def answer(op: Op, result: Any) -> Any:
 
 
 def run_built_in(store: InMemoryStore, ops: list[Op]) -> list[Any]:
-    """Run a batch; the built-in would list namespaces that were only asked for, or that are empty by now."""
+    """Run a batch; the built-in would list namespaces that were only read, or that have become empty."""
     results = dict[int, Any]()
     for place in sorted(range(len(ops)), key=lambda place: isinstance(ops[place], PutOp)):
         (results[place],) = store.batch([ops[place]])

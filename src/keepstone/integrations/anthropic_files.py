@@ -94,7 +94,7 @@ class MemoryFiles:
             self._files.write(name, text, check=refuse)
 
     def replace(self, path: str, seen: Seen, new: str) -> bool:
-        """Replace the text of a file that was looked at; False if it is another text by now."""
+        """Replace the text of a file that was looked at; False if the text has changed since."""
 
         def refuse(text: str | None) -> None:
             if text != seen.text:

@@ -20,7 +20,7 @@ from keepstone.integrations.homes import (
 )
 from keepstone.integrations.texts import STATE
 from keepstone.log.arguments import name_of, new_id
-from keepstone.log.line import EPOCH, format_time, instant, plain, read_time, text_of
+from keepstone.log.line import EPOCH, dump, format_time, instant, plain, read_time, text_of
 from keepstone.model import Entry, Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
@@ -123,6 +123,8 @@ class KeepstoneSessionStore(SessionStore):
     def _append(self, key: SessionKey, entries: Sequence[Any]) -> None:
         checked = _checked(key)
         lines = [_line_of(entry) for entry in entries]
+        for line in lines:
+            dump(line)  # What cannot be stored is refused before the session is made.
         self._begin_stamps()
 
         def change(live: LiveSession) -> list[Record]:

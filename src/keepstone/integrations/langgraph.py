@@ -80,7 +80,7 @@ class KeepstoneStore(BaseStore):
         ttl: ``default_ttl`` and ``sweep_interval_minutes``, in minutes, and ``refresh_on_read``. Expired
             items are hidden at once, and removed by ``sweep_ttl`` and the sweeper.
 
-    Below the namespace ``("keepstone",)`` all entries of the agent can be read, whoever wrote them.
+    Below the namespace ``("keepstone",)`` all entries of the agent can be read, also those of other adapters.
 
     A batch is checked as a whole before anything is written; its puts into one namespace are one write.
     Methods raise ``TimeoutError`` if another process keeps a namespace locked, ``OSError`` if the disk fails,
@@ -252,9 +252,8 @@ class KeepstoneStore(BaseStore):
             vectors = [embedded[text] for text in self._texts_of(op)]
             line = line_of(key, op.value, op.ttl, vectors, self._namespaces.kept_with(namespace), now)
             lines.setdefault(namespace, []).append(line)
-        if len(lines) > 1:  # What a later namespace's session would refuse must not leave an earlier one's.
-            for line in chain.from_iterable(lines.values()):
-                dump(line.body)
+        for line in chain.from_iterable(lines.values()):
+            dump(line.body)  # What cannot be stored is refused before any session is made or written.
         for namespace, put in lines.items():
             has_items = any(line.body for line in put)
             ids = [line.entry_id for line in put]

@@ -122,7 +122,7 @@ def line_of(
         body["vectors"] = {"dim": rows.shape[1], "f32": base64.b64encode(rows.tobytes()).decode()}
     if ttl is None:
         return Line(id_of(key), body)
-    # Reads renew the time to live, which is no update of the item.
+    # Reads renew the time to live, which does not update the item.
     body |= {"ttl": number_of(ttl, "ttl"), "updated_at": format_time(now)}
     return Line(id_of(key), body, format_time(_after(now, ttl)))
 

@@ -37,7 +37,7 @@ def remembered(agent: Agent, op: GetOp) -> Item | None:
         return None
     try:
         entry = agent.get(op.key, op.namespace[1])
-    except (EntryNotFoundError, ValueError):  # A key that is no id is the key of nothing.
+    except (EntryNotFoundError, ValueError):  # The empty key is not an id.
         return None
     return _item(entry, None) if agent.holds(entry) else None
 
