@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("anthropic.lib.tools")
@@ -68,6 +68,12 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 @given(st.lists(COMMANDS, max_size=12))
+@example(
+    [
+        {"command": "create", "path": "/memories/a", "file_text": ""},
+        {"command": "view", "path": "/memories/a", "view_range": [2, -1]},
+    ]
+)
 def test_the_same_commands_have_the_same_answers(
     tmp_path_factory: pytest.TempPathFactory, commands: list[dict[str, Any]]
 ) -> None:

@@ -49,8 +49,8 @@ class _Commands:
         if len(lines) > _MOST_LINES:
             raise ToolError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
         first, last = _range(command, len(lines))
-        shown = _numbered(lines[first - 1 : last], first)
-        return "\n".join([f"Here's the content of {path} with line numbers:", *shown])
+        shown = "\n".join(_numbered(lines[first - 1 : last], first))
+        return f"Here's the content of {path} with line numbers:\n{shown}"
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         path = _text(command, "path")
