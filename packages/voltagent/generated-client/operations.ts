@@ -73,7 +73,7 @@ same([page.entries.length, typeof page.next], [1, "string"]);
 await data("count_accesses", POST(`${SESSION}/count`, { ...session, body: { increments: { effect: 2 }, wait: true } }));
 same((await data("count_entries", GET(`${AGENT}/entry-counts`, agent))).counts, { "a/b ü": 3 });
 
-const asked = { limit: 5, min_priority: 0, min_relevance: 0, neighbours: 0, include_superseded: false, include: ["entries"] };
+const asked = { limit: 5, min_priority: 0, min_relevance: 0, neighbours: 0, include_superseded: false, include: ["entries" as const] };
 const recalled = await data("recall", POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth" } }));
 same(recalled.hits.flatMap(({ entry, why }) => [entry?.id, ...why.words]).includes("oauth"), true);
 const refused = await POST(`${AGENT}/recall`, { ...agent, body: { ...asked, query: "OAuth", since: "nonsense" } });
@@ -107,10 +107,11 @@ const watching = { params: { ...agent.params, ...now }, parseAs: "text" } as con
 same((await data("watch_agent", GET(`${AGENT}/changes`, watching))).startsWith(":"), true);
 await data("compact_session", POST(`${SESSION}/compact`, { ...session, body: { archive: true } }));
 await data("delete_entry", DELETE(ENTRY, entry));
-await data("list_agent_entries", POST(`${AGENT}/entries/list`, { ...agent, body: { types: ["note"] } }));
-await data("count_agent_entries", POST(`${AGENT}/entries/count`, { ...agent, body: { where: { by: "Ada" } } }));
-await data("delete_where", POST(`${AGENT}/entries/delete`, { ...agent, body: { tags: ["x"], dry_run: true } }));
-await data("purge_where", POST(`${AGENT}/entries/purge`, { ...agent, body: { tags: ["x"], dry_run: true } }));
+const every = { valid_only: false };
+await data("list_agent_entries", POST(`${AGENT}/entries/list`, { ...agent, body: { ...every, limit: 100, newest_first: false, types: ["note"] } }));
+await data("count_agent_entries", POST(`${AGENT}/entries/count`, { ...agent, body: { ...every, where: { by: "Ada" } } }));
+await data("delete_where", POST(`${AGENT}/entries/delete`, { ...agent, body: { ...every, tags: ["x"], dry_run: true } }));
+await data("purge_where", POST(`${AGENT}/entries/purge`, { ...agent, body: { ...every, tags: ["x"], dry_run: true } }));
 same((await data("restore_entry", POST(`${ENTRY}/restore`, entry))).id, "cause/1");
 await data("purge_entry", POST(`${ENTRY}/purge`, entry));
 same((await data("purge_entries", POST(`${SESSION}/purge`, { ...session, body: { ids: ["effect", "x"] } }))).purged, 1);

@@ -320,7 +320,12 @@ test("keepstone: clearing takes the user's archived messages and leaves another 
   const storage = await server.storage("aged");
   await storage.addMessage(message("theirs", "t"), "u2", "c");
   await storage.addMessage(message("old", "o"), "u1", "c");
-  const archiving = "import keepstone, sys; keepstone.open(sys.argv[1]).agent('aged').session('c').compact(lambda _: True)";
+  const archiving = `
+import sys
+from datetime import UTC, datetime
+import keepstone
+from keepstone.store.decay import Decay
+keepstone.open(sys.argv[1]).agent("aged").session("c").archive_faded(Decay(datetime.now(UTC), threshold=1))`;
   await runPython(archiving, server.home);
   await storage.addMessage(message("new", "n"), "u1", "c");
   await storage.clearMessages("u1", "c");

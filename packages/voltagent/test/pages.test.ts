@@ -19,7 +19,7 @@ with sync_playwright() as playwright:
     page.goto(link)
     page.goto(page_url)
     for line in sys.stdin:
-        expect(page.locator("tbody .col-id")).to_have_text(json.loads(line), timeout=20_000)
+        expect(page.locator("tbody .col-id .name")).to_have_text(json.loads(line), timeout=20_000)
         print("shown", flush=True)`;
 
 function chromium(): string | undefined {
