@@ -10,6 +10,7 @@ from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.agent_logs import entry_of
+from keepstone.store.protocol import Store
 from keepstone.store.reader import ROWS, IndexReader
 from keepstone.store.reader_protocol import HNSW_FROM, Similar
 from keepstone.vector import Vector
@@ -78,3 +79,12 @@ class PastReader(IndexReader):
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         rows, first = self._index.rows(self._rows(keys)), self._epoch * ROWS
         return {first + number: self._entries[row.session][row.id] for number, row in rows.items()}
+
+
+def vectors_today(
+    store: Store, agent: str, session: str, space: str, entries: Sequence[Entry]
+) -> dict[str, Vector]:
+    """Return the vectors of entries that have the same text today."""
+    today = {entry.id: entry.text for entry in store.entries(agent, session, None, None)}
+    ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
+    return store.vectors(agent, session, space, ids)

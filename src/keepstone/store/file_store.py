@@ -28,7 +28,7 @@ from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, V
 from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
 from keepstone.store.agent_pool import OpenAgents
-from keepstone.store.as_of import PastReader
+from keepstone.store.as_of import PastReader, vectors_today
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
@@ -384,15 +384,7 @@ class FileStore:
                 yield LogReader(logs)
             else:
                 states = partial(_states, logs, as_of)
-                yield PastReader(agent, states, partial(self._same_today, agent), self.language)
-
-    def _same_today(
-        self, agent: str, session: str, space: str, entries: Sequence[Entry]
-    ) -> dict[str, Vector]:
-        """Return the vectors of entries that have the same text today."""
-        today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
-        ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
-        return self.vectors(agent, session, space, ids)
+                yield PastReader(agent, states, partial(vectors_today, self, agent), self.language)
 
     # Vectors
 

@@ -12,7 +12,7 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import apply, id_of, read_time
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.as_of import PastReader
+from keepstone.store.as_of import PastReader, vectors_today
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.history import gone_in
@@ -258,9 +258,8 @@ class PostgresStore:
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         if as_of is not None:
-            yield PastReader(
-                agent, partial(self._states, agent, as_of), partial(self._same_today, agent), self.language
-            )
+            states = partial(self._states, agent, as_of)
+            yield PastReader(agent, states, partial(vectors_today, self, agent), self.language)
             return
         yield PostgresReader(self._connections, agent, self._counts, self._due, self._space)
 
@@ -270,14 +269,6 @@ class PostgresStore:
         names = entry_lists.session_names(self._connections, agent)
         chosen = [name for name in names if sessions is None or name in sessions]
         return {name: entry_lists.state(self._connections, agent, name, moment) for name in chosen}
-
-    def _same_today(
-        self, agent: str, session: str, space: str, entries: Sequence[Entry]
-    ) -> dict[str, Vector]:
-        """Return the vectors of entries that have the same text today."""
-        today = {entry.id: entry.text for entry in self.entries(agent, session, None, None)}
-        ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
-        return self.vectors(agent, session, space, ids)
 
     # Vectors
 
