@@ -11,11 +11,10 @@ from pathlib import Path
 from keepstone.embed.bert import Bert
 from keepstone.embed.catalogue import E5_MODEL
 from keepstone.embed.embedder import encodable
-from keepstone.embed.installed import check_file, model_folder, state_of
+from keepstone.embed.installed import check_file, check_installed, model_folder
 from keepstone.embed.lazy import Lazy
 from keepstone.embed.pooling import mean_vectors
 from keepstone.embed.quantized import Quantized, read_quantized
-from keepstone.errors import EmbedderUnavailableError
 from keepstone.vector import Matrix, Vector
 
 SPACE = "e5:multilingual-e5-small-q4"
@@ -87,9 +86,4 @@ def check_e5() -> None:
     Raises:
         EmbedderUnavailableError: It is not; the message has the install command.
     """
-    state = state_of(E5_MODEL)
-    if state != "installed":
-        raise EmbedderUnavailableError(
-            f"embedder 'e5' is {'not installed' if state == 'missing' else 'damaged'}: run "
-            f"keepstone model install e5 ({model_folder(E5_MODEL)})"
-        )
+    check_installed(E5_MODEL)

@@ -41,6 +41,20 @@ def state_of(model: Model) -> State:
     return "installed" if whole else "damaged"
 
 
+def check_installed(model: Model) -> None:
+    """Check that a model is installed, without reading its files.
+
+    Raises:
+        EmbedderUnavailableError: It is not; the message has the install command.
+    """
+    state = state_of(model)
+    if state != "installed":
+        raise EmbedderUnavailableError(
+            f"embedder {model.name!r} is {'not installed' if state == 'missing' else 'damaged'}: run "
+            f"keepstone model install {model.name} ({model_folder(model)})"
+        )
+
+
 def _size(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
 

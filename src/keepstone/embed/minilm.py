@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from keepstone.embed.bert import Bert
 from keepstone.embed.catalogue import MINILM
 from keepstone.embed.embedder import check_package, encodable
-from keepstone.embed.installed import check_file, model_folder, state_of
+from keepstone.embed.installed import check_file, check_installed, model_folder
 from keepstone.embed.lazy import Lazy
 from keepstone.embed.pooling import mean_vectors
 from keepstone.embed.tensors import read_tensors
-from keepstone.errors import EmbedderUnavailableError
 from keepstone.vector import Matrix, Vector
 
 if TYPE_CHECKING:
@@ -89,10 +88,5 @@ def check_minilm() -> None:
     Raises:
         EmbedderUnavailableError: It is not; the message has the install command.
     """
-    state = state_of(MINILM)
-    if state != "installed":
-        raise EmbedderUnavailableError(
-            f"embedder 'minilm' is {'not installed' if state == 'missing' else 'damaged'}: run "
-            f"keepstone model install minilm ({model_folder(MINILM)})"
-        )
+    check_installed(MINILM)
     check_package("tokenizers", "minilm", "minilm")
