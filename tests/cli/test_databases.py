@@ -99,6 +99,12 @@ def test_migrate_copies_a_home_there_and_back(cli: Command, dsn: str, tmp_path: 
     assert (tmp_path / "back" / log).read_bytes() == (cli.home / log).read_bytes()
 
 
+def test_migrate_of_a_home_that_does_not_exist_is_refused(cli: Command, tmp_path: Path) -> None:
+    result: Any = cli("migrate", "--from", str(tmp_path / "none"), "--to", str(tmp_path / "target"))
+    assert (result.exit_code, (tmp_path / "target").exists()) == (2, False)
+    assert f"there is no home at {tmp_path / 'none'}" in result.stderr
+
+
 def test_migrate_refuses_a_target_with_entries(cli: Command, dsn: str) -> None:
     cli.json("add", "walnut")
     cli.json("migrate", "--from", str(cli.home), "--to", dsn)

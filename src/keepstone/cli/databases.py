@@ -47,7 +47,7 @@ MergeOption = Annotated[
 def _target(home: str | None) -> str:
     found = home or os.environ.get("KEEPSTONE_HOME", "")
     if not found.startswith(("postgresql:", "postgres:")):
-        raise ValueError("the home is no database: give --home postgresql://user@host/database")
+        raise ValueError("the home is not a database: give --home postgresql://user@host/database")
     return found
 
 
@@ -134,11 +134,13 @@ def migrate(
     first: what is written meanwhile may be missing.
     """
     from keepstone.filesystem.layout import layout_of
-    from keepstone.store.opening import open_store
+    from keepstone.store.opening import is_database, open_store
     from keepstone.store.transfer import move
 
     layout = layout_of("default")
-    one, _ = open_store(source, layout, durable=True)
+    one, root = open_store(source, layout, durable=True)
+    if not is_database(root) and not root.is_dir():
+        raise ValueError(f"there is no home at {root}: --from names the home to copy")
     with closing(one):
         other, _ = open_store(target, layout, durable=True)
         with closing(other), progress("migrating") as bar:
