@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from keepstone.log.line import instant
 
@@ -55,7 +56,7 @@ def times_of(query: str, now: datetime) -> Times:
     rest = query[:_LONGEST]
     if _MENTION.search(rest) is None:  # As in nearly all queries.
         return Times((), query)
-    for pattern, span_of in _PATTERNS:
+    for pattern, span_of in _compiled():
 
         def take(match: re.Match[str], span_of: _SpanOf = span_of) -> str:
             try:
@@ -234,23 +235,26 @@ _MENTION = re.compile(
     re.IGNORECASE,
 )
 """Without one of these no pattern fits."""
-_PATTERNS: list[tuple[re.Pattern[str], _SpanOf]] = [
-    (re.compile(pattern, re.IGNORECASE), span_of)
-    for pattern, span_of in (
-        (
-            rf"\b(?:{_FROM} )?(?P<since>{_ISO})(?:{_DASH}|{_TO})(?P<until>{_ISO})",
-            _range,
-        ),
-        (rf"\b(?:since|after|seit|nach) (?P<since>{_ISO})", _range),
-        (rf"\b(?:before|until|till|vor|bis) (?P<until>{_ISO})", _range),
-        (r"\b(?:the )?day before yesterday\b", _before_yesterday),
-        (rf"\b{_one_of('day', _DAYS_AGO)}", _day),
-        (rf"\b{_N} {_SOME} ago\b", _ago),
-        (rf"\bvor {_N} {_SOME}", _ago),
-        (rf"\b(?:(?:in|over|during|within) )?(?:the |den )?{_LAST_WORD} {_N} {_SOME}", _within),
-        (rf"\b(?:the )?{_LAST_WORD} {_LONG}", _last),
-        (rf"\b(?:this|diese[nmrs]?) {_LONG}", _this),
-        (rf"\b(?:on |am )?(?:{_LAST_WORD} ){_one_of('weekday', _WEEKDAYS)}", _weekday),
-        (rf"\b(?:on|am) {_one_of('weekday', _WEEKDAYS)}", _weekday),
-    )
-]
+_PATTERNS: tuple[tuple[str, _SpanOf], ...] = (
+    (
+        rf"\b(?:{_FROM} )?(?P<since>{_ISO})(?:{_DASH}|{_TO})(?P<until>{_ISO})",
+        _range,
+    ),
+    (rf"\b(?:since|after|seit|nach) (?P<since>{_ISO})", _range),
+    (rf"\b(?:before|until|till|vor|bis) (?P<until>{_ISO})", _range),
+    (r"\b(?:the )?day before yesterday\b", _before_yesterday),
+    (rf"\b{_one_of('day', _DAYS_AGO)}", _day),
+    (rf"\b{_N} {_SOME} ago\b", _ago),
+    (rf"\bvor {_N} {_SOME}", _ago),
+    (rf"\b(?:(?:in|over|during|within) )?(?:the |den )?{_LAST_WORD} {_N} {_SOME}", _within),
+    (rf"\b(?:the )?{_LAST_WORD} {_LONG}", _last),
+    (rf"\b(?:this|diese[nmrs]?) {_LONG}", _this),
+    (rf"\b(?:on |am )?(?:{_LAST_WORD} ){_one_of('weekday', _WEEKDAYS)}", _weekday),
+    (rf"\b(?:on|am) {_one_of('weekday', _WEEKDAYS)}", _weekday),
+)
+
+
+@cache
+def _compiled() -> list[tuple[re.Pattern[str], _SpanOf]]:
+    """Return the patterns, compiled for the first query that has a time, not on import."""
+    return [(re.compile(pattern, re.IGNORECASE), span_of) for pattern, span_of in _PATTERNS]
