@@ -21,6 +21,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.postgres.vector_format import VectorDumper
 from keepstone.text.stemming import ENGLISH
 
 T = TypeVar("T")
@@ -116,6 +117,7 @@ class Connections:
                         "application_name": "keepstone",
                     },
                     connection_class=psycopg.Connection,
+                    configure=_know_vectors,
                     reconnect_timeout=POOL_SECONDS,
                 )
                 self._pool.open()
@@ -224,6 +226,10 @@ class Connections:
     def _store_error(self, error: Exception) -> StoreError:
         said = self.target.without_secrets(" ".join(str(error).split())[:300])
         return StoreError(f"the database {self.target.shown()} failed: {said}; {_remedy(error)}")
+
+
+def _know_vectors(connection: Connection) -> None:
+    connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
 
 
 def is_cut(error: psycopg.Error) -> bool:

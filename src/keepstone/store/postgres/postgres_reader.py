@@ -16,7 +16,6 @@ from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
-from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
 from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
 from keepstone.vector import Vector
@@ -167,7 +166,7 @@ class PostgresReader:
             return "NULL", "", []
         space, vector = self._asked
         joined = "LEFT JOIN vectors v ON v.agent = e.agent AND v.key = e.key AND v.space = %s"
-        return "-(v.embedding <#> %s::vector)", joined, [literal(vector), stored(space)]
+        return "-(v.embedding <#> %s::vector)", joined, [vector, stored(space)]
 
     def _learn(self, rows: Iterable[Sequence[Any]]) -> None:
         for key, head, ts, near in rows:

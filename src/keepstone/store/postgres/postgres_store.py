@@ -9,7 +9,7 @@ from functools import partial
 
 from keepstone.errors import AgentNotFoundError
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.log.line import apply, id_of, read_time
+from keepstone.log.line import apply
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.as_of import PastReader, vectors_today
@@ -294,8 +294,7 @@ class PostgresStore:
 
     def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
         for line, archived in entry_lists.lines(self._connections, agent, session, "true"):
-            record = line.record or {}
-            yield RawLine(line.raw, archived, id_of(record), read_time(record.get("ts")))
+            yield RawLine(line, archived)
 
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         session_copies.take(self._connections, agent, session, lines)

@@ -15,9 +15,9 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import conditions
 from keepstone.store.postgres.entry_rows import digest, shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
-from keepstone.store.postgres.refolding import vector_of
-from keepstone.store.postgres.session_lines import add_vectors, literal
-from keepstone.vector import Embedding, Space, Vector
+from keepstone.store.postgres.session_lines import insert_vectors
+from keepstone.store.postgres.vector_format import vector_of
+from keepstone.vector import Space, Vector
 
 MOST_DIMENSIONS = 2000
 """Dimensions that a graph of pgvector can have."""
@@ -41,7 +41,7 @@ def sampled_cosines(vector: Vector, space: str, agent: str) -> tuple[str, list[A
         f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
         "SELECT -(v.embedding <#> %s::vector) FROM chosen JOIN vectors v ON v.key = chosen.key "
         "WHERE v.agent = %s AND v.space = %s",
-        [*own, *own, *own, literal(vector), *own],
+        [*own, *own, *own, vector, *own],
     )
 
 
@@ -94,11 +94,12 @@ def vectors(
     """Return the vectors that a session's entries have in a space, by id."""
     rows = connections.read(
         agent,
-        "SELECT e.id, v.embedding::text FROM entries e JOIN vectors v ON v.agent = e.agent AND v.key = e.key "
+        "SELECT e.id, vector_send(v.embedding) FROM entries e "
+        "JOIN vectors v ON v.agent = e.agent AND v.key = e.key "
         "WHERE e.agent = %s AND e.session = %s AND e.id = ANY(%s) AND v.space = %s",
         (agent, stored(session), [*map(stored, ids)], stored(space)),
     )
-    return {shown(name): vector_of(said) for name, said in rows}
+    return {shown(name): vector_of(raw) for name, raw in rows}
 
 
 def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
@@ -112,21 +113,27 @@ def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[
 def _keep(
     connections: Connections, agent: str, session: str, space: str, made: Sequence[tuple[Entry, Vector]]
 ) -> int:
-    ids = list(dict.fromkeys(entry.id for entry, _ in made))
+    vectors = {entry.id: (entry.text, vector) for entry, vector in made if entry.text}
 
     def work(held: LockedSession | None) -> int:
         if held is None:
             return 0
-        there = {one: row.sum for one, row in held.held.items()}
-        same = {
-            entry.id: Embedding(space, vector, "")
-            for entry, vector in made
-            if entry.text and there.get(entry.id) == digest(entry.text)
-        }
-        add_vectors(held, same)
+        rows = held.connection.execute(
+            "SELECT e.id, e.key, e.sum, v.key IS NULL FROM entries e LEFT JOIN vectors v "
+            "ON v.agent = e.agent AND v.key = e.key AND v.space = %s "
+            "WHERE e.agent = %s AND e.session = %s AND e.id = ANY(%s)",
+            (stored(space), *held.place, [*map(stored, vectors)]),
+        )
+        found = [(key, is_lacking, total, *vectors[shown(name)]) for name, key, total, is_lacking in rows]
+        same = [
+            (key, is_lacking, vector)
+            for key, is_lacking, total, text, vector in found
+            if total == digest(text)
+        ]
+        insert_vectors(held, space, [(key, vector) for key, is_lacking, vector in same if is_lacking])
         return len(same)
 
-    return locked(connections, agent, session, ids, work)
+    return locked(connections, agent, session, [], work)
 
 
 def forget(connections: Connections, agent: str, space: str) -> int:
@@ -158,11 +165,10 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> tuple[str, 
     if scope.limits_within_a_session:
         rest, more = conditions(replace(scope, sessions=None))
         joined = f"JOIN entries e ON e.agent = v.agent AND e.key = v.key AND {rest}"
-    asked = literal(vector)
     return (
         f"SELECT v.key, -(v.embedding <#> %s::vector) FROM vectors v {joined} "
         f"WHERE {condition} AND v.space = %s ORDER BY v.embedding <#> %s::vector, v.key LIMIT %s",
-        [asked, *more, *values, stored(space), asked, limit],
+        [vector, *more, *values, stored(space), vector, limit],
     )
 
 
@@ -171,7 +177,6 @@ def nearest_by_graph(
 ) -> tuple[sql.Composed, list[object]]:
     """Return the query of the nearest entries that a space's graph finds, in a session or in an agent."""
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
-    asked = literal(vector)
     statement = sql.SQL(
         "SELECT v.key, -(v.embedding <#> %s::vector) FROM vectors v WHERE {condition} AND v.space = {space} "
         "ORDER BY (v.embedding::vector({dim})) <#> %s::vector({dim}) LIMIT %s"
@@ -180,7 +185,7 @@ def nearest_by_graph(
         space=sql.Literal(stored(space)),
         dim=sql.SQL(str(len(vector))),
     )
-    return statement, [asked, *values, asked, limit]
+    return statement, [vector, *values, vector, limit]
 
 
 def graph_name(space: str) -> str:
