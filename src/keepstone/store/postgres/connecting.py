@@ -88,6 +88,8 @@ class Connections:
         self.target = Target(url)
         self.language = ENGLISH
         """The language that words are stemmed by."""
+        self.writes = 0
+        """Changes with each write of this process, so that what was read before is read again."""
         self._commit = "" if durable else ", set_config('synchronous_commit', 'off', true)"
         self._reset()
         reset_in_child(self)

@@ -161,7 +161,10 @@ def locked(
             raise
         return result
 
-    return connections.run(attempt)
+    try:
+        return connections.run(attempt)
+    finally:
+        connections.writes += 1
 
 
 def _is_committed(connections: Connections, connection: Connection, earlier: LockedSession) -> bool:
