@@ -10,11 +10,10 @@ from tests.postgres_server import PASSWORD
 
 import keepstone
 from keepstone.store.postgres.connecting import Connections
-from keepstone.store.postgres.postgres_maintenance import TABLES
+from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES
 from keepstone.store.postgres.schema import grant
 
 ROLE = "keepstone_member"
-OF_AGENTS = [table for table in TABLES if table not in ("home", "agents")]
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def member(dsn: str) -> Iterator[str]:
         connection.execute(f"DROP ROLE {ROLE}".encode())
 
 
-@pytest.mark.parametrize("table", OF_AGENTS)
+@pytest.mark.parametrize("table", AGENT_TABLES)
 def test_a_query_without_an_agent_sees_no_rows(member: str, table: str) -> None:
     with psycopg.connect(member) as connection:
         assert connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchall() == [(0,)]
