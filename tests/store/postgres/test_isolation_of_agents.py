@@ -63,3 +63,14 @@ def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
         assert list(home.watch(timeout=0)) == []
         assert [(change.kind, change.id) for change in changes] == [("purge", "two")]
         assert home.agents() == ["a", "b"]
+
+
+def test_a_watch_hears_that_an_agent_was_purged(member: str) -> None:
+    with keepstone.open(member) as home, keepstone.open(member) as other:
+        changes, of_b = home.watch(timeout=20), home.watch(agents=["b"], timeout=0)
+        other.agent("a").session("new").add("note", text="walnut")
+        assert next(changes).kind == "add"
+        assert list(of_b) == []
+        other.purge_agent("a")
+        found = {(change.agent, change.session, change.kind) for change in (next(changes), next(changes))}
+        assert found == {("a", "s", "remove"), ("a", "new", "remove")}
