@@ -2,84 +2,42 @@
 
 from __future__ import annotations
 
-import os
-import re
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
-import httpx
+import psycopg
 import pytest
+from tests.server.conftest import Server, serving
 
 from keepstone.server.rate_limit import MOST
 
-
-class Running(NamedTuple):
-    url: str
-    link: str
-
-    def client(self, token: str = "") -> httpx.Client:
-        bearer = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.url, headers=bearer, timeout=60, trust_env=False)
+Pair = tuple[Server, Server]
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "HOME": str(folder), "KEEPSTONE_EMBEDDER": "none"}
-
-
-def _command(folder: Path, *words: str) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-m", "keepstone", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=_environment(folder),
-    )
-    return ran.stdout.strip()
-
-
-@contextmanager
-def _serving(dsn: str, folder: Path) -> Iterator[Running]:
-    """Run ``keepstone serve`` as on a machine of its own."""
-    folder.mkdir()
-    command = [sys.executable, "-m", "keepstone", "serve", "--home", dsn, "--port", "0"]
-    command += ["--project", str(folder), "--user-file", str(folder / "memory.md")]
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, env=_environment(folder)
-        ) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            found = re.search(r":(\d+)/v1", process.stdout.readline())
-            assert found is not None, (folder / "log").read_text("utf-8")
-            yield Running(f"http://127.0.0.1:{found[1]}", process.stdout.readline().partition(": ")[2].strip())
-        finally:
-            process.terminate()
+def _command(*words: str) -> str:
+    command = [sys.executable, "-m", "keepstone", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture
-def servers(dsn: str, tmp_path: Path) -> Iterator[tuple[Running, Running]]:
-    with ExitStack() as stack:
-        yield (
-            stack.enter_context(_serving(dsn, tmp_path / "one")),
-            stack.enter_context(_serving(dsn, tmp_path / "two")),
-        )
+def servers(dsn: str, tmp_path: Path) -> Iterator[Pair]:
+    """Two servers, as on machines of their own."""
+    with serving(tmp_path / "one", target=dsn) as one, serving(tmp_path / "two", target=dsn) as two:
+        yield one, two
 
 
-def test_servers_of_one_database_share_tokens_and_sign_ins(
-    dsn: str, servers: tuple[Running, Running], tmp_path: Path
-) -> None:
-    token = _command(tmp_path, "token", "create", "--home", dsn)
+def test_servers_of_one_database_share_tokens_and_sign_ins(dsn: str, servers: Pair) -> None:
+    created = json.loads(_command("token", "create", "--home", dsn, "--json"))
+    token = created["token"]
     for server in servers:
         with server.client(token) as client:
             assert client.get("/v1/agents").status_code == 200
 
-    with servers[0].client() as browser, servers[1].client() as other:
+    with servers[0].client("") as browser, servers[1].client("") as other:
         signed_in = browser.get(servers[0].link)
         cookie = {"Cookie": signed_in.headers["set-cookie"].partition(";")[0]}
         assert other.get("/v1/agents", headers=cookie).status_code == 200
@@ -89,24 +47,34 @@ def test_servers_of_one_database_share_tokens_and_sign_ins(
         assert other.post("/sign-out", headers=own).status_code == 303
         assert browser.get("/v1/agents", headers=cookie).status_code == 401
 
-    [listed] = re.findall(r'"id": "(\w+)"', _command(tmp_path, "token", "list", "--home", dsn, "--json"))
-    _command(tmp_path, "token", "revoke", listed, "--home", dsn)
+    _command("token", "revoke", created["id"], "--home", dsn)
     for server in servers:
         with server.client(token) as client:
             assert client.get("/v1/agents").status_code == 401
 
 
-def test_failures_at_one_server_count_at_the_other(servers: tuple[Running, Running]) -> None:
+def test_failures_at_one_server_count_at_the_other(servers: Pair) -> None:
     with servers[0].client("kst_wrong") as one, servers[1].client("kst_wrong") as two:
         statuses = [client.get("/v1/agents").status_code for _ in range(MOST // 2) for client in (one, two)]
         assert statuses == [401] * MOST
         assert [client.get("/v1/agents").status_code for client in (one, two)] == [429, 429]
 
 
-def test_no_server_keeps_tokens_on_its_machine(
-    dsn: str, servers: tuple[Running, Running], tmp_path: Path
-) -> None:
-    _command(tmp_path, "token", "create", "--home", dsn)
+def test_no_server_keeps_tokens_on_its_machine(servers: Pair, tmp_path: Path) -> None:
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"sha256" in path.read_bytes()]
     assert len(servers) == 2
     assert kept == []
+
+
+def test_other_requests_are_answered_while_a_token_is_looked_up(dsn: str, servers: Pair) -> None:
+    with servers[0].client() as slow, servers[0].client("") as other, psycopg.connect(dsn) as locking:
+        locking.execute("LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE")
+        with ThreadPoolExecutor(1) as pool, psycopg.connect(dsn, autocommit=True) as look:
+            waiting = pool.submit(slow.get, "/v1/agents")
+            lock = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            while not look.execute(lock).fetchall():
+                assert not waiting.done()
+            assert other.get("/sign-in").status_code == 200
+            assert not waiting.done()
+            locking.rollback()
+            assert waiting.result().status_code == 200

@@ -65,6 +65,15 @@ def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
         assert home.agents() == ["a", "b"]
 
 
+def test_the_role_adds_many_entries_at_once(member: str) -> None:
+    items = [{"type": "note", "text": f"oak {at}", "embedding": [1, at]} for at in range(150)]
+    with keepstone.open(member) as home:
+        home.agent("b").session("many").add_many(items)
+        assert home.agent("b").count() == 151
+        assert len(home.agent("b").recall(None, vector=[1, 0], sessions=["many"], limit=200)) == 150
+        assert home.agent("a").count() == 1
+
+
 def test_a_watch_hears_that_an_agent_was_purged(member: str) -> None:
     with keepstone.open(member) as home, keepstone.open(member) as other:
         changes, of_b = home.watch(timeout=20), home.watch(agents=["b"], timeout=0)

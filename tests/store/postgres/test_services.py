@@ -121,7 +121,7 @@ def test_the_loop_goes_on_while_a_write_waits_for_the_database(dsn: str) -> None
                 other.execute("SELECT 1 FROM sessions FOR UPDATE")
                 waiting = asyncio.create_task(session.add("note", text="two", id="two"))
                 lock = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                while not look.execute(lock).fetchall():
+                while not look.execute(lock).fetchall():  # noqa: ASYNC110  The database has no event.
                     await asyncio.sleep(0)
                 other.rollback()  # A loop that waited for the write would never come here.
                 await waiting
