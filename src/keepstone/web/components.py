@@ -7,6 +7,8 @@ from typing import Any
 
 from nicegui import events, ui
 
+from keepstone.web.phrases import shown
+
 
 class List(ui.element):
     """Base of the list components."""
@@ -49,3 +51,14 @@ class LinkList(List, component="components/links.js"):
 
 class FindingList(List, component="components/findings.js"):
     """Findings of the doctor."""
+
+
+class CommandLine(List, component="components/command.js"):
+    """A command or a program, with a button that copies it."""
+
+
+def command(text: str, label: str = "") -> CommandLine:
+    """Show a command or a program to copy; the label names it for screen readers."""
+    made = CommandLine()
+    made.show(text=shown(text), label=label)
+    return made

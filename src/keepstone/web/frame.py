@@ -57,10 +57,10 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 
 def head() -> None:
-    """Load the style sheet and the script for keys."""
+    """Load the style sheet and the scripts."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
-        f'<script src="{ASSETS}/menu.js"></script>'
+        f'<script src="{ASSETS}/menu.js"></script><script src="{ASSETS}/copy.js"></script>'
     )
 
 

@@ -166,4 +166,4 @@ def _place(site: Site, access: Permissions, agent: str, request: Request) -> Pla
     """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
         raise InvalidAgentIdError("there is no such agent here")
-    return Place(site, site.home.agent(agent), access, dict(request.query_params))
+    return Place(site, site.home.agent(agent), access, dict(request.query_params), request)
