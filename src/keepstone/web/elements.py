@@ -111,10 +111,10 @@ def dialog(title: str, classes: str = "") -> Iterator[ui.dialog]:
 
 async def answer_of(question: ui.dialog) -> Any:
     """Open a dialog and return the submitted value; None if it was closed."""
-    question.on("hide", question.delete)  # Not before: closing gives the focus back.
     answer = await question
     if question.client.is_deleted:
         raise asyncio.CancelledError("the page was closed")
+    question.delete()
     return answer
 
 

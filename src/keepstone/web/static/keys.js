@@ -47,6 +47,17 @@
     if (document.querySelector("[data-unsaved]")) event.preventDefault();
   });
 
+  // The focus returns to where it was before a dialog, also where the dialog is gone before it has closed.
+  let before = null;
+  document.addEventListener("focusin", (event) => {
+    if (!event.target.closest("[role=dialog]")) before = event.target;
+  });
+  const restore = () => {
+    const isLost = document.activeElement === document.body && !document.querySelector("[role=dialog]");
+    if (isLost && before?.isConnected) before.focus();
+  };
+  window.addEventListener("load", () => new MutationObserver(restore).observe(document.body, { childList: true }));
+
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "k") {
       event.preventDefault();
