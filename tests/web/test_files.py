@@ -147,9 +147,7 @@ def conflicting(site: Site, agent: Agent, browse: Browse, mine: str, theirs: str
     return page
 
 
-def test_changes_of_both_sides_that_do_not_touch_are_merged(
-    site: Site, agent: Agent, browse: Browse
-) -> None:
+def test_changes_of_both_sides_that_do_not_touch_are_merged(site: Site, agent: Agent, browse: Browse) -> None:
     mine, theirs = BASE.replace("line 3\n", "my line\n"), BASE.replace("line 30\n", "their line\n")
     page = conflicting(site, agent, browse, mine, theirs)
     dialog = page.get_by_role("dialog", name="Two versions of this file")

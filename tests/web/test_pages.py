@@ -98,11 +98,6 @@ def test_what_opens_in_a_page_has_no_serious_fault_of_accessibility(
     assert [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}] == []
 
 
-def test_the_charts_of_an_agent_without_entries_say_so(site: Site, agent: Agent, browse: Browse) -> None:
-    page = browse(at(site, agent, "overview"))
-    expect(page.locator(".chart .waiting")).to_have_count(2)
-
-
 def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(at(site, agent, "sessions"))
     expect(page.locator("html")).to_have_attribute("data-theme", "light")

@@ -97,7 +97,9 @@ class Place:
         Raises:
             AccessDeniedError: It may not, or access has ended or changed since the page was opened.
         """
-        if not self.is_admin or not (self.request is None or self.site.still_holds(self.access, self.request)):
+        if not self.is_admin or not (
+            self.request is None or self.site.still_holds(self.access, self.request)
+        ):
             raise AccessDeniedError("this needs a sign-in that may change all agents: sign in again")
 
     @property
