@@ -49,6 +49,10 @@ class LinkList(List, component="components/links.js"):
     """Links, each with a detail."""
 
 
+class AgentList(List, component="components/agents.js"):
+    """Agents, each with what it holds."""
+
+
 class FindingList(List, component="components/findings.js"):
     """Findings of the doctor."""
 

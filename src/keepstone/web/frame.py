@@ -9,6 +9,7 @@ from nicegui import ui
 
 from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
+from keepstone.web.live import Live
 from keepstone.web.site import Place
 
 ASSETS = "/_keepstone"
@@ -52,8 +53,18 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
                 box(classes="fill")
             if lead:
                 say("p", lead, "lead")
+            if not place.exists:
+                _say_missing(place)
             with box(classes="page"):
                 yield line
+
+
+def _say_missing(place: Place) -> None:
+    """Say that the agent does not exist, until it does."""
+    with box("p", "notice", role="status") as notice:
+        say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")
+        link("All agents", place.link("agents"))
+    Live(lambda: place.agent.slug in place.agents(), lambda exists: notice.set_visibility(not exists))
 
 
 def head() -> None:

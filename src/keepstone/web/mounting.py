@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.notes.notes import Notes
 from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
-from keepstone.web.elements import empty
+from keepstone.web.elements import EXPECTED, empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import (
     agents,
@@ -131,7 +132,7 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
         if isinstance(access, Response):
             return access
         try:
-            place = _place(site, access, agent, request)
+            place = await _place(site, access, agent, request)
             _watch(place, request)
             # What is said in the chat has the notes before it, so it is for readers of notes only.
             is_closed = name in WITH_NOTES and not place.sees_notes
@@ -162,8 +163,13 @@ def _watch(place: Place, request: Request) -> None:
     ui.timer(_WATCH_SECONDS, check, immediate=False)
 
 
-def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
+async def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
     """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
         raise InvalidAgentIdError("there is no such agent here")
-    return Place(site, site.home.agent(agent), access, dict(request.query_params), request)
+    found = site.home.agent(agent)
+    try:
+        exists = agent in await asyncio.to_thread(site.home.agents)
+    except EXPECTED:
+        exists = True  # What the page reads fails in the same way, and is shown there.
+    return Place(site, found, access, dict(request.query_params), request, exists)

@@ -85,6 +85,8 @@ class Place:
     query: dict[str, str]
     request: HTTPConnection | None = None
     """The request for the page; its access is asked for again before what changes the whole home."""
+    exists: bool = True
+    """Whether the agent existed when the page was opened."""
 
     @property
     def is_admin(self) -> bool:
