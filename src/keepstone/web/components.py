@@ -57,6 +57,10 @@ class FindingList(List, component="components/findings.js"):
     """Findings of the doctor."""
 
 
+class Choice(List, component="components/choice.js"):
+    """A choice of how this browser shows the pages."""
+
+
 class CommandLine(List, component="components/command.js"):
     """A command or a program, with a button that copies it."""
 

@@ -24,6 +24,7 @@ PAGES = (
     ("overview", "Overview", "o"),
     ("doctor", "Doctor", "d"),
     ("agents", "Agents", "a"),
+    ("settings", "Settings", ","),
 )
 """The pages of an agent: name in the address, title, and key after g."""
 WITH_NOTES = frozenset({"chat", "memory"})
@@ -60,7 +61,9 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 
 def _say_missing(place: Place) -> None:
-    """Say that the agent does not exist, until it does."""
+    """Say that the agent does not exist, until it does; an empty home says how it begins."""
+    if not place.agents():
+        return
     with box("p", "notice", role="status") as notice:
         say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")
         link("All agents", place.link("agents"))

@@ -16,6 +16,7 @@ from keepstone.chat.offline import OfflineResponder
 from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.notes.notes import Notes
+from keepstone.server.tokens import Tokens
 from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
@@ -31,6 +32,7 @@ from keepstone.web.pages import (
     recall,
     session,
     sessions,
+    settings,
     timeline,
 )
 from keepstone.web.site import Hook, Permissions, Place, Site, address
@@ -60,6 +62,7 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),
     "agents": ("Agents", agents.build),
+    "settings": ("Settings", settings.build),
 }
 _WATCH_SECONDS = 1.0
 """Seconds after which an open page notices that its reader's access has changed."""
@@ -77,6 +80,8 @@ def mount(
     notes: Notes | None = None,
     sign_out: str | None = None,
     place: Sequence[str] = (),
+    tokens: Tokens | None = None,
+    demo: Callable[[Home], str] | None = None,
 ) -> None:
     """Mount the pages at ``/`` of an application, after its existing routes. Once per process.
 
@@ -91,12 +96,16 @@ def mount(
         notes: The notes, if the user's file is not the default one.
         sign_out: The address to post to for signing out; without it pages show no such button.
         place: The options of the command that name this home, such as ``("--home", "/srv/memory")``.
+        tokens: Access tokens that the settings create and revoke, for readers who may change all agents.
+        demo: Adds a sample to an empty home on request, and returns the slug of its agent.
 
     The page on the browser (docs/web.md) has a program that mounts them.
     """
     notes = notes or Notes(project)
     answerer = answerer or Talking(notes, OfflineResponder())
-    site = Site(home, notes, access, answerer, sign_out, tuple(place) or ("--home", str(home.root)))
+    site = Site(
+        home, notes, access, answerer, sign_out, tuple(place) or ("--home", str(home.root)), tokens, demo
+    )
     pages.add_static_files(ASSETS, _STATIC)
     error_pages.install()
     sockets.install()

@@ -14,6 +14,7 @@ from keepstone.agent import Agent
 from keepstone.errors import AccessDeniedError
 from keepstone.home import Home
 from keepstone.notes.notes import Notes
+from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Answerer
 
 
@@ -60,6 +61,10 @@ class Site:
     sign_out: str | None = None
     place: tuple[str, ...] = ()
     """The options of the command that name this home, for commands that pages show."""
+    tokens: Tokens | None = None
+    """The tokens that the settings manage."""
+    demo: Callable[[Home], str] | None = None
+    """Adds a sample to the home, and returns the slug of its agent."""
 
     def admit(self, request: HTTPConnection) -> Permissions | Response:
         """Return the access of a request, or a response in place of the page."""

@@ -25,6 +25,27 @@
     paint();
   };
 
+  // The browser's own settings. The server formats times, so it is told the zone in a cookie.
+  const ZONE = "keepstone-zone";
+  window.keepstoneSettings = {
+    theme: {
+      get: chosen,
+      set(value) {
+        value === "system" ? localStorage.removeItem("keepstone-theme") : localStorage.setItem("keepstone-theme", value);
+        paint();
+      },
+    },
+    times: {
+      get: () => (document.cookie.includes(`${ZONE}=`) ? "local" : "utc"),
+      set(value) {
+        const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+        const age = value === "local" ? 31536000 : 0;
+        document.cookie = `${ZONE}=${encodeURIComponent(zone)}; path=/; max-age=${age}; samesite=strict`;
+        location.reload();
+      },
+    },
+  };
+
   const typing = (target) => target.closest?.("input, textarea, select, [contenteditable], [role=dialog]");
 
   function move(step) {
