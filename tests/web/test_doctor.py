@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -63,7 +62,7 @@ def test_what_needs_a_hand_first_has_no_fix(damaged: Site, browse: Browse) -> No
     expect(torn.get_by_role("button", name=FIX)).to_have_count(0)
 
 
-def test_fix_repairs_after_a_yes_and_looks_again(damaged: Site, browse: Browse, tmp_path: Path) -> None:
+def test_fix_repairs_after_a_yes_and_looks_again(damaged: Site, browse: Browse) -> None:
     left = damaged.home.root / SESSIONS / "gone.lock"
     left.write_bytes(b"")
     page = browse(damaged.url("default", "doctor"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from keepstone.text.display import clipped, counted
 from keepstone.web.diff import Change, three_way
 from keepstone.web.elements import SafeText, answer_of, aside, box, button, dialog, say

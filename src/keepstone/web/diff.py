@@ -53,7 +53,7 @@ class Change:
         return "theirs" if self.mine == self.base else "conflict"
 
     def merged(self, choice: str = "both") -> tuple[str, ...]:
-        """Return the lines after the change; of a conflict those of ``"mine"``, ``"theirs"`` or ``"both"``."""
+        """Return the lines after the change; of a conflict those of "mine", "theirs" or "both"."""
         if self.kind == "conflict":
             mine = self.mine if choice != "theirs" else ()
             theirs = self.theirs if choice != "mine" else ()

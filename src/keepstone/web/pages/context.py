@@ -111,7 +111,7 @@ class ContextPage:
 
 
 def pieces_of(context: Context) -> list[tuple[str, str]]:
-    """Return the parts of a context with their texts, and what stands between them; joined they are its text."""
+    """Return the parts of a context and what stands between them; joined, the texts are the context's."""
     pieces: list[tuple[str, str]] = []
     end = 0
     for part in context.parts:

@@ -22,8 +22,8 @@ _WORST_FIRST = ("error", "warning", "ok")
 _FIXES: dict[str, tuple[Callable[[Home], object], str]] = {
     "keepstone doctor --fix": (
         lambda home: home.doctor(fix=True),
-        "Everything in this home that can be repaired is repaired, not this finding alone. Lines that cannot "
-        "be read are taken out of their logs; each log that is changed is kept as it was, beside its archive.",
+        "Everything in this home that can be repaired is repaired, not this finding alone. Unreadable "
+        "lines are taken out of their logs; each log that is changed is kept as it was, beside its archive.",
     ),
     "keepstone index --rebuild": (Home.rebuild, "All indexes are made again from the logs, which stay."),
     "keepstone index": (Home.sync, "The indexes take in what is missing. The logs stay."),

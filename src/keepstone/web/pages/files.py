@@ -28,8 +28,8 @@ from keepstone.web.elements import (
 )
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
-from keepstone.web.preview import rendered
 from keepstone.web.phrases import shown
+from keepstone.web.preview import rendered
 from keepstone.web.site import Place
 
 _MOST = 500

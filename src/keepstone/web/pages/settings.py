@@ -67,11 +67,11 @@ class SettingsPage:
     def _model(self) -> None:
         answerer = self.place.site.answerer
         if isinstance(answerer, Talking):
-            say("p", f"The chat is answered by {answerer.model.name}.")
+            say("p", f"Answers in the chat: {answerer.model.name}")
             if answerer.reason:
                 say("p", answerer.reason, "hint")
         else:
-            say("p", "The chat is answered by the application that shows these pages.")
+            say("p", "Answers in the chat: by the application that shows these pages")
 
     async def _look(self) -> None:
         """Show the state of the embedder, which a recall tells."""
