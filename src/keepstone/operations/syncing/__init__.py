@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Container, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -36,7 +36,11 @@ FORMAT = 1
 _MARK = "keepstone-sync.json"
 _MANIFEST = "manifest.ndjson"
 _DEVICE = "device"
+_WRITTEN = "written"
+_LOCK = "lock"
 _TEMPORARY = ".keepstone.tmp"
+_REMEMBERED = 100
+"""How many of its own manifests a home knows again."""
 
 
 @dataclass(slots=True)
@@ -53,15 +57,18 @@ class Synced:
     """Files of other devices that have not arrived whole yet."""
     merged_copies: list[str] = field(default_factory=list)
     """Conflicting copies in this home that were merged and removed, as ``agent/session``."""
+    device: str = ""
+    """The folder below ``devices`` that this home wrote."""
 
 
 def sync(home: Home, layout: Layout, folder: Path) -> Synced:
     """Exchange entries and purges with the other homes that sync over a folder.
 
     Raises:
-        ValueError: The folder and the home contain each other, the folder is of a newer format, or the home
-            is a database.
-        LockTimeoutError, StoreError: As for ``Session.add``. What was done before stays; sync again.
+        ValueError: The folder and the home contain each other, nothing is where the folder would be made, the
+            folder is of a newer format, or the home is a database.
+        LockTimeoutError: Another process syncs this home, or holds a log.
+        StoreError: As for ``Session.add``. What was done before stays; sync again.
     """
     if is_database(home.root):
         raise ValueError(
@@ -72,10 +79,33 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
         raise ValueError(
             f"{folder} and the home {home.root} contain each other: choose a folder outside of it"
         )
+    if not there.parent.is_dir():
+        raise ValueError(f"{there.parent} is not a folder: mount it or make it, then sync again")
+    with own_folder(home):
+        return exchange(home, layout, there)
+
+
+@contextmanager
+def own_folder(home: Home) -> Iterator[Path]:
+    """Yield the folder in which a home keeps what it needs to sync, locked for this process.
+
+    Raises:
+        LockTimeoutError: Another process syncs this home.
+    """
+    with (
+        Folder(home.root / INDEX / SYNC, root=home.root, create=True) as folder,
+        closing(Lock(folder, _LOCK)) as lock,
+        lock.hold(),
+    ):
+        yield folder.path
+
+
+def exchange(home: Home, layout: Layout, there: Path) -> Synced:
+    """Exchange with the devices in a folder; the caller holds ``own_folder``."""
     result = Synced()
-    with border(folder), Folder(there, create=True) as shared:
+    with border(there), Folder(there, create=True) as shared:
         _check_format(shared)
-        device = _device(home.root)
+        device = result.device = _device(home.root, shared)
         _record_vanished(home, layout, _Device(shared, f"devices/{device}"))
         for agent in home.agents():
             _record_purges(home, layout, agent)
@@ -101,15 +131,36 @@ def _check_format(shared: Folder) -> None:
     replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=_TEMPORARY)
 
 
-def _device(root: Path) -> str:
-    """Return the name of this home in shared folders, kept beside the indexes, and made again if lost."""
-    with Folder(root / INDEX / SYNC, root=root, create=True) as folder:
-        try:
-            return _content(folder, _DEVICE).decode("ascii")
-        except FileNotFoundError:
-            name = str(uuid4())
-            replace_file(folder, _DEVICE, [name.encode()], temporary=_TEMPORARY)
-            return name
+def _device(root: Path, shared: Folder) -> str:
+    """Return the name of this home in shared folders, kept beside the indexes, and made again if lost.
+
+    A home that was copied takes another name as soon as it finds a manifest under its name that its copy wrote.
+    """
+    with Folder(root / INDEX / SYNC, root=root) as folder:
+        with suppress(FileNotFoundError):
+            name = _content(folder, _DEVICE).decode("ascii")
+            there = _content_or_none(shared, f"devices/{name}/{_MANIFEST}")
+            if there is None or _digest(there) in _written(folder):
+                return name
+        name = str(uuid4())
+        replace_file(folder, _DEVICE, [name.encode()], temporary=_TEMPORARY)
+        return name
+
+
+def _written(folder: Folder) -> list[str]:
+    """Return the digests of the manifests that this home wrote, the newest last."""
+    return (_content_or_none(folder, _WRITTEN) or b"").decode("ascii").split()
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _content_or_none(folder: Folder, name: str) -> bytes | None:
+    try:
+        return _content(folder, name)
+    except FileNotFoundError:
+        return None
 
 
 def _content(folder: Folder, name: str) -> bytes:
@@ -216,7 +267,7 @@ class _Device:
             raw = _content(self._shared, self.name(agent, file))
         except (FileNotFoundError, NotADirectoryError, KeepstoneError):
             return None
-        return raw if len(raw) == size and hashlib.sha256(raw).hexdigest() == digest else None
+        return raw if len(raw) == size and _digest(raw) == digest else None
 
 
 def _take(home: Home, layout: Layout, device: _Device, result: Synced) -> None:
@@ -327,7 +378,7 @@ def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
             }
             for file, name in sorted({**files, PURGED: PURGED}.items()):
                 raw = _published(folder, layout, name)
-                entry = (len(raw), hashlib.sha256(raw).hexdigest())
+                entry = (len(raw), _digest(raw))
                 if old.get((agent, file)) != entry:
                     replace_file(shared, f"{place}/{agent}/{file}", [raw], temporary=f"{place}/{_TEMPORARY}")
                 line = {"agent": agent, "file": file, "size": entry[0], "sha256": entry[1]}
@@ -336,6 +387,9 @@ def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
             if entry_there.name not in files:  # Removed here; its digests are among the purges.
                 shared.unlink(f"{place}/{agent}/{entry_there.name}")
     manifest.append(b'{"end":true}\n')
+    with Folder(home.root / INDEX / SYNC, root=home.root) as folder:
+        known = [*_written(folder), _digest(b"".join(manifest))][-_REMEMBERED:]
+        replace_file(folder, _WRITTEN, ["\n".join(known).encode()], temporary=_TEMPORARY)
     replace_file(shared, f"{place}/{_MANIFEST}", manifest, temporary=f"{place}/{_TEMPORARY}")
 
 
@@ -350,9 +404,7 @@ def _published_agents(home: Home, layout: Layout) -> dict[str, Path]:
 
 def _published(folder: Folder, layout: Layout, name: str) -> bytes:
     if name == PURGED:
-        with suppress(FileNotFoundError):
-            return _content(folder, PURGED)
-        return b""
+        return _content_or_none(folder, PURGED) or b""
     with closing(_log(folder, layout, name)) as log, log.locked(), log.reading() as fd:
         side = read_side(fd)
         with _log(folder, layout, f"{ARCHIVE}/{name}").reading() as archived:
