@@ -271,7 +271,7 @@ class _Search:
         names = [name.lower() for name in identifiers_of(self._text)]
         wanted = [[name] for name in names if held.get(name, 0) <= FEW]
         main = relevance.main_words()
-        if len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
+        if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
             wanted.append(main)
         exact: set[int] = set()
         for words in wanted:
