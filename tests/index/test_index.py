@@ -19,9 +19,9 @@ from keepstone.filesystem.lock import Lock
 from keepstone.index import Index, database
 from keepstone.log import log_file as log_module
 from keepstone.log import rewrite
+from keepstone.log.line import entry_of
 from keepstone.log.log_file import Log
 from keepstone.model import Scope
-from keepstone.store.agent_logs import entry_of
 from keepstone.vector import unit
 
 

@@ -75,9 +75,7 @@ def test_known_words_are_not_looked_up() -> None:
     def fail(words: Sequence[str]) -> Mapping[str, int]:
         raise AssertionError(words)
 
-    assert corrected("walnut 123 東京都", ["walnut", "123", "東京都"], {"walnut": 1}, fail) == (
-        "walnut 123 東京都"
-    )
+    assert corrected("walnut 123 東京都", ["123", "東京都"], fail) == ("walnut 123 東京都")
 
 
 def test_the_more_frequent_of_two_corrections_is_taken() -> None:

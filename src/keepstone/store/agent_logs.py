@@ -18,10 +18,10 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
+from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.log.rewrite import Rewritten
-from keepstone.model import Entry, Record
+from keepstone.model import Record
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
@@ -379,14 +379,6 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     except NotADirectoryError as error:
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
-
-
-def entry_of(agent: str, session: str, record: Record) -> Entry:
-    """Return a record as an entry."""
-    if (moment := read_time(record["ts"])) is None:
-        raise ValueError(f"{record['ts']!r} is not a time")
-    text = text_of(record, payload := payload_of(record))
-    return Entry(agent, session, record["id"], moment, record["type"], text, payload, record)
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

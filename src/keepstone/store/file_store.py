@@ -22,11 +22,11 @@ from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
-from keepstone.log.line import apply, dump
+from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
-from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
+from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
 from keepstone.store.changes import Change

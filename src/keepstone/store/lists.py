@@ -9,11 +9,11 @@ from operator import attrgetter
 
 from keepstone.index import Index, Place, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import format_time, microseconds, read_time
+from keepstone.log.line import entry_of, format_time, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Scan
 from keepstone.model import Entry, Record, SessionInfo, Version
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.history import versions
 from keepstone.store.paging import Page, decode, encode, first_page
 from keepstone.store.session_files import info_of

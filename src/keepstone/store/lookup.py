@@ -7,9 +7,9 @@ from copy import deepcopy
 from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.index import Index, Row, UnavailableError
-from keepstone.log.line import links_of
+from keepstone.log.line import entry_of, links_of
 from keepstone.model import STANDING, Entry, Record
-from keepstone.store.agent_logs import FRESH, AgentLogs, entry_of
+from keepstone.store.agent_logs import FRESH, AgentLogs
 
 P = ParamSpec("P")
 T = TypeVar("T")

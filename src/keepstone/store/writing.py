@@ -13,10 +13,10 @@ from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutErro
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, create, dump, is_tombstone
+from keepstone.log.line import apply, check_size, create, dump, entry_of, is_tombstone
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Entry, Record
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
 from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
