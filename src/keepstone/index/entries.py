@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import starmap
 from typing import Any, NamedTuple
@@ -33,12 +33,13 @@ from keepstone.model import Record, Scope
 from keepstone.text.tokenizer import spread
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Where an entry stands in its log, and what later lines made of it."""
 
     eid: int
     session: str
+    file: str
+    """The name of the session's log."""
     id: str
     place: int
     at: int
@@ -83,7 +84,7 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-ROW = f"e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
+ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 

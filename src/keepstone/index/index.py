@@ -59,11 +59,11 @@ class Index:
         with self._database.guarded() as database:
             return session_table.all_known(database)
 
-    def is_current(self, session: str, stat: Stat) -> bool:
-        """Tell whether a session is indexed up to this state of its log."""
+    def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
+        """Return those of the sessions that are indexed up to these states of their logs."""
         with self._database.guarded() as database:
-            known = session_table.known_of(database, session)
-            return known is not None and known.stat == stat
+            known = session_table.stats_of(database, stats)
+            return {session for session, stat in known.items() if stat == stats[session]}
 
     def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
         """Take in what a session's log holds and the index does not; False if the log does not exist.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -56,6 +56,12 @@ def known_of(database: Database, session: str) -> LogState | None:
     """Return how far a session's log is indexed, None if it is unknown."""
     row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
     return None if row is None else _known(row)
+
+
+def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
+    """Return up to which states of their logs sessions are indexed, as far as they are known."""
+    sql = "SELECT name, size, mtime, inode FROM session WHERE name IN (SELECT value FROM json_each(?))"
+    return {name: Stat(*stat) for name, *stat in database.rows(sql, (json.dumps(list(sessions)),))}
 
 
 def _known(row: Sequence[Any]) -> LogState:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -258,7 +258,7 @@ class AgentLogs:
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
         try:
-            if stat is None or not self.asking(Index.is_current, session, stat):
+            if stat is None or not self.asking(Index.current, {session: stat}):
                 self.asking(Index.catch_up, session, log)
         except UnavailableError as error:
             self.lag(error)
@@ -276,10 +276,21 @@ class AgentLogs:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(FRESH)
+        logs: dict[str, Log] = {}
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
-                log = self.log(session)
-                self.follow(session, log, log.stat())
+                logs[session] = self.log(session)
+        if logs:
+            self._follow_all(logs)
+
+    def _follow_all(self, logs: Mapping[str, Log]) -> None:
+        stats = {session: log.stat() for session, log in logs.items()}
+        try:
+            current = self.asking(Index.current, stats)
+            for session in logs.keys() - current:
+                self.asking(Index.catch_up, session, logs[session])
+        except UnavailableError as error:
+            self.lag(error)
 
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
@@ -312,30 +323,22 @@ class AgentLogs:
     def load(self, rows: Sequence[Row]) -> dict[int, Record]:
         """Return the records of rows, read from the logs; rows that do not match their log are left out."""
         loaded: dict[int, Record] = {}
-        by_session: dict[str, list[Row]] = {}
+        by_file: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
-            by_session.setdefault(row.session, []).append(row)
-        for session, others in by_session.items():
-            loaded |= self.load_from(self.log(session), others)
+            by_file.setdefault((row.session, row.file), []).append(row)
+        for (session, file), others in by_file.items():
+            # The index knows the file's name, so nothing has to be looked up or held open for it.
+            try:
+                fd: int | None = self.folder.open(file, os.O_RDONLY)
+            except (FileNotFoundError, KeepstoneError):
+                fd = self.log(session).open_to_read()
+            loaded |= _read(fd, others)
         return loaded
 
     @staticmethod
     def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
         """Return the records of rows of one session; rows that no longer match its log are left out."""
-        loaded: dict[int, Record] = {}
-        fd = log.open_to_read() if rows else None
-        if fd is None:
-            return loaded
-        try:
-            for row in rows:
-                # A damaged row may name a place or a length that no file has.
-                if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
-                    record = row.record(os.pread(fd, row.length, row.at))
-                    if record is not None:
-                        loaded[row.eid] = record
-        finally:
-            os.close(fd)
-        return loaded
+        return _read(log.open_to_read(), rows) if rows else {}
 
     def records(self, session: str) -> Sequence[Record]:
         """Return all live entries of a session by (time, place); shared objects, not to be changed."""
@@ -379,6 +382,23 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     except NotADirectoryError as error:
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
+
+
+def _read(fd: int | None, rows: Sequence[Row]) -> dict[int, Record]:
+    """Return the records of rows from their log, which is closed; None if there is no log."""
+    loaded: dict[int, Record] = {}
+    if fd is None:
+        return loaded
+    try:
+        for row in rows:
+            # A damaged row may name a place or a length that no file has.
+            if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                record = row.record(os.pread(fd, row.length, row.at))
+                if record is not None:
+                    loaded[row.eid] = record
+    finally:
+        os.close(fd)
+    return loaded
 
 
 def unusable(agent: str, error: Exception) -> StoreError:
