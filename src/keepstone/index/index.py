@@ -107,7 +107,8 @@ class Index:
             last = lines[-1].record["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
             entries.insert(database, sid, lines, room)
-            fields.save(database, ((room.eid + at, folded.record) for at, folded in enumerate(lines)))
+            records = [(room.eid + at, folded.record) for at, folded in enumerate(lines)]
+            fields.save(database, records, are_new=True)
             vector_table.insert(database, lines, room.eid)
             if room.waiting > _WAITING_AT_MOST:
                 word_table.flush(database)
@@ -215,10 +216,13 @@ class Index:
             is_whole = session_table.sid_at(database, session, stat) is not None
             return entries.find(database, entry_id, session) if is_whole else None
 
-    def holders(self, entry_id: str) -> list[str]:
-        """Return the sessions that may have an entry with an id, those too that are not all in the index."""
+    def holders(self, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
+        """Return the sessions that may have an entry with an id, with where it stands in a state of the log.
+
+        None stands for sessions that are not all in the index.
+        """
         with self._database.guarded() as database:
-            return session_table.holders(database, entry_id)
+            return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
         """Return where entries stand that link to one of the ids, at most ``limit`` of them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import apsw
@@ -156,15 +155,6 @@ def sid_at(database: Database, session: str, stat: Stat) -> int | None:
     sql = "SELECT sid FROM session WHERE name=? AND size=? AND mtime=? AND inode=? AND offset=size"
     found = database.row(sql, (session, stat.size, stat.mtime, stat.inode))
     return None if found is None else found[0]
-
-
-def holders(database: Database, entry_id: str) -> list[str]:
-    """Return the sessions that have an entry with an id, and those that are not all in the index."""
-    sql = (
-        "SELECT s.name FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? "
-        "UNION ALL SELECT name FROM session WHERE offset!=size"
-    )
-    return list(dict.fromkeys(chain.from_iterable(database.rows(sql, (entry_id,)))))
 
 
 def live_bytes(database: Database, session: str) -> int:

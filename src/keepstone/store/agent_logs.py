@@ -70,8 +70,10 @@ class AgentLogs:
         self._language = language
         self._finish = finish
         self._preparing = threading.Lock()
-        self._is_finished = False
-        self._is_made = create
+        self.is_finished = False
+        """Whether ``prepare`` finished what a killed process began."""
+        self.is_made = create
+        """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
         self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
         self.session_files = SessionFiles(self.folder, layout)
@@ -85,16 +87,14 @@ class AgentLogs:
 
     def prepare(self, *, create: bool) -> None:
         """Finish, once, purges that a killed process began and, with ``create``, sync the folder's name."""
-        if self._is_finished and (self._is_made or not create):
-            return
         with self._preparing:
-            if not self._is_finished:
+            if not self.is_finished:
                 self._finish(self)
-                self._is_finished = True
-            if create and not self._is_made:
+                self.is_finished = True
+            if create and not self.is_made:
                 # It exists, but the process that made it may have been killed before it synced the name.
                 Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
-                self._is_made = True
+                self.is_made = True
 
     # Logs
 
@@ -334,11 +334,6 @@ class AgentLogs:
                 fd = self.log(session).open_to_read()
             loaded |= _read(fd, others)
         return loaded
-
-    @staticmethod
-    def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
-        """Return the records of rows of one session; rows that no longer match its log are left out."""
-        return _read(log.open_to_read(), rows) if rows else {}
 
     def records(self, session: str) -> Sequence[Record]:
         """Return all live entries of a session by (time, place); shared objects, not to be changed."""

@@ -285,10 +285,10 @@ class FileStore:
         with self._agents.using(agent, create=False) as logs:
             if logs is None:
                 return []
-            sessions = [session] if session is not None else lookup.holders(logs, entry_id)
+            holders = lookup.holders(logs, entry_id) if session is None else {session: None}
             found = []
-            for name in sessions:
-                record = LiveEntries(logs, logs.log(name), name).get(entry_id)
+            for name, known in holders.items():
+                record = known or LiveEntries(logs, logs.log(name), name).get(entry_id)
                 if record is not None:
                     found.append(entry_of(agent, name, record))
             return found
