@@ -421,7 +421,7 @@ class Agent:
         scope = scope_of(
             self.slug, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
-        kinds = kinds_of(include, has_notes=notes is not None)
+        kinds = {"entries"} if include == ("entries",) else kinds_of(include, has_notes=notes is not None)
         hits = Hits()
         if "entries" in kinds:
             hits = recall(self._store, vectors, question, scope, self._shared.reranker)

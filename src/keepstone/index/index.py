@@ -414,7 +414,8 @@ class Index:
 
 
 def _flush(database: Database) -> None:
-    if word_table.wait(database):
+    highest, flushed = word_table.numbers(database)
+    if highest > flushed:
         with database.writing():
             word_table.flush(database)
 
