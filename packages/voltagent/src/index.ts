@@ -10,6 +10,9 @@ export {
 } from "./errors.js";
 export { MemoryAdapter, type MemoryAdapterOptions, type SessionInfo } from "./files.js";
 export type { Item, Json } from "./json.js";
+export {
+  KeepstoneEmbedding, KeepstoneVectors, type KeepstoneVectorsOptions,
+} from "./vectors.js";
 export { KeepstoneStorage, type KeepstoneStorageOptions } from "./storage.js";
 export type { ClientOptions } from "./client.js";
 export type { InfoLogger } from "./voltagent.js";
