@@ -13,6 +13,8 @@ export type { Item, Json } from "./json.js";
 export {
   KeepstoneEmbedding, KeepstoneVectors, type KeepstoneVectorsOptions,
 } from "./vectors.js";
-export { KeepstoneStorage, type KeepstoneStorageOptions } from "./storage.js";
+export {
+  KeepstoneFileStorage, type KeepstoneFileStorageOptions, KeepstoneStorage, type KeepstoneStorageOptions,
+} from "./storage.js";
 export type { ClientOptions } from "./client.js";
 export type { InfoLogger } from "./voltagent.js";
