@@ -14,10 +14,9 @@ from typing import NamedTuple, Protocol
 
 from keepstone.errors import NotTextError, StoreError
 from keepstone.log.fold import Fold
-from keepstone.log.line import dump_read, format_time, id_of, parse, read_time
+from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, read_time
 from keepstone.log.scan import Line
 from keepstone.model import Entry
-from keepstone.store.agent_logs import entry_of
 from keepstone.store.protocol import Store
 
 _VECTORS_AT_ONCE = 1_000
