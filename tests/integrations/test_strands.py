@@ -197,7 +197,7 @@ def test_two_managers_see_each_others_writes(tmp_path: Path) -> None:
 def test_a_locked_home_is_a_session_exception(tmp_path: Path) -> None:
     sessions = manager(tmp_path)
     (log,) = tmp_path.glob("agents/default/memory/sessions/*.ndjson")
-    with locked(log.with_suffix(".lock")), pytest.raises(SessionException, match="is held by another writer"):
+    with locked(log.with_suffix(".lock")), pytest.raises(SessionException, match="another writer holds"):
         sessions.create_message("s1", "a1", message(0))
     assert sessions.list_messages("s1", "a1") == []
 

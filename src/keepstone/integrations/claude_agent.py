@@ -123,13 +123,11 @@ class KeepstoneSessionStore(SessionStore):
     def _append(self, key: SessionKey, entries: Sequence[Any]) -> None:
         checked = _checked(key)
         lines = [_line_of(entry) for entry in entries]
-        # An id that was made just now is not there.
-        known = [line["id"] for line, entry in zip(lines, entries, strict=True) if _has_uuid(entry)]
         self._begin_stamps()
 
         def change(live: LiveSession) -> list[Record]:
             head = live.get(_HEAD)
-            new = list(_unknown(lines, frozenset(known), live))
+            new = list(_unknown(lines, live))
             if not new:
                 return []
             written = _last_written(head)
@@ -139,7 +137,7 @@ class KeepstoneSessionStore(SessionStore):
             state = {"id": _HEAD, "ts": ts, "type": _HEAD_TYPE, "data": data, **STATE}
             return [state, *({**line, "ts": ts} for line in new)]
 
-        revise(self._session(checked), change, [_HEAD, *known], lines=lines)
+        revise(self._session(checked), change, [_HEAD, *(line["id"] for line in lines)], lines=lines)
 
     def _head_of(self, key: _Key, head: Entry | None, new: list[Record], mtime: int) -> Record:
         project, session, subpath = key
@@ -209,12 +207,12 @@ def _line_of(entry: Any) -> Record:
     data = plain(entry)
     if not isinstance(data, dict):
         raise TypeError(f"an entry must be a mapping, not {type(entry).__name__}: {entry!r:.80}")
-    message = data.get("message")
+    uuid, message = data.get("uuid"), data.get("message")
     if isinstance(message, dict) and message:
         kind, text = "message", text_of({"data": message})
     else:
         kind, text = "event", "\n".join(data[key] for key in _WORDS if isinstance(data.get(key), str))
-    entry_id = _id_of(data["uuid"]) if _has_uuid(data) else new_id()
+    entry_id = _id_of(uuid) if isinstance(uuid, str) and uuid else new_id()
     # An entry needs a text or a payload that is not empty.
     return {"id": entry_id, "type": kind, "data": data, "text": text if data else "{}"}
 
@@ -223,16 +221,10 @@ def _id_of(uuid: str) -> str:
     return f"@{uuid}" if uuid.startswith("@") else uuid  # What begins with one "@" is ours.
 
 
-def _has_uuid(entry: Any) -> bool:
-    return isinstance(entry.get("uuid"), str) and bool(entry["uuid"])
-
-
-def _unknown(lines: Sequence[Record], known: frozenset[str], live: LiveSession) -> Iterator[Record]:
+def _unknown(lines: Sequence[Record], live: LiveSession) -> Iterator[Record]:
     seen: set[str] = set()
     for line in lines:
-        if line["id"] not in known:
-            yield line
-        elif line["id"] not in seen and live.get(line["id"]) is None:
+        if line["id"] not in seen and live.get(line["id"]) is None:
             seen.add(line["id"])
             yield line
 
