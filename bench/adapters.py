@@ -115,6 +115,7 @@ def pairs(home: keepstone.Home) -> dict[str, Pair]:
     changed, two = agent.session("changed"), [MESSAGE, MESSAGE]
     head = {"id": "head", "type": "transcript", "data": {"mtime": 1_768_089_600_000, "summary": {}}}
     lines = [{"type": "message", "text": f"user: {MESSAGE['content']}", "data": line}] * 20
+    changed_put = lambda check: changed.put_many([head, *lines], check=check)  # noqa: E731
     (log,) = [info.id for info in agent.sessions() if info.id.startswith("claude-")]
     return {
         "OpenAI Agents add_items": Pair(
@@ -135,7 +136,7 @@ def pairs(home: keepstone.Home) -> dict[str, Pair]:
         ),
         "Claude Agent SDK append, 20": Pair(
             lambda: run(claude.append(KEY, [line] * 20)),
-            lambda: run(thread(changed.put_many, [head, *lines])),
+            lambda: run(thread(changed_put, lambda live: live.get("head"))),
             lambda: fold_session_summary(None, KEY, [line] * 20),
         ),
         "Claude Agent SDK load": Pair(

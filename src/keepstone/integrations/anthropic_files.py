@@ -23,7 +23,7 @@ from keepstone.errors import (
     NotTextError,
     PathEscapeError,
 )
-from keepstone.files import AgentFiles, file_bytes, file_name, text_in
+from keepstone.files import AgentFiles, file_bytes, text_in
 from keepstone.filesystem.confine import Folder, check_path
 from keepstone.filesystem.layout import RESERVED
 from keepstone.integrations.homes import needs
@@ -34,6 +34,8 @@ with needs("anthropic"):
 ROOT = "/memories"
 _MOST_LINKS = 40
 """Links on the way of one path, beyond which they are taken for a circle."""
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsAFolderError, PathEscapeError, ValueError)
+"""What reading raises for a path that leads to no file, or only through a link."""
 
 
 class Listed(NamedTuple):
@@ -67,8 +69,14 @@ class MemoryFiles:
 
     def look(self, path: str) -> Seen:
         """Return what is at a path."""
-        with _told(path), self._files.folder() as folder:
-            return _seen(folder, path)
+        with _told(path):
+            if path.startswith(f"{ROOT}/") and ".." not in path:
+                # Most paths lead to a file, through no link: reading it says so.
+                plain = path.removeprefix(f"{ROOT}/")
+                with suppress(*_NO_FILE):
+                    return Seen(plain, "file", self._files.read(plain))
+            with self._files.folder() as folder:
+                return _seen(folder, path)
 
     def edit(self, path: str, change: Callable[[Seen], str]) -> None:
         """Write what a function makes of a file, in one step: no other writer comes between.
@@ -172,11 +180,6 @@ def _told(path: str) -> Iterator[None]:
 
 def _seen(folder: Folder | None, path: str) -> Seen:
     """Return what is at a path."""
-    if folder is not None and path.startswith(f"{ROOT}/") and ".." not in path:
-        plain = path.removeprefix(f"{ROOT}/")
-        # Most paths lead to a file, through no link: opening it says so, with fewer looks at the folder.
-        with suppress(FileNotFoundError, NotADirectoryError, IsAFolderError, PathEscapeError, ValueError):
-            return Seen(plain, "file", text_in(folder, file_name(plain)))
     name = _resolved(folder, path)
     if folder is None or not name:
         return Seen(name, None if name else "folder")
