@@ -67,7 +67,10 @@ class _NullStore(BaseStore):
 class _NullTool(BetaAbstractMemoryTool):
     """What Anthropic's SDK itself does for a command: it validates that with pydantic."""
 
-    view = create = str_replace = insert = delete = rename = lambda self, command: ""  # noqa: ARG005, E731
+    def _nothing(self, command: Any) -> str:  # noqa: ARG002
+        return ""
+
+    view = create = str_replace = insert = delete = rename = _nothing
 
 
 class _NullRetriever(BaseRetriever):

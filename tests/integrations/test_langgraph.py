@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 import pytest
 
 import keepstone
-from keepstone import Agent, Home
+from keepstone import Agent, Home, SessionInfo
 
 pytest.importorskip("langgraph.store")
 
@@ -516,7 +516,12 @@ def test_a_search_lists_sessions_only_after_one_was_made_or_removed(
 ) -> None:
     listings: list[str] = []
     listed = Agent.sessions
-    monkeypatch.setattr(Agent, "sessions", lambda agent: listings.append(agent.slug) or listed(agent))
+
+    def counted(agent: Agent) -> list[SessionInfo]:
+        listings.append(agent.slug)
+        return listed(agent)
+
+    monkeypatch.setattr(Agent, "sessions", counted)
     store.put(ADA, "k", {"n": 1})
     settled(home)
     for number in range(5):
