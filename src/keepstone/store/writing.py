@@ -129,9 +129,11 @@ def revised(
         there = entries[entry_id] if entry_id in entries else live.get(entry_id)
         line = Written(record, dump(record))
         after: Entry | None = None
-        if not is_tombstone(record):
-            line = line if there is None else without_old_vector(there.line, line)
-            changed = create(line.record) if there is None else apply(there.line, line.record)
+        if not is_tombstone(record) and there is None:
+            after = entry_of(*place, create(record))
+        elif not is_tombstone(record) and there is not None:
+            line = without_old_vector(there.line, line)
+            changed = apply(there.line, line.record)
             check_size(changed)  # A compaction will have to write all of it as one line.
             after = entry_of(*place, changed)
         entries[entry_id] = after
