@@ -407,10 +407,14 @@ class Index:
         """Throw everything away; ``catch_up`` of each session brings it back."""
         self._database.discard()
 
-    def close(self) -> None:
-        """Close the file."""
+    def release_memory(self) -> None:
+        """Let go of the pages that SQLite keeps in memory, unless a thread uses the index."""
+        self._database.release_memory()
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close the file; if it is ``soon_reopened``, in the quickest way."""
         self._similar.close()
-        self._database.close()
+        self._database.close(soon_reopened=soon_reopened)
 
 
 def _flush(database: Database) -> None:

@@ -60,7 +60,8 @@ def identifiers_of(query: str) -> list[str]:
     if _HINT.search(text) is None:
         return []
     joined = [name for name in _JOINED.findall(text) if _is_identifier(name)]
-    single = [name for name in _SINGLE.findall(_JOINED.sub(" ", text)) if not text.isupper()]
+    alone = () if text.isupper() else _SINGLE.findall(_JOINED.sub(" ", text))
+    single = [name for name in alone if name.lower() not in STOP_WORDS]  # "ONLY" is stressed, not a code.
     return list(dict.fromkeys((*joined, *single)))[:_MOST_IDENTIFIERS]
 
 
@@ -204,6 +205,7 @@ _DATES = [
     re.compile(pattern)
     for pattern in (
         rf"{_YEAR}-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d)(?!\d))?(?!\d)",
+        r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:19|20)\d\d)(?!\.?\d)",
         rf"{_DAY}(?: of)? {_MONTH},?(?: {_YEAR})?",
         rf"{_MONTH} {_DAY},?(?: {_YEAR})?",
         rf"{_MONTH},?(?: of)? {_YEAR}",

@@ -365,15 +365,20 @@ class AgentLogs:
             log.forget()
         self.folder.close()
 
-    def close(self) -> None:
-        """Close everything; no thread may be at work here."""
+    def release_memory(self) -> None:
+        """Let the index, if it is open and unused, keep no pages in memory."""
+        if self._index is not None:
+            self._index.release_memory()
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
         with self._looking, self._guard:
             for log in self._logs.values():
                 log.close()
             self._logs.clear()
             self._snapshots.clear()
             if self._index is not None:
-                self._index.close()
+                self._index.close(soon_reopened=soon_reopened)
                 self._index = None
             self.folder.close()
 
