@@ -328,7 +328,7 @@ class AgentLogs:
             # The index knows the file's name, so nothing has to be looked up or held open for it.
             try:
                 fd: int | None = self.folder.open(file, os.O_RDONLY)
-            except (FileNotFoundError, KeepstoneError):
+            except (FileNotFoundError, KeepstoneError, TypeError, ValueError):  # Renamed, or a damaged row.
                 fd = self.log(session).open_to_read()
             if fd is None:
                 continue
