@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -280,10 +280,8 @@ class AgentLogs:
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
                 logs[session] = self.log(session)
-        if logs:
-            self._follow_all(logs)
-
-    def _follow_all(self, logs: Mapping[str, Log]) -> None:
+        if not logs:
+            return
         stats = {session: log.stat() for session, log in logs.items()}
         try:
             current = self.asking(Index.current, stats)
@@ -330,9 +328,19 @@ class AgentLogs:
             # The index knows the file's name, so nothing has to be looked up or held open for it.
             try:
                 fd: int | None = self.folder.open(file, os.O_RDONLY)
-            except (FileNotFoundError, KeepstoneError):
+            except (FileNotFoundError, KeepstoneError, TypeError, ValueError):  # Renamed, or a damaged row.
                 fd = self.log(session).open_to_read()
-            loaded |= _read(fd, others)
+            if fd is None:
+                continue
+            try:
+                for row in others:
+                    # A damaged row may name a place or a length that no file has.
+                    if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                        record = row.record(os.pread(fd, row.length, row.at))
+                        if record is not None:
+                            loaded[row.eid] = record
+            finally:
+                os.close(fd)
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:
@@ -382,23 +390,6 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     except NotADirectoryError as error:
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
-
-
-def _read(fd: int | None, rows: Sequence[Row]) -> dict[int, Record]:
-    """Return the records of rows from their log, which is closed; None if there is no log."""
-    loaded: dict[int, Record] = {}
-    if fd is None:
-        return loaded
-    try:
-        for row in rows:
-            # A damaged row may name a place or a length that no file has.
-            if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
-                record = row.record(os.pread(fd, row.length, row.at))
-                if record is not None:
-                    loaded[row.eid] = record
-    finally:
-        os.close(fd)
-    return loaded
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 
 from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.lock import TIMEOUT
@@ -222,9 +223,7 @@ def _append(
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
-    raw = [one.raw for one in written]
-    if len(raw) > 1:
-        raw = in_batch(raw)
+    raw = in_batch(list(map(attrgetter("raw"), written)))
     begin, after = log.append(raw)
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))
