@@ -94,7 +94,7 @@ def _first(logs: AgentLogs, session: str) -> list[Record]:
     except UnavailableError as error:
         logs.lag(error)
         return [*logs.records(session)[:FIRST]]
-    loaded = logs.load_from(logs.log(session), rows)
+    loaded = logs.load(rows)
     return [loaded[row.eid] for row in rows if row.eid in loaded]
 
 
