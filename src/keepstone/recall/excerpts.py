@@ -294,7 +294,7 @@ class _Search:
             sum(parts.values()),
             why,
             excerpt=excerpt,
-            relevance=relevance.of(words, cosine),
+            relevance=relevance.of(words, cosine, len(excerpt.text)),
             _find_passage=partial(passage_of, matcher=self._matcher),
         )
 

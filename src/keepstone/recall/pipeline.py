@@ -297,7 +297,7 @@ class _Search:
                 text = "\n".join((entry.text, *entry.aliases))
                 words = self._matcher.matched(text) if self._terms else ()
                 cosine = found.cosines.get(key)
-                relevance = found.relevance.of(words, cosine)
+                relevance = found.relevance.of(words, cosine, len(entry.text))
                 if relevance < self._question.min_relevance:
                     continue
                 self._keys[entry.session, entry.id] = key
