@@ -10,6 +10,7 @@ docs/decisions/0017 has the measurements.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -176,8 +177,8 @@ class Relevance:
     def main_words(self) -> list[str]:
         """Return the fewest words that make up nearly all of what the question says."""
         rarest = sorted(self._weights, key=self._weights.__getitem__, reverse=True)
-        sums = accumulate(self._weights[word] for word in rarest)
-        return rarest[: 1 + sum(said < _MAIN * self._total for said in sums)]
+        sums = list(accumulate(map(self._weights.__getitem__, rarest)))
+        return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]
 
     def of(self, words: Iterable[str], cosine: float | None, length: int = 0) -> float:
         """Return the relevance of an entry of so many characters that holds these words of the question."""
@@ -185,15 +186,18 @@ class Relevance:
         if not self._total:
             # Without words, and without a scale of cosines, only the cosine itself is left.
             return _logistic(_VECTOR, place=(cosine or 0.0) if place is None else place)
-        mass = sum([self._weights.get(word, 0.0) for word in words])
-        coverage = mass / self._total
-        short, long = 1 / len(self._weights), math.log1p(length / _CHARACTERS)
-        by_words = _logistic(_WORDS, coverage, math.sqrt(mass), self._unseen, short, long)
-        if place is None or self._cosines is None:
-            return by_words
-        both = _logistic(_BOTH, coverage, math.sqrt(mass), self._unseen, place=place)
+        mass = 0.0
+        for word in words:
+            mass += self._weights.get(word, 0.0)
+        coverage, root = mass / self._total, math.sqrt(mass)
+        both = 0.0
+        if place is not None and self._cosines is not None:
+            both = _logistic(_BOTH, coverage, root, self._unseen, place=place)
+            if self._cosines.is_measured or coverage < _WHOLE:
+                return both
         # An embedder that was not measured may know little: it does not outweigh all words of the question.
-        return both if self._cosines.is_measured or coverage < _WHOLE else max(both, by_words)
+        short, long = 1 / len(self._weights), math.log1p(length / _CHARACTERS)
+        return max(both, _logistic(_WORDS, coverage, root, self._unseen, short, long))
 
 
 def _idf(rows: int, holders: int) -> float:
