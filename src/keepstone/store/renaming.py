@@ -16,6 +16,7 @@ from keepstone.filesystem.layout import ARCHIVE
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.log_file import Log
+from keepstone.log.mentioned_ids import mentioned
 from keepstone.store.agent_logs import AgentLogs, entry_of
 from keepstone.store.history import state
 from keepstone.store.maintenance.copying import chunks, length_of
@@ -127,7 +128,7 @@ def _write(logs: AgentLogs, part: Log, source: Log, target: Log, ids: frozenset[
         if fd is None:
             return
         if folder:
-            if ids is not None and not rewrite.mentioned(part, ids):
+            if ids is not None and not mentioned(part, ids):
                 return
             logs.folder.make_folder(ARCHIVE)
         if ids is not None:
