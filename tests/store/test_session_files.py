@@ -178,9 +178,9 @@ def test_an_add_without_any_recall_reads_the_folder_a_fixed_number_of_times(
 
 
 def test_a_context_reads_no_folder(agent: Agent, folder: Path, scans: list[Path]) -> None:
-    append(folder / "s1.ndjson")
+    append(folder / "t.ndjson")
     assert "walnut" in agent.context().text
-    (folder / "s1.ndjson").unlink()
+    (folder / "t.ndjson").unlink()
     agent.session("s2").add("note", {"content": "hazelnut"})
     assert "hazelnut" in agent.context().text  # The newest session is gone, so all are read once.
     scans.clear()

@@ -77,7 +77,8 @@ class OpenAgents:
             yield None
             return
         try:
-            logs.prepare(create=create)
+            if not logs.is_finished or (create and not logs.is_made):
+                logs.prepare(create=create)
             yield logs
         except MovedError:
             self._retire(logs)

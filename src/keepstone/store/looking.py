@@ -26,7 +26,7 @@ def take_in(logs: AgentLogs, changed: Iterable[str]) -> bool:
             logs.index.drop(session, log)
             continue
         logs.session_files.keep_one(session, log.name)
-        if not logs.index.is_current(session, stat):
+        if not logs.index.current({session: stat}):
             logs.index.catch_up(session, log)
     return True
 
