@@ -69,6 +69,19 @@ class ContextPage:
         total = f"{context.tokens:,} of {counted(budget, 'token')}"
         stable = f"the first {counted(context.stable, 'character')} are the same for every question"
         say("p", f"{total}; {stable}.", "answer-line", role="status")
+        with box(classes="halves"):
+            with box(classes="stack"):
+                self._parts(context)
+            with box():
+                with box(classes="head"):
+                    say("h2", "The text")
+                    box(classes="fill")
+                    copied = say("button", "Copy", "plain", type="button")
+                    text = json.dumps(context.text)
+                    copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
+                say("pre", shown(context.text), "raw", tabindex="0", aria_label="Context")
+
+    def _parts(self, context: Context) -> None:
         with box("table", "list plain-table"):
             _row("th", "Part", "Tokens", "Source", "How much")
             for part in context.parts:
@@ -87,13 +100,6 @@ class ContextPage:
                     with box("li"):
                         words = f"{source.ref} {source.session}"
                         link(words, self.place.link("session", id=source.session, entry=source.id))
-        with box(classes="head"):
-            say("h2", "The text")
-            box(classes="fill")
-            copied = say("button", "Copy", "plain", type="button")
-            text = json.dumps(context.text)
-            copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
-        say("pre", shown(context.text), "raw", tabindex="0", aria_label="Context")
 
 
 def _row(tag: str, *cells: str) -> None:
