@@ -183,7 +183,7 @@ def test_a_bare_mark_and_a_command_are_not_stored(site: Site, agent: Agent, brow
     for line, words in (("#", "Write the note"), ("/forgit x", "unknown command /forgit")):
         page.get_by_label("Message").fill(line)
         page.keyboard.press("Enter")
-        expect(page.locator(".q-notification").last).to_contain_text(words)
+        expect(page.locator(".q-notification", has_text=words)).to_be_visible()
         expect(page.get_by_label("Message")).to_have_value(line)
     page.get_by_label("Message").fill("/help")
     page.keyboard.press("Enter")
@@ -227,8 +227,8 @@ def test_a_quote_of_a_quote_line_leads_to_no_other_entry(site: Site, agent: Agen
 
 def test_past_chats_are_listed_with_their_titles(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("c1").add("message", {"role": "user", "content": "How do ferries turn?"})
-    agent.session("c2").set_title("Harbour plans")
     agent.session("c2").add("note", {"content": "x"})
+    agent.session("c2").set_title("Harbour plans")
     agent.session("machine").add("event", {"content": "no title"})
     page = browse(site.url(agent.slug, "chat"), width=1920)
     names = page.locator(".past .name")

@@ -32,7 +32,7 @@
       row.setAttribute("aria-selected", String(at === chosen));
       const typed = document.createElement("kbd");
       typed.textContent = [name, argument].filter(Boolean).join(" ");
-      row.append(typed, help);
+      row.append(typed, " " + help);
       row.addEventListener("mousedown", (event) => {
         event.preventDefault();
         take(name, argument);
