@@ -87,7 +87,8 @@ def test_fields_and_buttons_are_on_one_line(
 
 
 def filters(page: Page) -> list[int]:
-    return page.locator(".filters > *").evaluate_all("all => all.map((one) => one.offsetHeight)")
+    heights = page.locator(".filters > *").evaluate_all("all => all.map((one) => one.offsetHeight)")
+    return list(heights)
 
 
 def test_filters_with_and_without_a_choice_have_one_height(site: Site, agent: Agent, browse: Browse) -> None:

@@ -51,7 +51,7 @@ def print_view(view: RenderableType) -> None:
         screen.print(Group(view), crop=False)  # Rich would join a bare text with others, and wrap it.
         return
     with screen.capture() as captured:
-        screen.print(view)
+        screen.print(view, crop=False)
     lines = (line.rstrip() for line in captured.get().split("\n"))
     screen.file.write("\n".join(lines))
     screen.file.flush()

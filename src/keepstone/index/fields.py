@@ -50,23 +50,23 @@ def _values(record: Record, name: str) -> set[Any]:
     return set() if value is missing else {encoded(value)}
 
 
-def save(database: Database, records: Iterable[tuple[int, Record]]) -> None:
+def save(database: Database, records: Sequence[tuple[int, Record]], *, are_new: bool = False) -> None:
     """Index the values of new or changed rows."""
-    paths = database.rows("SELECT number, name FROM path")
-    known = list(records)
-    database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in known])
-    _insert(database, known, paths)
+    if not are_new:
+        database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in records])
+    _insert(database, records, database.rows("SELECT number, name FROM path"))
 
 
 def _insert(
     database: Database, records: Iterable[tuple[int, Record]], paths: Sequence[tuple[Any, ...]]
 ) -> None:
-    values = (
+    values = [
         (number, value, eid)
         for eid, record in records
         for number, name in paths
+        if name != TAGS or "tags" in record
         for value in _values(record, name)
-    )
+    ]
     database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 

@@ -161,7 +161,7 @@ def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
         entries.count(database, sid, entry_id, access)
         return None
     said = f"id, place, at, length, head, access, {entries.IS_SOUND}"
-    sql = f"SELECT eid, '', {said} FROM entry WHERE id=? AND sid=?"
+    sql = f"SELECT eid, '', '', {said} FROM entry WHERE id=? AND sid=?"
     values = database.row(sql, (entry_id, sid))
     row = Row(*values) if values else None
     known = row.folded(os.pread(fd, row.length, row.at)) if row else None
