@@ -70,18 +70,6 @@
     choices.at((at + (/Down|Right/.test(event.key) ? 1 : -1)) % choices.length).focus();
   }
 
-  // A dialog that is gone leaves the focus nowhere: it goes back to where it came from.
-  let before = null;
-  document.addEventListener("focusin", ({ target }) => {
-    if (!target.closest(".q-dialog")) before = target;
-  });
-  window.addEventListener("load", () =>
-    new MutationObserver((changes) => {
-      const gone = changes.some(({ removedNodes }) => [...removedNodes].some((one) => one.id?.startsWith("q-portal")));
-      if (gone && document.activeElement === document.body && before?.isConnected) before.focus();
-    }).observe(document.body, { childList: true }),
-  );
-
   const actions = {
     "/": () => {
       const field = document.querySelector("[data-search] :is(input, textarea), input[data-search]");
