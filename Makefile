@@ -24,7 +24,7 @@ help:
 	@echo "make run     install into .venv and run the demo"
 	@echo "make serve   serve the demo and open it in your browser"
 	@echo "make test    run the tests (PYTEST=\"-x tests/log/test_log_file.py\" chooses)"
-	@echo "make snapshots  take new pictures of the chat, for the tests and the README"
+	@echo "make snapshots  take new pictures of the chat and the pages, for the tests and the documentation"
 	@echo "make lowest  run a smoke part of the tests with the lowest versions we accept, on the oldest Python"
 	@echo "make newest  run it on the newest Python"
 	@echo "make frameworks  test the adapters whose frameworks need an older mcp, in an environment of their own"
@@ -57,6 +57,7 @@ test-voltagent: $(INSTALLED) $(VOLTAGENT_INSTALLED)
 snapshots: $(INSTALLED)
 	$(BIN)/python -m keepstone.tui.picture docs/chat.svg
 	$(BIN)/python scripts/readme_picture.py docs/recall.svg
+	$(BIN)/python scripts/page_pictures.py docs
 	KEEPSTONE_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/tui/test_snapshots.py
 
 # Without a network, as after "npm ci" on a train: a second one takes everything from npm's cache.

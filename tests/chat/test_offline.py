@@ -73,3 +73,17 @@ def test_an_answer_without_quotes_is_not_stored(talk: Conversation, say: Said) -
     talk.agent.session("old").add("fact", {"content": "the database is PostgreSQL"})
     say(talk, "Which database?")
     assert [entry.data["role"] for entry in talk.session.entries()] == ["user", "user", "assistant"]
+
+
+def test_a_stored_answer_links_to_the_entries_that_it_quotes(talk: Conversation, say: Said) -> None:
+    old = talk.agent.session("old").add("decision", {"content": "the database is PostgreSQL"})
+    say(talk, "Which database?")
+    answer = talk.session.entries()[-1]
+    assert answer.links == ({"rel": "quotes", "to": old.id, "session": "old"},)
+    assert [entry.id for entry in talk.agent.related(answer.id, "quotes")] == [old.id]
+
+
+def test_an_answer_that_quotes_notes_only_has_no_links(talk: Conversation, notes: Notes, say: Said) -> None:
+    notes.add("My name is Alice", "User")
+    say(talk, "What is my name?")
+    assert talk.session.entries()[-1].links == ()

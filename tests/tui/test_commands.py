@@ -12,6 +12,7 @@ from tests.tui.terminal import Chat, Terminal
 
 from keepstone.tui.app import ChatApp
 from keepstone.tui.commands import COMMANDS, Typed, command_of, help_text
+from keepstone.tui.composer import Composer
 
 
 @given(st.text())
@@ -139,7 +140,7 @@ def test_the_theme_changes_between_dark_and_light(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         dark = terminal.app.export_screenshot()
         await terminal.enter("/theme")
-        assert terminal.app.theme == "textual-light"
+        assert terminal.app.theme == "keepstone-light"
         assert terminal.app.export_screenshot() != dark
 
     chat.run(steps)
@@ -231,3 +232,42 @@ def test_a_bare_mark_is_not_sent(chat: Chat) -> None:
 
     chat.run(steps)
     assert chat.said() == []
+
+
+def test_commands_are_offered_as_a_slash_is_typed(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("/")
+        assert "/agent [NAME]" in terminal.text
+        await terminal.press(*"re")
+        assert "search memory, with explanations" in terminal.text
+        assert "/agent [NAME]" not in terminal.text
+        await terminal.press(*"call who?")
+        assert "search memory, with explanations" not in terminal.text
+
+    chat.run(steps)
+
+
+@pytest.mark.parametrize(
+    ("keys", "completed"),
+    [
+        (["tab"], "/recall "),
+        (["enter"], "/recall "),
+        (["down", "tab"], "/retry"),
+        (["down", "down", "tab"], "/recall "),
+    ],
+)
+def test_a_chosen_command_is_completed(chat: Chat, keys: list[str], completed: str) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("/", "r", "e", *keys)
+        assert terminal.app.query_one(Composer).text == completed
+
+    chat.run(steps)
+    assert chat.said() == []
+
+
+def test_a_completed_command_runs_with_the_next_enter(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("/", "m", "enter", "enter")
+        assert "Memory: this project's notes" in terminal.text
+
+    chat.run(steps)

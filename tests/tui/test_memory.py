@@ -58,6 +58,38 @@ def test_a_deleted_note_comes_back_by_undo(chat: Chat) -> None:
     assert contents(chat) == ["Use pnpm instead of npm", "Deploy on Fridays never", "My name is Alice"]
 
 
+def test_a_note_is_edited_in_place_and_the_edit_undone(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/memory")
+        await terminal.press("enter", *" or yarn", "enter")
+        await terminal.until("Changed. Ctrl+Z undoes it.")
+        assert contents(chat)[0] == "Use pnpm instead of npm or yarn"
+        await terminal.press("ctrl+z")
+
+    chat.run(steps)
+    assert contents(chat) == ["Use pnpm instead of npm", "Deploy on Fridays never", "My name is Alice"]
+
+
+def test_an_edit_that_is_cancelled_changes_nothing(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/memory")
+        await terminal.press("enter", *"xyz", "escape")
+        assert "Use pnpm instead of npm" in terminal.text
+
+    chat.run(steps)
+    assert contents(chat)[0] == "Use pnpm instead of npm"
+
+
+def test_an_edit_to_what_another_note_says_is_refused(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/memory")
+        await terminal.press("enter", *["backspace"] * 30, *"Deploy on Fridays never", "enter")
+        await terminal.until("already says the same")
+
+    chat.run(steps)
+    assert contents(chat)[:2] == ["Use pnpm instead of npm", "Deploy on Fridays never"]
+
+
 def test_undo_without_a_deletion_says_so(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
         await terminal.enter("/memory")

@@ -49,6 +49,30 @@ def test_a_note_is_saved_and_quoted_in_a_real_terminal(
     assert (tmp_path / "user.md").read_text() == "- My name is Alice\n"
 
 
+def test_the_printed_line_continues_the_session_wherever_it_is_pasted(tmux: Tmux, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    tmux.open(tmp_path, "sh", {"PATH": path, "LANG": "C.UTF-8", "KEEPSTONE_EMBEDDER": "none"}, size=(220, 24))
+    tmux.type("keepstone chat --home 'my home' --agent ada --user-file 'my notes.md' --no-tools")
+    tmux.until("Enter send")
+    tmux.type("Walnuts are in the cellar.")
+    tmux.until("Your message is stored.")
+    tmux("send-keys", "C-c")
+    tmux.until("Press Ctrl+C again to leave")
+    tmux("send-keys", "C-c")
+    tmux.until("Continue with: ")
+    joined = tmux("capture-pane", "-p", "-J")
+    line = joined.partition("Continue with: ")[2].splitlines()[0].strip()
+    tmux.type(f"clear; cd elsewhere && {line}")
+    screen = tmux.until("> Walnuts are in the cellar.")
+    assert "keepstone · ada" in screen
+    assert not (tmp_path / "elsewhere/my home").exists()
+    options = shlex.split(line)
+    assert options[options.index("--dir") + 1] == str(tmp_path)
+    assert options[options.index("--user-file") + 1] == str(tmp_path / "my notes.md")
+    assert "--no-tools" in options
+
+
 def test_the_editor_gets_the_terminal_and_gives_it_back(
     tmux: Tmux, start: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -121,3 +121,55 @@ def test_deleting_the_session_on_the_screen_begins_another(chat: Chat) -> None:
     chat.run(steps)
     assert "main" not in ids(chat)
     assert len(ids(chat)) == 2
+
+
+def test_the_filter_narrows_sessions_as_one_types(chat: Chat) -> None:
+    prepared(chat)
+    chat.agent.session("old").set_title("Ferry timetable")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("slash", *"ferry")
+        assert "Ferry timetable" in terminal.text
+        assert "said now" not in terminal.text
+        await terminal.press("enter", "enter")
+        assert "> said long ago" in terminal.text
+
+    chat.run(steps)
+
+
+def test_a_filter_that_nothing_passes_says_so(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("slash", *"zebra")
+        assert "No sessions." in terminal.text
+
+    chat.run(steps)
+
+
+def test_a_session_is_renamed_and_keeps_its_id(chat: Chat) -> None:
+    prepared(chat)
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("down", "r", *"Ferry talk", "enter")
+        await terminal.until("Renamed.")
+        assert "Ferry talk" in terminal.text
+
+    chat.run(steps)
+    (found,) = chat.agent.session_summaries(["old"])
+    assert (found.id, found.title) == ("old", "Ferry talk")
+
+
+def test_a_rename_that_is_cancelled_keeps_the_title(chat: Chat) -> None:
+    prepared(chat)
+    chat.agent.session("old").set_title("Kept")
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/sessions")
+        await terminal.press("down", "r", *"Other", "escape")
+
+    chat.run(steps)
+    assert chat.agent.session_summaries(["old"])[0].title == "Kept"

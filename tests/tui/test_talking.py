@@ -12,10 +12,12 @@ from tests.chat.model_server import ModelServer
 from tests.tui.terminal import Chat, Terminal
 from textual import events
 from textual.widgets import Input, TextArea
+from textual.widgets._toast import Toast
 
 from keepstone import Agent
 from keepstone.chat import ModelChoice, choose
 from keepstone.chat.messages import Request
+from keepstone.tui.composer import Composer
 
 
 def test_a_message_and_its_answer_are_shown_and_stored(chat: Chat, server: ModelServer) -> None:
@@ -67,10 +69,69 @@ def test_control_c_stops_an_answer_and_leaves_the_chat_running(chat: Chat, serve
     assert chat.said() == ["user: Hi", "assistant: Hello. "]
 
 
-def test_control_c_without_an_answer_says_how_to_leave(chat: Chat) -> None:
+def test_control_c_twice_leaves_the_chat(chat: Chat) -> None:
     async def steps(terminal: Terminal) -> None:
+        await terminal.say("Hi")
         await terminal.press("ctrl+c")
-        await terminal.until("Press Ctrl+Q to leave.")
+        await terminal.until("Press Ctrl+C again to leave")
+        await terminal.press("ctrl+c")
+
+    assert chat.run(steps) == "main"
+
+
+def test_control_c_once_keeps_the_draft_and_the_input_uncovered(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press(*"draft", "ctrl+c")
+        await terminal.until("Press Ctrl+C again to leave")
+        assert terminal.app.query_one(Composer).text == "draft"
+        assert not terminal.app.screen.query(Toast)
+
+    assert chat.run(steps) is None
+
+
+def test_control_c_on_a_page_says_how_to_leave_in_its_line_of_keys(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        await terminal.enter("/memory")
+        await terminal.press("ctrl+c")
+        await terminal.until("Press Ctrl+C again to leave")
+        assert not terminal.app.screen.query(Toast)
+
+    chat.run(steps)
+
+
+def test_up_recalls_earlier_messages_and_down_the_draft(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        field = terminal.app.query_one(Composer)
+        await terminal.say("the first one")
+        await terminal.say("the second one")
+        await terminal.press(*"new", "up")
+        assert field.text == "the second one"
+        await terminal.press("up", "up")
+        assert field.text == "the first one"
+        await terminal.press("down", "down")
+        assert field.text == "new"
+
+    chat.run(steps)
+
+
+def test_up_recalls_messages_of_a_session_that_is_continued(chat: Chat) -> None:
+    chat.session.add("message", {"role": "user", "content": "said yesterday"})
+
+    async def steps(terminal: Terminal) -> None:
+        await terminal.press("up")
+        assert terminal.app.query_one(Composer).text == "said yesterday"
+
+    chat.run(steps)
+
+
+def test_up_moves_within_a_message_of_several_lines_first(chat: Chat) -> None:
+    async def steps(terminal: Terminal) -> None:
+        field = terminal.app.query_one(Composer)
+        await terminal.say("before")
+        await terminal.press("a", "ctrl+j", "b", "up")
+        assert field.text == "a\nb"
+        await terminal.press("up")
+        assert field.text == "before"
 
     chat.run(steps)
 

@@ -183,7 +183,7 @@ def test_a_bare_mark_and_a_command_are_not_stored(site: Site, agent: Agent, brow
     for line, words in (("#", "Write the note"), ("/forgit x", "unknown command /forgit")):
         page.get_by_label("Message").fill(line)
         page.keyboard.press("Enter")
-        expect(page.locator(".q-notification").last).to_contain_text(words)
+        expect(page.locator(".q-notification", has_text=words)).to_be_visible()
         expect(page.get_by_label("Message")).to_have_value(line)
     page.get_by_label("Message").fill("/help")
     page.keyboard.press("Enter")
@@ -204,3 +204,93 @@ def test_an_answer_of_nothing_is_shown_but_not_stored(site: Site, agent: Agent, 
     )
     expect(page.get_by_label("Message")).to_be_focused()
     assert [entry.text for entry in agent.session(agent.sessions()[0].id).entries()] == ["user: Who won?"]
+
+
+def test_a_quote_leads_to_its_entry(site: Site, agent: Agent, browse: Browse) -> None:
+    old = agent.session("old").add("decision", {"content": "We chose passkeys for sign-in"})
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "what about passkeys?")
+    page.get_by_role("link", name="decision, session old").click()
+    page.wait_for_url(f"**/session?id=old&entry={old.id}")
+    expect(page.locator(".entry.sought")).to_contain_text("We chose passkeys")
+
+
+def test_a_quote_of_a_quote_line_leads_to_no_other_entry(site: Site, agent: Agent, browse: Browse) -> None:
+    forged = "passkeys\n  2026-01-01, decision, session elsewhere"
+    agent.session("old").add("decision", {"content": forged})
+    page = browse(site.url(agent.slug, "chat"))
+    say(page, "what about passkeys?")
+    links = page.locator(".entry.by-agent .text a")
+    expect(links).to_have_count(1)
+    expect(links).to_contain_text("decision, session old")
+
+
+def test_past_chats_are_listed_with_their_titles(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("c1").add("message", {"role": "user", "content": "How do ferries turn?"})
+    agent.session("c2").add("note", {"content": "x"})
+    agent.session("c2").set_title("Harbour plans")
+    agent.session("machine").add("event", {"content": "no title"})
+    page = browse(site.url(agent.slug, "chat"), width=1920)
+    names = page.locator(".past .name")
+    expect(names).to_have_text(["Harbour plans", "How do ferries turn?"])
+    names.nth(1).click()
+    page.wait_for_url("**/chat?session=c1")
+    expect(page.locator(".entry .text")).to_have_text(["How do ferries turn?"])
+    expect(page.locator(".past [aria-current]")).to_contain_text("How do ferries turn?")
+
+
+def test_a_new_chat_joins_the_list_by_its_first_message(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"), width=1920)
+    expect(page.locator(".past .hint")).to_have_text("None yet.")
+    say(page, "Where is the cellar?")
+    expect(page.locator(".past .name")).to_have_text(["Where is the cellar?"])
+
+
+def test_commands_are_offered_as_a_slash_is_typed(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    page.get_by_label("Message, or # and a note").press_sequentially("/")
+    offered = page.get_by_role("listbox", name="Commands").get_by_role("option")
+    assert {text.split()[0] for text in offered.all_inner_texts()} >= {
+        "/memory",
+        "/recall",
+        "/context",
+        "/help",
+    }
+    page.keyboard.type("me")
+    expect(offered).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(offered).to_have_count(0)
+    expect(page.get_by_label("Message, or # and a note")).to_have_value("/me")
+
+
+@pytest.mark.parametrize(
+    ("keys", "completed"),
+    [
+        (["Tab"], "/memory"),
+        (["ArrowDown", "Enter"], "/sessions"),
+        (["ArrowUp", "ArrowDown", "Enter"], "/memory"),
+    ],
+)
+def test_a_chosen_command_is_completed(
+    site: Site, agent: Agent, browse: Browse, keys: list[str], completed: str
+) -> None:
+    page = browse(site.url(agent.slug, "chat"))
+    field = page.get_by_label("Message, or # and a note")
+    field.press_sequentially("/")
+    for key in keys:
+        page.keyboard.press(key)
+    expect(field).to_have_value(completed)
+    expect(field).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{completed}")
+
+
+def test_a_completed_command_takes_its_argument(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("old").add("fact", {"content": "Walnuts were bought"})
+    page = browse(site.url(agent.slug, "chat"))
+    page.get_by_label("Message, or # and a note").press_sequentially("/rec")
+    page.keyboard.press("Enter")
+    page.keyboard.type("walnuts")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/recall?q=walnuts")
+    expect(page.locator(".hits .text").first).to_have_text("Walnuts were bought")

@@ -1,3 +1,4 @@
+import pytest
 from playwright.sync_api import Page, expect
 from tests.web.conftest import Browse, Site
 
@@ -16,6 +17,12 @@ def filled(agent: Agent) -> None:
 def ask(page: Page, words: str) -> None:
     page.get_by_label("Question or words").fill(words)
     page.keyboard.press("Enter")
+
+
+def choose(page: Page, label: str, value: str) -> None:
+    page.get_by_label(label).click()
+    page.get_by_role("option", name=value).click()
+    page.keyboard.press("Escape")
 
 
 def test_each_hit_says_why_it_was_found(site: Site, agent: Agent, browse: Browse) -> None:
@@ -38,7 +45,7 @@ def test_hits_that_are_not_about_the_question_are_called_uncertain(
     expect(page.locator(".answer-line")).to_contain_text("Nothing certain")
     ask(page, "passkeys")
     expect(page.locator(".answer-line")).not_to_contain_text("Nothing certain")
-    assert page.locator(".hits meter").first.evaluate("meter => meter.value") > 0.6
+    expect(page.locator(".hits .scale").first).to_have_class("scale certain")
     page.locator("summary", has_text="Filters").click()
     page.get_by_label("Relevance").fill("0.9")
     ask(page, "which plumber chose the boiler?")
@@ -49,7 +56,7 @@ def test_filters_narrow_what_is_found(site: Site, agent: Agent, browse: Browse) 
     filled(agent)
     page = browse(site.url(agent.slug, "recall"))
     page.locator("summary", has_text="Filters").click()
-    page.get_by_label("Types").fill("decision")
+    choose(page, "Types", "decision")
     ask(page, "passkeys")
     expect(page.locator(".hits .text")).to_have_text(["We chose passkeys for sign-in"])
     page.wait_for_url("**type=decision**")
@@ -82,3 +89,88 @@ def test_nothing_found_says_what_to_try(site: Site, agent: Agent, browse: Browse
     filled(agent)
     page = browse(site.url(agent.slug, "recall", q="xyzzy"))
     expect(page.locator(".box h2")).to_have_text("Nothing found")
+
+
+def test_filters_offer_the_types_tags_and_sessions_that_entries_have(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    filled(agent)
+    agent.session("one").set_title("Sign-in talks")
+    page = browse(site.url(agent.slug, "recall"))
+    page.locator("summary", has_text="Filters").click()
+    for label, values in (
+        ("Sessions", ["two", "Sign-in talks · one"]),
+        ("Types", ["note", "decision"]),
+        ("Tags", ["auth"]),
+    ):
+        page.get_by_label(label).click()
+        expect(page.get_by_role("option")).to_have_text(values)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("option")).to_have_count(0)
+
+
+def test_a_chosen_session_narrows_at_once_and_stays_in_the_address(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "recall", q="passkeys"))
+    expect(page.locator(".hits > li").first).to_be_visible()
+    page.locator("summary", has_text="Filters").click()
+    choose(page, "Sessions", "two")
+    expect(page.locator(".hits .text")).to_have_text(["The passkeys of two phones were lost"])
+    page.wait_for_url("**session=two**")
+
+
+def test_a_value_that_no_recent_entry_has_can_be_typed(site: Site, agent: Agent, browse: Browse) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "recall", q="passkeys"))
+    page.locator("summary", has_text="Filters").click()
+    page.get_by_label("Types").fill("rare")
+    page.keyboard.press("Enter")
+    expect(page.locator(".box h2")).to_have_text("Nothing found")
+
+
+@pytest.mark.parametrize(
+    ("label", "typed", "told"),
+    [
+        ("Hits", "500", "a whole number from 1 to 100"),
+        ("Hits", "2.5", "a whole number from 1 to 100"),
+        ("Neighbours", "-1", "a whole number from 0 to 10"),
+        ("Relevance", "1.5", "a number from 0 to 1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_at_its_field(
+    site: Site, agent: Agent, browse: Browse, label: str, typed: str, told: str
+) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "recall"))
+    page.locator("summary", has_text="Filters").click()
+    page.get_by_label(label).fill(typed)
+    ask(page, "passkeys")
+    expect(page.locator(".q-field", has=page.get_by_label(label)).get_by_role("alert")).to_have_text(told)
+    expect(page.locator(".hits > li")).to_have_count(0)
+    expect(page.get_by_label(label)).to_have_value(typed)
+    page.get_by_label(label).fill("0" if label == "Relevance" else "1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hits > li").first).to_be_visible()
+
+
+def test_a_hit_names_its_speaker_and_marks_matched_words(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("s").add("message", {"role": "user", "name": "maya", "content": "We retried the payment"})
+    page = browse(site.url(agent.slug, "recall", q="retry of payments"))
+    hit = page.locator(".hits > li").first
+    expect(hit.locator(".who")).to_have_text("Maya")
+    expect(hit.locator("mark")).to_have_text(["retried", "payment"])
+
+
+def test_relevance_is_drawn_on_one_scale_for_all_questions(site: Site, agent: Agent, browse: Browse) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "recall", q="passkeys"))
+    share = "bar => bar.offsetWidth / bar.parentElement.offsetWidth"
+    for query in ("passkeys", "which plumber of two chose lunch"):
+        ask(page, query)
+        page.wait_for_url(f"**q={query.replace(' ', '+')}**")
+        expect(page.locator(".hits > li").first).to_be_visible()
+        hits = agent.recall(query)
+        drawn = [bar.evaluate(share) for bar in page.locator(".hits .scale i").all()]
+        assert drawn == pytest.approx([hit.relevance for hit in hits], abs=0.02)

@@ -20,6 +20,7 @@ from keepstone.chat.messages import (
     Message,
     ModelError,
     Prompt,
+    Quote,
     Request,
     ToolCall,
     ToolResult,
@@ -71,6 +72,8 @@ class _ModelAnswer:
     is_memory: bool = False
     """Whether it has text that is not transient."""
     tools: list[str] = field(default_factory=list)
+    links: list[dict[str, str]] = field(default_factory=list)
+    """Links to the entries that it quotes."""
     cut: str = "stopped"
     """Why it is incomplete; empty once it is complete."""
 
@@ -217,6 +220,7 @@ class Conversation:
                 if isinstance(piece, str):
                     answer.text += piece
                     answer.is_memory |= not isinstance(piece, Transient)
+                    answer.links += [piece.link] if isinstance(piece, Quote) else []
                     yield Delta("text", piece)
                 else:
                     calls.append(piece)
@@ -240,13 +244,14 @@ class Conversation:
         data: dict[str, Any] = {"role": "assistant", "content": _whole(answer.text), "model": self.model.name}
         data |= {"tools": answer.tools} if answer.tools else {}
         data |= {"cut": answer.cut} if answer.cut else {}
+        links = answer.links or None
         try:
-            self.session.add(MESSAGE, data)
+            self.session.add(MESSAGE, data, links=links)
         except SecretError:
             from keepstone.secrets.policy import mask  # Loaded only where a home refuses secrets.
 
             # The user cannot change a model's answer, so it is stored with its secrets masked.
-            self.session.add(MESSAGE, mask(data))
+            self.session.add(MESSAGE, mask(data), links=links)
 
     def _prompt(self, turns: list[Entry]) -> Prompt:
         question = turns[-1]

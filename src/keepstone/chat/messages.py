@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 from keepstone.chat.tools import MemoryTools
 from keepstone.errors import KeepstoneError
+from keepstone.model import Entry
 
 
 class ModelError(KeepstoneError, RuntimeError):
@@ -74,6 +75,30 @@ class Transient(str):
     """Text of an answer that is shown; an answer of such text only is not stored."""
 
     __slots__ = ()
+
+
+QUOTES = "quotes"
+"""The relation of an answer's links to the entries that it quotes."""
+
+
+class Quote(str):
+    """Text of an answer that quotes an entry, to which the stored answer has a link."""
+
+    __slots__ = ("entry_id", "session")
+
+    entry_id: str
+    session: str
+
+    def __new__(cls, text: str, entry: Entry) -> Self:
+        """Return a quote of an entry."""
+        made = super().__new__(cls, text)
+        made.entry_id, made.session = entry.id, entry.session
+        return made
+
+    @property
+    def link(self) -> dict[str, str]:
+        """The link of the answer."""
+        return {"rel": QUOTES, "to": self.entry_id, "session": self.session}
 
 
 Piece = str | ToolCall

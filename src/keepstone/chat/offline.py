@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keepstone.chat.messages import Request, Transient
+from keepstone.chat.messages import Quote, Request, Transient
 from keepstone.model import Entry, Hit
 from keepstone.notes.notes import MemoryEntry
 from keepstone.recall.relevance import worth_telling
@@ -36,8 +36,7 @@ class OfflineResponder:
             yield Transient(f"I remember nothing {else_}about that.")
             return
         yield "This is what I remember about that:"
-        for quote in quotes:
-            yield f"\n\n{quote}"
+        yield from quotes
 
 
 def _is_quotable(hit: Hit, question: str) -> bool:
@@ -64,12 +63,13 @@ def _content_stems(text: str) -> set[str]:
     return {stem(word) for word in words_of(text) if word not in STOP_WORDS}
 
 
-def _quoted(entry: Entry) -> str:
-    return f"{_in_marks(entry.text)}\n  {entry.ts:%Y-%m-%d}, {entry.type}, session {entry.session}"
+def _quoted(entry: Entry) -> Quote:
+    words = f"{_in_marks(entry.text)}\n  {entry.ts:%Y-%m-%d}, {entry.type}, session {entry.session}"
+    return Quote(f"\n\n{words}", entry)
 
 
 def _quoted_note(note: MemoryEntry) -> str:
-    return f"{_in_marks(note.content)}\n  {note.type} note, {note.source}:{note.line}"
+    return f"\n\n{_in_marks(note.content)}\n  {note.type} note, {note.source}:{note.line}"
 
 
 def _in_marks(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_BEGINNING = re.compile(r"/[a-z]*")
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -23,7 +24,7 @@ class Command:
 COMMANDS = {
     command.name: command
     for command in (
-        Command("memory", "", "all notes: filter, delete, undo, open in your editor"),
+        Command("memory", "", "all notes: filter, edit, delete, undo, open in your editor"),
         Command("sessions", "", "all sessions: open, new, clear, delete", waits=True),
         Command("new", "", "start a new session", waits=True),
         Command("recall", "QUESTION", "search memory, with explanations"),
@@ -58,3 +59,15 @@ def command_of(text: str) -> Typed | None:
     """
     found = _COMMAND.fullmatch(text.strip()) if text.startswith("/") else None
     return Typed(found[1], (found[2] or "").strip()) if found else None
+
+
+def completions(text: str) -> list[Command]:
+    """Return the commands whose names begin as typed; none for anything else than such a beginning.
+
+    Example:
+        >>> [command.name for command in completions("/re")]
+        ['recall', 'retry']
+    """
+    if not _BEGINNING.fullmatch(text):
+        return []
+    return [command for name, command in COMMANDS.items() if f"/{name}".startswith(text)]

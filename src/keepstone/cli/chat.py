@@ -75,8 +75,8 @@ def chat(
     slug = screen.conversation.agent.slug
     words = ["keepstone", "chat", *place_options(), "--agent", slug, "--session", one_line(ended or "")]
     words += ["--model", model] if model else []
-    words += ["--dir", str(folder.absolute())] if folder != Path() else []
-    words += ["--user-file", user_file] if user_file else []
+    words += ["--dir", str(folder.absolute())]  # Notes belong to it, wherever the line is pasted.
+    words += ["--user-file", str(Path(user_file).expanduser().absolute())] if user_file else []
     words += [] if tools else ["--no-tools"]
     again = f"Continue with: {shlex.join(words)}"
     view = Text(again if ended else "The session is empty.", no_wrap=True, overflow="ignore")

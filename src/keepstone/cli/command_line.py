@@ -77,6 +77,7 @@ def keepstone(
 
     Options follow the command's name: --home (where memory lives) and --agent
     (which agent), for notes --dir (the project's folder), and everywhere --json
-    (one JSON document instead of text). Exit status: 0 success, 1 something named
-    was not found, 2 invalid input, 3 the store or the system failed.
+    (one JSON document instead of text). Exit status: 0 success, also of a search or
+    list without results, 1 something named was not found, 2 invalid input, 3 the
+    store or the system failed.
     """

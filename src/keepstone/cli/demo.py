@@ -1,4 +1,4 @@
-"""``keepstone demo``: a sample home with all five kinds of memory."""
+"""``keepstone demo``: a sample home with sessions, files, notes, typed entries and vectors."""
 
 import shutil
 from pathlib import Path
@@ -31,7 +31,7 @@ def demo(
     ] = PLACE,
     json: JsonOption = False,
 ) -> None:
-    """Write a sample of all five kinds of memory, query them and show their files.
+    """Write sample sessions, files, notes, typed entries and vectors, query them and show their files.
 
     The sample is the memory of a software team's assistant: six sessions over three months, a file, notes
     and more. A second run starts clean.

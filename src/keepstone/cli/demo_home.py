@@ -1,4 +1,4 @@
-"""The home of ``keepstone demo``: writes the sample into all five kinds of memory and queries them."""
+"""The home of ``keepstone demo``: writes the sample through each way of remembering, and queries it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -42,10 +42,13 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_view(view: RenderableType) -> None:
-    """Print a view on standard output; without trailing spaces if that is not a terminal."""
+    """Print a view on standard output; without trailing spaces if that is not a terminal.
+
+    A text with ``no_wrap`` stays on one line, which the terminal folds: so a command can be pasted.
+    """
     screen = console()
     if screen.is_terminal:
-        screen.print(view, crop=False)  # A command to copy may be longer than a line.
+        screen.print(Group(view), crop=False)  # Rich would join a bare text with others, and wrap it.
         return
     with screen.capture() as captured:
         screen.print(view, crop=False)

@@ -8,6 +8,8 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
+from keepstone.text.brand import SHAPE
+
 # The colours of the web pages, whose style sheet is not available before sign-in.
 _STYLE = """
 :root { color-scheme: light dark; --ground: #f7f6f3; --surface: #fff; --text: #23282d; --muted: #5b636b;
@@ -47,10 +49,6 @@ POLICY = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-_MARK = (
-    '<rect width="32" height="32" rx="8" fill="#1f6660"/>'
-    '<path d="M9 10h14M9 16h14M9 22h8" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/>'
-)
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
@@ -63,7 +61,7 @@ _PAGE = """<!doctype html>
 def page(title: str, body: str, head: str = "", status: int = 200) -> HTMLResponse:
     """Return a page; ``body`` and ``head`` are HTML."""
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
-    content = _PAGE.format(title=title, style=_STYLE, mark=_MARK, body=body, head=head)
+    content = _PAGE.format(title=title, style=_STYLE, mark=SHAPE, body=body, head=head)
     return HTMLResponse(content, status, headers)
 
 

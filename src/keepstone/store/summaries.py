@@ -105,4 +105,7 @@ def _words(record: Record) -> str:
 
 
 def _start(text: str, length: int) -> str:
-    return clipped(" ".join(text.split()), length)
+    """Return the start of a text on one line, cut between words where it has some."""
+    words = " ".join(text.split())
+    end = words.rfind(" ", length // 2, length)
+    return clipped(words, length if len(words) <= length or end < 0 else end + 1)

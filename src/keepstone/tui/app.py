@@ -14,21 +14,25 @@ from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.theme import Theme
 from textual.widgets import Static
 from textual.worker import Worker
 
 from keepstone.agent import Agent
 from keepstone.chat import Conversation, Delta, ModelChoice
+from keepstone.chat.conversation import words_of_turn
 from keepstone.errors import KeepstoneError
 from keepstone.home import Home
 from keepstone.notes.notes import PROJECT, Notes, SaveResult
 from keepstone.operations.documents import saved_words
 from keepstone.services.input_manager import InputManager
 from keepstone.session import Session
+from keepstone.text.brand import ACCENT, ACCENT_ON_DARK, SIGN
 from keepstone.text.display import frames_of, one_line
 from keepstone.tui import wording
 from keepstone.tui.agents import AgentsScreen
 from keepstone.tui.commands import COMMANDS, command_of, help_text
+from keepstone.tui.completion import Completion
 from keepstone.tui.composer import Composer
 from keepstone.tui.memory import MemoryScreen
 from keepstone.tui.page import Confirm, Page
@@ -41,11 +45,18 @@ logger = logging.getLogger("keepstone.chat")
 
 T = TypeVar("T")
 
-_KEYS = "Enter send · # note · /help · Ctrl+Q leave"
+_KEYS = "Enter send · # note · / commands · ↑ earlier · Ctrl+Q leave"
 _KEYS_WHILE_ANSWERING = "An answer is coming … · Esc stop · Ctrl+Q leave"
 _POLL = 0.1
 """Seconds between checks whether the answer was stopped while a question is open."""
-DARK, LIGHT = "textual-dark", "textual-light"
+_LEAVE = "Press Ctrl+C again to leave"
+_LEAVE_SECONDS = 2.0
+"""Seconds in which the second Ctrl+C leaves."""
+DARK, LIGHT = "keepstone-dark", "keepstone-light"
+_THEMES = (
+    Theme(DARK, primary=ACCENT, secondary=ACCENT_ON_DARK, accent=ACCENT_ON_DARK),
+    Theme(LIGHT, primary=ACCENT, secondary=ACCENT, accent=ACCENT, dark=False),
+)
 
 
 class ChatApp(App[str]):
@@ -74,6 +85,8 @@ class ChatApp(App[str]):
         self, home: Home, agent: Agent, notes: Notes, choice: ModelChoice, session: Session | None = None
     ) -> None:
         super().__init__()
+        for theme in _THEMES:
+            self.register_theme(theme)
         self.theme = DARK
         self.conversation = Conversation(agent, notes, choice.model, session, ask=self._may_save)
         self._home = home
@@ -82,12 +95,14 @@ class ChatApp(App[str]):
         self._input = InputManager(notes)
         self._answering: Worker[None] | None = None
         self._growing: PlainText | MarkdownText | None = None
+        self._leaving = False
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
         yield Static("", id="place")
         yield Transcript(id="transcript")
-        yield Composer(id="composer", tab_behavior="focus", highlight_cursor_line=False)
+        yield Completion(id="completion")
+        yield Composer(id="composer")
         yield Static(Content(_KEYS), id="keys", classes="keys")
 
     def on_mount(self) -> None:
@@ -104,11 +119,13 @@ class ChatApp(App[str]):
     def begin(self, conversation: Conversation) -> None:
         """Show another conversation."""
         self.conversation = conversation
-        self.query_one(Transcript).begin(conversation.turns())
-        place = (
-            f"keepstone · {conversation.agent.slug} · {conversation.model.name} · {conversation.session.id}"
-        )
-        self.query_one("#place", Static).update(Content(one_line(place)))
+        turns = conversation.turns()
+        self.query_one(Transcript).begin(turns)
+        asked = (words_of_turn(turn) for turn in turns if turn.data.get("role") == "user")
+        self.query_one(Composer).begin(asked)
+        place = (conversation.agent.slug, conversation.model.name, conversation.session.id)
+        line = " · ".join((f"{SIGN} keepstone", *place))
+        self.query_one("#place", Static).update(Content(one_line(line)))
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
         """Handle a line of input: a note, a command or a message."""
@@ -117,7 +134,7 @@ class ChatApp(App[str]):
             return
         with self._attempt():
             if self._take(text):
-                self.query_one(Composer).text = ""
+                self.query_one(Composer).remember(text)
 
     @contextmanager
     def _attempt(self) -> Iterator[None]:
@@ -247,13 +264,28 @@ class ChatApp(App[str]):
             self._say("notice", "Stopped. The partial answer is kept; /retry asks again.")
 
     def action_interrupt(self) -> None:
-        """Stop the current answer, else copy the selection, else show how to leave."""
+        """Stop the current answer, else copy the selection; the second time in a row, leave."""
         if self._is_answering:
             self.action_stop()
         elif self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
             raise SkipAction
+        elif self._leaving:
+            self.run_worker(self.action_leave())
         else:
-            self.notify("Press Ctrl+Q to leave.")
+            self._ask_to_leave()
+
+    def _ask_to_leave(self) -> None:
+        """Say for a while what a second Ctrl+C does, in the line of keys: a toast would cover the input."""
+        line = self.screen.query_one(".keys", Static)
+        keys, self._leaving = line.content, True
+
+        def go_on() -> None:
+            self._leaving = False
+            if line.is_attached:
+                line.update(keys)
+
+        line.update(Content(_LEAVE))
+        self.set_timer(_LEAVE_SECONDS, go_on)
 
     def action_scroll(self, pages: int) -> None:
         """Scroll the topmost screen."""

@@ -23,6 +23,8 @@ projects. Every request to the model includes both files.
 _KEYS = """\
 Enter                send
 Ctrl+J               new line in the message
+Up, Down             earlier messages
+Tab                  complete a command
 Esc, Ctrl+C          stop the answer; Esc also closes a page
 PageUp, PageDown     scroll
-Ctrl+Q               leave"""
+Ctrl+Q               leave; so does Ctrl+C twice"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from unicodedata import category
 
@@ -9,14 +10,16 @@ from textual import events
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
+from keepstone.chat.slash import completions
+from keepstone.tui.completion import Completion
+
 
 class Pasting:
     """A field that removes control characters from pasted text."""
 
     def on_paste(self, event: events.Paste) -> None:
         """Remove control characters, which could act on the terminal."""
-        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        event.text = "".join(letter for letter in text if letter in "\n\t" or category(letter) != "Cc")
+        event.text = _without_controls(event.text)
 
 
 class NoteEditor(Pasting, TextArea):
@@ -28,7 +31,10 @@ class Filter(Pasting, Input):
 
 
 class Composer(Pasting, TextArea):
-    """Several lines of text: Enter sends them, Ctrl+J starts a new one."""
+    """Several lines of text: Enter sends them, Ctrl+J starts a new one, Up and Down recall earlier ones.
+
+    A slash command is completed by Tab or Enter, if the screen has a list of completions.
+    """
 
     @dataclass
     class Submitted(Message):
@@ -36,9 +42,27 @@ class Composer(Pasting, TextArea):
 
         text: str
 
+    def __init__(self, text: str = "", *, id: str | None = None) -> None:  # noqa: A002  Textual's name.
+        super().__init__(text, id=id, tab_behavior="focus", highlight_cursor_line=False)
+        self._past: list[str] = []
+        self._at = 0
+        self._draft = ""
+
+    def begin(self, past: Iterable[str]) -> None:
+        """Recall these texts, the latest first, and those that are sent from now on."""
+        self._past = [_without_controls(text) for text in past]
+        self._at = len(self._past)
+
+    def remember(self, text: str) -> None:
+        """Recall a text that was sent before the earlier ones, and empty the field."""
+        self._past.append(text)
+        self._at, self._draft, self.text = len(self._past), "", ""
+
     def on_key(self, event: events.Key) -> None:
         """Send on Enter; the receiver clears the text."""
-        if event.key == "enter":
+        if self._completes(event.key) or self._recalls(event.key):
+            pass
+        elif event.key == "enter":
             self.post_message(self.Submitted(self.text))
         elif event.key in ("ctrl+j", "shift+enter"):
             self.insert("\n")
@@ -47,7 +71,46 @@ class Composer(Pasting, TextArea):
         event.stop()
         event.prevent_default()
 
+    def on_text_area_changed(self) -> None:
+        """Offer the commands that the text may become."""
+        for offered in self.screen.query(Completion):
+            offered.offer(self.text)
+
     def restore(self, text: str) -> None:
         """Put a text back for editing."""
         self.text = text
         self.move_cursor(self.document.end)
+
+    def _completes(self, key: str) -> bool:
+        """Choose or complete a command; False if the key is not for that."""
+        found = completions(self.text)
+        lists = self.screen.query(Completion)
+        if not found or not lists:
+            return False
+        offered = lists.first()
+        if key in ("up", "down"):
+            offered.action_cursor_up() if key == "up" else offered.action_cursor_down()
+            return True
+        command = found[min(offered.highlighted or 0, len(found) - 1)]
+        if key == "tab" or (key == "enter" and self.text != f"/{command.name}"):
+            self.restore(f"/{command.name} " if command.argument else f"/{command.name}")
+            return True
+        return False
+
+    def _recalls(self, key: str) -> bool:
+        """Show an earlier or later text; False if the cursor has lines to go to."""
+        line = self.wrapped_document.location_to_offset(self.cursor_location).y
+        step = {"up": -1, "down": 1}.get(key, 0)
+        at_edge = line == (0 if step < 0 else self.wrapped_document.height - 1)
+        if not step or not at_edge or not 0 <= self._at + step <= len(self._past):
+            return False
+        if self._at == len(self._past):
+            self._draft = self.text
+        self._at += step
+        self.restore(self._past[self._at] if self._at < len(self._past) else self._draft)
+        return True
+
+
+def _without_controls(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(letter for letter in text if letter in "\n\t" or category(letter) != "Cc")

@@ -73,17 +73,19 @@ class Confirm(ModalScreen[bool]):
 class Ask(ModalScreen[str | None]):
     """Asks for a line of text; None if it was closed."""
 
+    AUTO_FOCUS = "#answer"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, value: str = "") -> None:
         super().__init__()
         self._question = question
+        self._value = value
 
     def compose(self) -> ComposeResult:
         """Build the dialog."""
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
-            yield Filter(id="answer")
+            yield Filter(self._value, id="answer", select_on_focus=False)
             yield Static(Content("Enter save · Esc cancel"), classes="keys")
 
     def on_input_submitted(self) -> None:

@@ -30,7 +30,6 @@ class SessionsScreen(Listing[str, Session | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter"),
         Binding("n", "new", "New"),
-        Binding("n", "new", "New"),
         Binding("r", "rename", "Rename"),
         Binding("c", "clear", "Clear"),
         Binding("d,delete", "delete", "Delete"),
@@ -81,13 +80,15 @@ class SessionsScreen(Listing[str, Session | None]):
         if self.chosen is None:
             return
         session = self._agent.session(self.chosen)
+        found = self._agent.session_summaries([session.id])
+        given = next((one.title for one in found if one.title and one.named), "")
 
         def named(title: str | None) -> None:
             if title is not None:
                 self.attempt(lambda: session.set_title(title.strip() or None))
-                self.reload("Renamed." if title.strip() else "The title was taken away.")
+                self.reload("Renamed." if title.strip() else "The title was removed.")
 
-        self.app.push_screen(Ask("Title of this session"), named)
+        self.app.push_screen(Ask("Title of this session", one_line(given)), named)
 
     def on_option_list_option_selected(self) -> None:
         """Open the highlighted session."""

@@ -74,7 +74,7 @@ def failure(words: str) -> ui.element:
 
 def tell(words: str) -> None:
     """Show a short notification."""
-    ui.notify(shown(words), position="bottom", timeout=4000)
+    ui.notify(shown(words), position="top", timeout=4000)
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def attempt() -> Iterator[None]:
         yield
     except EXPECTED as error:
         ui.notify(
-            shown(message_of(error)), position="bottom", timeout=9000, multi_line=True, close_button="Close"
+            shown(message_of(error)), position="top", timeout=9000, multi_line=True, close_button="Close"
         )
 
 

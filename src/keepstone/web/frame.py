@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 from nicegui import ui
 
+from keepstone.text.brand import MARK
 from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
 from keepstone.web.live import Live
@@ -31,9 +33,9 @@ WITH_NOTES = frozenset({"chat", "memory"})
 """The pages that show notes or use them in prompts."""
 _KEYS = (
     ("Ctrl+K", "find anything"),
-    ("/", "search"),
-    ("n", "start something new"),
-    ("j  k", "next and previous row"),
+    ("/", "go to the page's search field, else find anything"),
+    ("n", "new session, note, file or agent; on other pages a new chat"),
+    ("j  k", "next and previous entry or row"),
     ("Enter", "open the row"),
     ("Esc", "close a dialog or a menu"),
     *((f"g {key}", f"go to {title}") for _, title, key in PAGES),
@@ -75,12 +77,15 @@ def head() -> None:
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
         f'<script src="{ASSETS}/menu.js"></script><script src="{ASSETS}/copy.js"></script>'
+        f'<script src="{ASSETS}/commands.js"></script>'
     )
 
 
 def _side(place: Place, current: str) -> None:
     with box(classes="side"):
-        link("keepstone", "/", "brand")
+        with box("a", "brand", href="/"):
+            box("img", src=f"data:image/svg+xml,{quote(MARK)}", alt="")
+            say("span", "keepstone")
         with box("a", "agent", href=place.link("agents"), aria_label=f"Agent {place.agent.slug}, switch"):
             say("small", "Agent")
             say("span", place.agent.slug)

@@ -17,6 +17,7 @@ from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.notes.notes import Notes
 from keepstone.server.tokens import Tokens
+from keepstone.text.brand import MARK
 from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
 from keepstone.web.elements import EXPECTED, empty
@@ -45,11 +46,6 @@ if TYPE_CHECKING:
 Build = Callable[[Place], Awaitable[None]]
 
 _STATIC = Path(__file__).parent / "static"
-_ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32"'
-    ' rx="8" fill="#1f6660"/>'
-    '<path d="M9 10h14M9 16h14M9 22h8" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>'
-)
 _BUILDS: dict[str, tuple[str, Build]] = {
     "sessions": ("Sessions", sessions.build),
     "session": ("Session", session.build),
@@ -115,7 +111,7 @@ def mount(
     ui.run_with(
         app,
         title="keepstone",
-        favicon=_ICON,
+        favicon=MARK,
         dark=None,
         language="en-US",
         tailwind=False,

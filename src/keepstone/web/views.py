@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from keepstone.chat.messages import QUOTES
 from keepstone.log.line import format_time, read_time
-from keepstone.model import Entry, Hit, Hits, SessionInfo, SessionSummary, Version
+from keepstone.model import RELEVANT, Entry, Hit, Hits, SessionInfo, SessionSummary, Version
 from keepstone.notes.notes import MemoryEntry
 from keepstone.operations.payload import unindexed
 from keepstone.store.decay import worth_of
@@ -27,6 +28,8 @@ _COLOURS = {"words": "words", "vectors": "meaning", "neighbours": "near"}
 _START = 40
 _PIECES = re.compile(r"\w+|\W+")
 _NEAR = 600
+_CERTAIN = 0.6
+"""The relevance above which an entry says just what is asked."""
 
 
 def session_view(
@@ -77,12 +80,32 @@ def _entry_view(entry: Entry, now: datetime, place: Place | None, *, whole: bool
         "who": _speaker(entry),
         "side": _SIDES.get(role, "nobody") if isinstance(role, str) else "nobody",
         "text": shown(text if whole else clipped(text, LONGEST)),
+        "parts": _quote_parts(entry, text if whole else clipped(text, LONGEST), place),
         "clipped": not whole and len(text) > LONGEST,
         "iso": format_time(entry.ts),
         "moment": moment(entry.ts),
         "time": f"{local(entry.ts):%H:%M}",
         **marks_of(entry, now, place),
     }
+
+
+def _quote_parts(entry: Entry, text: str, place: Place | None) -> list[View]:
+    """Return the parts of an answer that quotes entries: the line below each quote leads to its entry."""
+    parts: list[View] = []
+    begin = 0
+    for link in entry.links if place else ():
+        session, target = (link.get("session"), link.get("to")) if isinstance(link, dict) else (None, None)
+        if not (isinstance(session, str) and isinstance(target, str) and link.get("rel") == QUOTES):
+            continue
+        line = re.compile(rf"(?<=\n)  .{{10}}, .*, session {re.escape(session)}$", re.MULTILINE)
+        if place and (found := line.search(text, begin)):
+            href = place.link("session", id=session, entry=target)
+            parts += [
+                {"text": shown(text[begin : found.start() + 2]), "href": ""},
+                {"text": shown(found[0].strip()), "href": href},
+            ]
+            begin = found.end()
+    return [*parts, {"text": shown(text[begin:]), "href": ""}] if parts else []
 
 
 def marks_of(entry: Entry, now: datetime, place: Place | None) -> View:
@@ -199,12 +222,20 @@ def _hit_view(hit: Hit, place: Place, scale: float, now: datetime) -> View:
         "marked": _marked(shown(clipped(words_of(entry), 1200)), hit.why.words),
         "score": f"{hit.score:.2f}",
         "relevance": f"{hit.relevance:.2f}",
+        "certainty": _certainty(hit.relevance),
         "parts": parts,
         "sum": "Score is the sum of " + ", ".join(part["label"] for part in parts),
         "reasons": _reasons(hit),
         "before": [_near(near) for near in hit.neighbours if near.ts < entry.ts],
         "after": [_near(near) for near in hit.neighbours if near.ts >= entry.ts],
     }
+
+
+def _certainty(relevance: float) -> str:
+    """Return the class of a relevance's bar."""
+    if relevance < RELEVANT:
+        return "unsure"
+    return "certain" if relevance >= _CERTAIN else "likely"
 
 
 def _marked(text: str, words: Iterable[str]) -> list[View]:

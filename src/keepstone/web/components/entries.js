@@ -40,7 +40,8 @@ export default {
             </span>
             <time :datetime="entry.iso" :title="entry.moment">{{ entry.time }}</time>
           </header>
-          <p class="text" dir="auto">{{ entry.text }}</p>
+          <p class="text" dir="auto"><template v-if="entry.parts && entry.parts.length"><component v-for="(part, n) in entry.parts" :key="n"
+            :is="part.href ? 'a' : 'span'" :href="part.href || null">{{ part.text }}</component></template><template v-else>{{ entry.text }}</template></p>
           <dl v-if="entry.rest && entry.rest.length" class="rest">
             <div v-for="one in entry.rest" :key="one.key"><dt dir="auto">{{ one.key }}</dt><dd dir="auto">{{ one.value }}</dd></div>
           </dl>

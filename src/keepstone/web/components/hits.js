@@ -23,14 +23,16 @@ export default {
             <div v-for="one in hit.rest" :key="one.key"><dt dir="auto">{{ one.key }}</dt><dd dir="auto">{{ one.value }}</dd></div>
           </dl>
           <div class="why">
-            <div class="bar" role="img" :aria-label="hit.sum">
-              <i v-for="part in hit.parts" :key="part.name" :class="'part-' + part.tone"
-                :style="{ width: part.width }" :title="part.label"></i>
+            <div class="relevance" title="From 0 to 1, on one scale for all questions">
+              <span>Relevance {{ hit.relevance }}</span>
+              <span :class="['scale', hit.certainty]" aria-hidden="true"><i :style="{ width: 100 * hit.relevance + '%' }"></i></span>
             </div>
             <ul>
-              <li class="score"><meter :value="hit.relevance" min="0" max="1" low="0.3" high="0.6" optimum="1"
-                aria-hidden="true"></meter> Relevance {{ hit.relevance }}</li>
               <li class="score">Score {{ hit.score }}</li>
+              <li><div class="bar" role="img" :aria-label="hit.sum">
+                <i v-for="part in hit.parts" :key="part.name" :class="'part-' + part.tone"
+                  :style="{ width: part.width }" :title="part.label"></i>
+              </div></li>
               <li v-for="part in hit.parts" :key="part.name"><i :class="'part-' + part.tone"></i>{{ part.label }}</li>
               <li v-for="reason in hit.reasons" :key="reason" dir="auto">{{ reason }}</li>
             </ul>

@@ -35,6 +35,7 @@ from keepstone.web.elements import (
 )
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
+from keepstone.web.past_chats import PastChats
 from keepstone.web.phrases import shown
 from keepstone.web.selector import Selector
 from keepstone.web.site import Place, address
@@ -68,20 +69,27 @@ class Chat:
             with head:
                 self.where = link("", "", "hint")
                 link("New chat", self.place.link("chat"), "plain", data_new="")
-            with box(classes="talk"):
-                with box(classes="said", role="log", aria_label="The conversation"):
-                    self.live = Live(self._load, self._draw)
-                    self.list = EntryList()
-                    self.none = box()
-                    self.trouble = box()
-                self._line()
-            self._say_where()
-            await self.live.start()
+            with box(classes="beside"):
+                self.past = PastChats(self.place, lambda: self.session.id if self.session else None)
+                await self.past.build()
+                with box(classes="talk"):
+                    await self._talk()
+
+    async def _talk(self) -> None:
+        with box(classes="said", role="log", aria_label="The conversation"):
+            self.live = Live(self._load, self._draw)
+            self.list = EntryList()
+            self.none = box()
+            self.trouble = box()
+        self._line()
+        self._say_where()
+        await self.live.start()
 
     def _line(self) -> None:
         with box(classes="say"):
             self.selector = Selector(self.place, self._noted)
-            with box(classes="line", data_search=""):
+            commands = [[f"/{name}", COMMANDS[name].argument, COMMANDS[name].help] for name in _COMMANDS]
+            with box(classes="line", data_search="", data_commands=json.dumps(commands)):
                 self.input = ui.textarea("Message, or # and a note")
                 self.input.props("outlined dense autogrow autofocus").classes("wide")
                 self.input.on("keydown.enter.exact.prevent", self._send, args=[])
@@ -97,7 +105,7 @@ class Chat:
     def _draw(self, entries: list[Entry]) -> None:
         grown = len(entries) > len(self.entries)
         self.entries = entries
-        views = entry_views(entries, datetime.now(UTC))
+        views = entry_views(entries, datetime.now(UTC), place=self.place)
         is_stored = bool(entries) and entries[-1].data.get("content") == self.coming
         if self.coming is not None and not (self.coming and is_stored):
             views.append(_streamed(self.coming))

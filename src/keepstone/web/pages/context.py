@@ -77,6 +77,14 @@ class ContextPage:
         stable = counted(len(around[0][1]) + context.stable, "character")
         words = f"{total}; the first {stable} are the same for every question."
         say("p", words, "answer-line", role="status")
+        with box(classes="halves"):
+            with box(classes="stack"):
+                self._parts(context, begin, end)
+            with box():
+                _draw_prompt(pieces)
+
+    def _parts(self, context: Context, begin: int, end: int) -> None:
+        """Draw what is in the prompt, and what was left out."""
         with box("table", "list plain-table"):
             _row("th", "Part", "Tokens", "Source", "How much")
             _row("td", "instructions", f"{begin:,}", "the chat", "whole")
@@ -97,17 +105,20 @@ class ContextPage:
                     with box("li"):
                         words = f"{source.ref} {source.session}"
                         link(words, self.place.link("session", id=source.session, entry=source.id))
-        with box(classes="head"):
-            say("h2", "The prompt")
-            box(classes="fill")
-            copied = say("button", "Copy", "plain", type="button")
-            text = json.dumps("".join(piece for _, piece in pieces))
-            copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
-        with box(classes="prompt"):
-            for kind, piece in pieces:
-                with box("section", f"piece {kind.split()[0]}"):
-                    say("h3", kind)
-                    say("pre", shown(piece), "raw", tabindex="0", aria_label=kind)
+
+
+def _draw_prompt(pieces: list[tuple[str, str]]) -> None:
+    with box(classes="head"):
+        say("h2", "The prompt")
+        box(classes="fill")
+        copied = say("button", "Copy", "plain", type="button")
+        text = json.dumps("".join(piece for _, piece in pieces))
+        copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
+    with box(classes="prompt"):
+        for kind, piece in pieces:
+            with box("section", f"piece {kind.split()[0]}"):
+                say("h3", kind)
+                say("pre", shown(piece), "raw", tabindex="0", aria_label=kind)
 
 
 def pieces_of(context: Context) -> list[tuple[str, str]]:

@@ -41,14 +41,15 @@ class MemoryPage:
                 self._adding()
             self.undo = box(role="status")
             self.live = Live(self._load, self._draw)
-            self.groups = {kind: _Group(self, kind) for kind in TYPES}
+            with box(classes="sources"):
+                self.groups = {kind: _Group(self, kind) for kind in TYPES}
             await self.live.start()
 
     def _adding(self) -> None:
-        with box(classes="add-note", data_search=""):
+        with box(classes="add-note", data_new=""):
             self.input = field("A new note", "Use pnpm instead of npm")
             self.input.on("keydown.enter", self._add, args=[])
-            button("Add", self._add, "main", data_new="")
+            button("Add", self._add, "main")
         self.selector = Selector(self.place, self._added)
         self.input.on("keydown.esc", self.selector.cancel, args=[])
 
@@ -123,11 +124,12 @@ class _Group:
 
     def __init__(self, page: MemoryPage, kind: str) -> None:
         self._kind = kind
-        with box(classes="source"):
-            say("h2", f"{kind} notes")
-            self._path = say("code", "")
-        self._none = box()
-        self._list = NoteList()
+        with box():
+            with box(classes="source"):
+                say("h2", f"{kind} notes")
+                self._path = say("code", "")
+            self._none = box()
+            self._list = NoteList()
         self._list.show(readOnly=page.place.read_only, label=f"{kind} notes")
         self._list.when("save", lambda change: page.save(kind, change))
         self._list.when("remove", lambda row: page.remove(kind, row))

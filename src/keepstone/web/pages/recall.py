@@ -12,6 +12,7 @@ from keepstone.model import Hits
 from keepstone.operations.error_codes import message_of
 from keepstone.recall.selection import UNWANTED
 from keepstone.text.display import counted
+from keepstone.web.choosers import Choosers, names_of
 from keepstone.web.components import HitList
 from keepstone.web.correcting import Correcting
 from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, field, say
@@ -22,20 +23,19 @@ from keepstone.web.views import hit_views
 
 _LEAD = "Ask a question or enter some words. Each hit shows why it was found."
 _TEXTS = (
-    ("session", "Sessions", "ids, with commas"),
-    ("type", "Types", "decision, finding"),
-    ("tag", "Tags, all of them", "auth, release"),
     ("where", "Payload values", "role=user, with commas"),
     ("since", "Made since", "2026-03-01"),
     ("until", "Made before", "2026-04-01"),
     ("as_of", "As memory was at", "2026-03-01T12:00:00Z"),
 )
+_CHOSEN = ("session", "type", "tag")
 _NUMBERS = (
-    ("limit", "Hits", 10.0, 100.0),
-    ("neighbours", "Neighbours", 2.0, 10.0),
-    ("min_priority", "Priority", 0.0, 1.0),
-    ("min_relevance", "Relevance", 0.0, 1.0),
+    ("limit", "Hits", 10.0, 1.0, 100.0),
+    ("neighbours", "Neighbours", 2.0, 0.0, 10.0),
+    ("min_priority", "Priority, at least", 0.0, 0.0, 1.0),
+    ("min_relevance", "Relevance, at least", 0.0, 0.0, 1.0),
 )
+"""Filters that are numbers: name, label, default, least and most. Those up to 1 need not be whole."""
 
 
 class RecallPage:
@@ -53,58 +53,63 @@ class RecallPage:
                 self.query = field("Question or words", value=query).props("type=search autofocus")
                 self.query.on("keydown.enter", self._ask, args=[])
                 button("Recall", self._ask, "main")
-            self._filters()
-            self.sum = say("p", "", "answer-line", role="status")
-            self.correcting = Correcting(self.place, self._ask)
-            self.list = HitList()
-            self.list.show(readOnly=self.place.read_only)
-            self.list.when("act", self.correcting.act)
-            self.rest = box()
-            self._nothing(asked=False)
+            with box(classes="beside"):
+                self._filters()
+                with box():
+                    self.sum = say("p", "", "answer-line", role="status")
+                    self.correcting = Correcting(self.place, self._ask)
+                    self.list = HitList()
+                    self.list.show(readOnly=self.place.read_only)
+                    self.list.when("act", self.correcting.act)
+                    self.rest = box()
+                    self._nothing(asked=False)
         if query:
             ui.timer(0, self._ask, once=True)
 
     def _filters(self) -> None:
-        is_open = any(self.place.query.get(name) for name, *_ in (*_TEXTS, *_NUMBERS))
-        with box("details", **({"open": ""} if is_open else {})):
+        names = (*_CHOSEN, *(name for name, *_ in (*_TEXTS, *_NUMBERS)))
+        is_open = any(self.place.query.get(name) for name in names)
+        with box("details", data_wide="", **({"open": ""} if is_open else {})):
             say("summary", "Filters")
             with box(classes="filters"):
+                self.choosers = Choosers(_CHOSEN, self.place.query, self._ask)
                 for name, label, hint in _TEXTS:
                     made = field(label, hint, self.place.query.get(name, ""))
                     made.on("keydown.enter", self._ask, args=[])
                     self.fields[name] = made
-                for name, label, usual, most in _NUMBERS:
-                    self.fields[name] = self._number(name, label, usual, most)
-
-    def _number(self, name: str, label: str, usual: float, most: float) -> ui.number:
-        step = 0.1 if most == 1 else 1
-        given = _number(self.place.query.get(name), usual, most)
-        made = ui.number(
-            label, value=given, min=0 if step < 1 or name == "neighbours" else 1, max=most, step=step
-        )
-        return made.props("outlined dense")
+                for name, label, usual, least, most in _NUMBERS:
+                    given = _number(self.place.query.get(name, ""), least, most)
+                    made = field(label, value=f"{usual if given is None else given:g}")
+                    made.props(f"type=number min={least:g} max={most:g} step={0.1 if most == 1 else 1}")
+                    made.on("keydown.enter", self._ask, args=[])
+                    made.on("blur", self._numbers, args=[])
+                    self.fields[name] = made
+        ui.timer(0, lambda: self.choosers.offer(self.place.agent), once=True)
 
     async def _ask(self) -> None:
         query = str(self.query.value or "").strip()
         if not query:
             self._nothing(asked=False)
             return
+        numbers = self._numbers()
+        if numbers is None:
+            self.sum.text = "Correct the marked field: nothing was searched."
+            return
         self.sum.text = "Recalling …"
         try:
-            hits = await aside(self.place.agent.recall, query, **self._bounds())
+            hits = await aside(self.place.agent.recall, query, **self._bounds(numbers))
         except EXPECTED as error:
             self._fail(message_of(error))
             return
-        self._remember(query)
+        self._remember(query, numbers)
         self._draw(hits)
 
-    def _bounds(self) -> dict[str, Any]:
-        text = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
-        numbers = self._numbers()
+    def _bounds(self, numbers: dict[str, float]) -> dict[str, Any]:
+        text = self._texts()
         return {
-            "sessions": _names(text["session"]),
-            "types": _names(text["type"]),
-            "tags": _names(text["tag"]),
+            "sessions": self.choosers.chosen("session") or None,
+            "types": self.choosers.chosen("type") or None,
+            "tags": self.choosers.chosen("tag") or None,
             "where": _where(text["where"]),
             **{name: text[name] or None for name in ("since", "until", "as_of")},
             "limit": int(numbers["limit"]),
@@ -113,14 +118,25 @@ class RecallPage:
             "min_relevance": numbers["min_relevance"],
         }
 
-    def _numbers(self) -> dict[str, float]:
-        return {name: _number(self.fields[name].value, usual, most) for name, _, usual, most in _NUMBERS}
+    def _texts(self) -> dict[str, str]:
+        return {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
 
-    def _remember(self, query: str) -> None:
+    def _numbers(self) -> dict[str, float] | None:
+        """Return the numbers; None if one is refused, which its field then says."""
+        found: dict[str, float] = {}
+        for name, _, usual, least, most in _NUMBERS:
+            typed = str(self.fields[name].value or "").strip()
+            number = _number(typed, least, most) if typed else usual
+            kind = "a number" if most == 1 else "a whole number"
+            self.fields[name].error = f"{kind} from {least:g} to {most:g}" if number is None else None
+            if number is not None:
+                found[name] = number
+        return found if len(found) == len(_NUMBERS) else None
+
+    def _remember(self, query: str, numbers: dict[str, float]) -> None:
         """Put the query and its filters into the address, so that it can be bookmarked."""
-        given = {name: str(self.fields[name].value or "").strip() for name, *_ in _TEXTS}
-        numbers = self._numbers()
-        changed = {name: f"{numbers[name]:g}" for name, _, usual, _ in _NUMBERS if numbers[name] != usual}
+        given = {name: self.choosers.text(name) for name in _CHOSEN} | self._texts()
+        changed = {name: f"{numbers[name]:g}" for name, _, usual, *_ in _NUMBERS if numbers[name] != usual}
         kept = {"q": query} | {name: value for name, value in given.items() if value} | changed
         ui.run_javascript(f"history.replaceState(null, '', {json.dumps(self.place.link('recall', **kept))})")
 
@@ -168,13 +184,9 @@ def _sum(hits: Hits) -> str:
     return " ".join(said)
 
 
-def _names(words: str) -> list[str] | None:
-    return [word.strip() for word in words.split(",") if word.strip()] or None
-
-
 def _where(words: str) -> dict[str, Any] | None:
     """Return conditions on the payload; values are parsed as JSON if possible, else taken as text."""
-    pairs = [word.partition("=") for word in _names(words) or ()]
+    pairs = [word.partition("=") for word in names_of(words)]
     for key, sign, value in pairs:
         if not key or not sign:
             raise ValueError(f"{key + sign + value!r:.80} is not KEY=VALUE")
@@ -188,13 +200,13 @@ def _value(word: str) -> Any:
         return word
 
 
-def _number(given: object, usual: float, most: float) -> float:
-    """Return a number from an address or field; the default if it is invalid or out of range."""
+def _number(given: str, least: float, most: float) -> float | None:
+    """Return a number within its bounds; None for anything else, or part of a number that must be whole."""
     try:
-        number = usual if given is None else float(str(given))
+        number = float(given)
     except ValueError:
-        return usual
-    return number if 0 <= number <= most else usual
+        return None
+    return number if least <= number <= most and (most == 1 or number.is_integer()) else None
 
 
 async def build(place: Place) -> None:

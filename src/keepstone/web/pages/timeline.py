@@ -14,6 +14,7 @@ from keepstone.log.filters import Filters
 from keepstone.model import Entry, Version
 from keepstone.recall.time_words import moment_of
 from keepstone.text.display import counted
+from keepstone.web.choosers import Choosers
 from keepstone.web.components import EntryList
 from keepstone.web.correcting import Correcting
 from keepstone.web.elements import aside, attempt, box, button, empty, field, say
@@ -29,11 +30,11 @@ _FOUND = 200
 """Entries among which those with the words of the filter are shown."""
 _FIELDS = (
     ("q", "Words", "passkeys"),
-    ("type", "Types", "decision, finding"),
-    ("tag", "Tags, all of them", "auth"),
     ("since", "Made since", "yesterday, 2026-03-01"),
     ("until", "Made before", "last week, 2026-04-01"),
 )
+_CHOSEN = ("type", "tag")
+_FILTERS = (*_CHOSEN, *(name for name, *_ in _FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class TimelinePage:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.given = {name: place.query.get(name, "").strip() for name, *_ in _FIELDS}
+        self.given = {name: place.query.get(name, "").strip() for name in _FILTERS}
         self.fields: dict[str, ui.input] = {}
         self.most = _PAGE
         self.versions: dict[str, Any] = {}
@@ -59,26 +60,34 @@ class TimelinePage:
     async def build(self) -> None:
         """Draw the page."""
         with frame(self.place, "timeline", "Timeline", _LEAD):
-            with box(classes="filters", data_search=""):
-                for name, label, hint in _FIELDS:
-                    made = field(label, hint, self.given[name])
-                    made.on("keydown.enter", self._apply, args=[])
-                    made.on("blur", self._apply, args=[])
-                    self.fields[name] = made
-            self.sum = say("p", "", "answer-line", role="status")
-            self.live = Live(self._load, self._draw)
-            self.correcting = Correcting(self.place, self.live.refresh)
-            self.list = EntryList()
-            for event, act in (
-                ("act", self.correcting.act),
-                ("history", self._history),
-                ("whole", self._whole),
-                ("restore", self._restore),
-            ):
-                self.list.when(event, act)
-            self.none = box()
-            self.more = button("Show more", self._show_more)
+            with box(classes="beside"):
+                with box(classes="filters", data_search=""):
+                    for name, label, hint in _FIELDS:
+                        made = field(label, hint, self.given[name])
+                        made.on("keydown.enter", self._apply, args=[])
+                        made.on("blur", self._apply, args=[])
+                        self.fields[name] = made
+                        if name == "q":
+                            self.choosers = Choosers(_CHOSEN, self.given, self._apply)
+                with box():
+                    self._entries()
+            ui.timer(0, lambda: self.choosers.offer(self.place.agent), once=True)
             await self.live.start()
+
+    def _entries(self) -> None:
+        self.sum = say("p", "", "answer-line", role="status")
+        self.live = Live(self._load, self._draw)
+        self.correcting = Correcting(self.place, self.live.refresh)
+        self.list = EntryList()
+        for event, act in (
+            ("act", self.correcting.act),
+            ("history", self._history),
+            ("whole", self._whole),
+            ("restore", self._restore),
+        ):
+            self.list.when(event, act)
+        self.none = box()
+        self.more = button("Show more", self._show_more)
 
     def _load(self) -> Slice:
         agent, filters = self.place.agent, self._filters()
@@ -100,9 +109,9 @@ class TimelinePage:
 
     def _filters(self) -> Filters:
         found: Filters = {}
-        if types := _names(self.given["type"]):
+        if types := self.choosers.chosen("type"):
             found["types"] = types
-        if tags := _names(self.given["tag"]):
+        if tags := self.choosers.chosen("tag"):
             found["tags"] = tags
         now = datetime.now(UTC)
         if self.given["since"]:
@@ -113,7 +122,8 @@ class TimelinePage:
 
     async def _apply(self) -> None:
         """Filter, and keep the filters in the address, so that it can be bookmarked."""
-        given = {name: str(made.value or "").strip() for name, made in self.fields.items()}
+        given = {name: self.choosers.text(name) for name in _CHOSEN}
+        given |= {name: str(made.value or "").strip() for name, made in self.fields.items()}
         if given != self.given:
             self.given, self.most = given, _PAGE
             address = self.place.link("timeline", **{name: value for name, value in given.items() if value})
@@ -174,10 +184,6 @@ class TimelinePage:
 
 def _key(entry: Entry) -> str:
     return key_of(entry.session) + key_of(entry.id)
-
-
-def _names(words: str) -> list[str]:
-    return [word.strip().removeprefix("#") for word in words.split(",") if word.strip()]
 
 
 async def build(place: Place) -> None:

@@ -13,8 +13,14 @@
   system.addEventListener("change", paint);
   window.addEventListener("load", () => setTimeout(settle, 0));
 
+  // What stands beside the page where it is wide, and folds above it where it is not.
+  const wide = matchMedia("(min-width: 1400px)");
+  const unfold = () => wide.matches && document.querySelectorAll("details[data-wide]").forEach((one) => (one.open = true));
+  wide.addEventListener("change", unfold);
+
   function settle() {
     paint();
+    unfold();
     const strip = document.querySelector(".side nav");
     const here = strip?.querySelector("[aria-current]");
     if (here) strip.scrollLeft = here.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
@@ -50,15 +56,31 @@
 
   function move(step) {
     const rows = [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
-    const at = rows.indexOf(document.activeElement);
+    const at = rows.findIndex((row) => row.contains(document.activeElement));
     const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : at + step;
     rows[next]?.focus();
   }
 
+  // Arrows go from one choice to the next where a choice is asked for.
+  function choose(event) {
+    const choices = [...(event.target.closest?.(".options")?.querySelectorAll("button") || [])];
+    const at = choices.indexOf(event.target);
+    if (at < 0) return;
+    event.preventDefault();
+    choices.at((at + (/Down|Right/.test(event.key) ? 1 : -1)) % choices.length).focus();
+  }
+
   const actions = {
-    "/": () => document.querySelector("[data-search] input, input[data-search]")?.focus(),
+    "/": () => {
+      const field = document.querySelector("[data-search] :is(input, textarea), input[data-search]");
+      field ? field.focus() : document.querySelector("[data-find]")?.click();
+    },
     "?": () => document.querySelector("[data-help]")?.click(),
-    n: () => document.querySelector("[data-new]")?.click(),
+    n: () => {
+      const start = document.querySelector("[data-new]") || document.querySelector("nav [data-go=c]");
+      const field = start?.querySelector("input");
+      field ? field.focus() : start?.click();
+    },
     j: () => move(1),
     k: () => move(-1),
   };
@@ -95,6 +117,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     const link = Date.now() - leader < 1500 && document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
     leader = event.key === "g" ? Date.now() : 0;
+    if (event.key.startsWith("Arrow")) choose(event);
     const act = link ? () => link.click() : actions[event.key];
     if (act) {
       event.preventDefault();

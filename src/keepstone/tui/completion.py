@@ -1,0 +1,21 @@
+"""The list of slash commands that begin as the composer's text does."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from keepstone.chat.slash import completions
+
+
+class Completion(OptionList, can_focus=False):
+    """Commands to choose from while one is typed; the composer keeps the focus and moves the highlight."""
+
+    def offer(self, text: str) -> None:
+        """Show the commands that begin like a text; nothing if it is no beginning of one."""
+        found = completions(text)
+        rows = [f"{f'/{one.name} {one.argument}'.rstrip():<20} {one.help}" for one in found]
+        self.set_options(Option(Content(row)) for row in rows)
+        self.display = bool(found)
+        self.highlighted = 0 if found else None

@@ -1,0 +1,91 @@
+"""Filter fields with the values that an agent's entries have: types, tags and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from nicegui import ui
+
+from keepstone.agent import Agent
+from keepstone.text.display import clipped
+from keepstone.web.elements import aside
+from keepstone.web.phrases import shown
+
+Values = dict[str, str]
+"""Values and how they are shown."""
+
+_LABELS = {"type": "Types", "tag": "Tags, all of them", "session": "Sessions"}
+_ENTRIES = 500
+"""Newest entries whose types and tags are offered."""
+_SESSIONS = 200
+"""Sessions that are offered, the one with the newest entry first."""
+_TITLE = 60
+
+
+class Choosers:
+    """One field for each kind of filter, in which known values are chosen and others typed.
+
+    Args:
+        names: Which filters, of ``type``, ``tag`` and ``session``.
+        given: The chosen values as in an address, with commas.
+        changed: Called when a choice has changed.
+    """
+
+    def __init__(self, names: Iterable[str], given: dict[str, str], changed: Callable[[], Any]) -> None:
+        self._fields = {name: _field(_LABELS[name], names_of(given.get(name, "")), changed) for name in names}
+
+    def chosen(self, name: str) -> list[str]:
+        """Return the chosen values of a filter."""
+        return [
+            str(value).removeprefix("#") if name == "tag" else str(value)
+            for value in self._fields[name].value
+        ]
+
+    def text(self, name: str) -> str:
+        """Return the chosen values as in an address."""
+        return ", ".join(self.chosen(name))
+
+    async def offer(self, agent: Agent) -> None:
+        """Offer the values that the agent's entries have."""
+        for name, values in (await aside(known_values, agent)).items():
+            if name in self._fields:
+                made = self._fields[name]
+                made.set_options({**values, **{one: shown(one) for one in made.value if one not in values}})
+
+
+def known_values(agent: Agent) -> dict[str, Values]:
+    """Return the types and tags of the newest entries, the most frequent first, and sessions."""
+    counts: dict[str, dict[str, int]] = {"type": {}, "tag": {}}
+    for entry in agent.entries(limit=_ENTRIES, newest_first=True):
+        for kind, values in (("type", (entry.type,)), ("tag", entry.tags)):
+            for value in values:
+                counts[kind][value] = counts[kind].get(value, 0) + 1
+    found = {
+        kind: {value: shown(value) for value in sorted(many, key=lambda value: (-many[value], value))}
+        for kind, many in counts.items()
+    }
+    ids = [one.id for one in agent.session_summaries(texts=False)[:_SESSIONS]]
+    found["session"] = {
+        one.id: shown(f"{clipped(one.title, _TITLE)} · {one.id}" if one.title else one.id)
+        for one in agent.session_summaries(ids)
+    }
+    return found
+
+
+def _field(label: str, chosen: list[str], changed: Callable[[], Any]) -> ui.select:
+    made = ui.select(
+        {one: shown(one) for one in chosen},
+        label=label,
+        value=chosen,
+        multiple=True,
+        new_value_mode="add-unique",
+        clearable=True,
+        on_change=lambda _: changed(),
+    )
+    return made.props("outlined dense options-dense use-chips hide-dropdown-icon").classes("wide chooser")
+
+
+def names_of(words: str) -> list[str]:
+    """Return the values of a list with commas."""
+    return [word.strip() for word in words.split(",") if word.strip()]

@@ -1,0 +1,62 @@
+"""The list of past chats beside the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from keepstone.model import SessionSummary
+from keepstone.web.components import LinkList
+from keepstone.web.elements import box, say
+from keepstone.web.live import Live
+from keepstone.web.phrases import ago, shown
+from keepstone.web.site import Place
+
+_LISTED = 30
+"""Sessions among which those with a title are listed, the one with the newest entry first."""
+
+
+class PastChats:
+    """Sessions that begin with a user's message or have a title, each with a link that continues it.
+
+    Args:
+        place: The place whose agent's sessions these are.
+        current: Returns the id of the session on the page; None before its first message.
+    """
+
+    def __init__(self, place: Place, current: Callable[[], str | None]) -> None:
+        self._place = place
+        self._current = current
+
+    async def build(self) -> None:
+        """Draw the list, open beside the chat where the screen is wide."""
+        with box("details", "past", data_wide=""):
+            say("summary", "Past chats")
+            self._live = Live(self._load, self._draw)
+            self._list = LinkList()
+            self._none = say("p", "None yet.", "hint")
+            await self._live.start()
+
+    async def refresh(self) -> None:
+        """Load and draw the list now."""
+        await self._live.refresh()
+
+    def _load(self) -> tuple[str, list[tuple[SessionSummary, str]]]:
+        agent, now = self._place.agent, datetime.now(UTC)
+        ids = [one.id for one in agent.session_summaries(texts=False)[:_LISTED]]
+        found = [one for one in agent.session_summaries(ids) if one.title]
+        return self._current() or "", [(one, ago(one.changed, now)) for one in found]
+
+    def _draw(self, loaded: tuple[str, list[tuple[SessionSummary, str]]]) -> None:
+        current, found = loaded
+        items = [
+            {
+                "name": shown(one.title or one.id),
+                "detail": changed,
+                "href": self._place.link("chat", session=one.id),
+                "current": one.id == current,
+            }
+            for one, changed in found
+        ]
+        self._list.show(items=items, label="Past chats")
+        self._none.set_visibility(not items)
