@@ -50,24 +50,28 @@ def _values(record: Record, name: str) -> set[Any]:
     return set() if value is missing else {encoded(value)}
 
 
-def save(database: Database, records: Iterable[tuple[int, Record]]) -> None:
-    """Index the values of new or changed rows."""
-    paths = database.rows("SELECT number, name FROM path")
-    known = list(records)
-    database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in known])
-    _insert(database, known, paths)
+def save(database: Database, eid: int, record: Record) -> None:
+    """Index the values of a changed row."""
+    database.execute("DELETE FROM field WHERE eid=?", (eid,))
+    insert(database, [(eid, record)])
+
+
+def insert(database: Database, records: Iterable[tuple[int, Record]]) -> None:
+    """Index the values of new rows."""
+    _insert(database, records, database.rows("SELECT number, name FROM path"))
 
 
 def _insert(
     database: Database, records: Iterable[tuple[int, Record]], paths: Sequence[tuple[Any, ...]]
 ) -> None:
-    values = (
+    values = [
         (number, value, eid)
         for eid, record in records
         for number, name in paths
         for value in _values(record, name)
-    )
-    database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
+    ]
+    if values:
+        database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 
 def unindexed(database: Database, name: str, limit: int) -> list[Row]:

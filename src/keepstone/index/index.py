@@ -32,9 +32,6 @@ from keepstone.model import Entry, Record, Scope
 from keepstone.text.stemming import ENGLISH
 from keepstone.vector import Space, Vector
 
-_WAITING_AT_MOST = 4096
-"""Rows that may wait for the full-text tables before an add flushes them itself."""
-
 
 class Index:
     """One agent's index. Any thread may call; calls wait for one another.
@@ -106,10 +103,8 @@ class Index:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
-            entries.insert(database, sid, lines, room)
-            fields.save(database, ((room.eid + at, folded.record) for at, folded in enumerate(lines)))
-            vector_table.insert(database, lines, room.eid)
-            if room.waiting > _WAITING_AT_MOST:
+            reading.insert_new(database, sid, lines, room)
+            if room.waiting > reading.WAITING_AT_MOST:
                 word_table.flush(database)
             return True
 
