@@ -17,6 +17,7 @@ from keepstone.log.arguments import (
     name_of,
     names_of,
     new_record_of,
+    new_records_of,
     now,
     record_of,
 )
@@ -108,8 +109,7 @@ class Session:
         do not come between them. See ``add``.
         """
         clock = _stopped(self._clock)
-        records = [new_record_of(item, clock) for item in _checked(items)]
-        return self._added(self._settle(records))
+        return self._added(self._settle(new_records_of(_checked(items), clock)))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the entry with the item's id.
