@@ -516,9 +516,9 @@ class Session:
         return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
 
     def _added(self, records: list[Record]) -> list[Entry]:
-        return ConflictFinder(self._store, self._clock).attach(
-            self._store.append(self.agent, self.id, records)
-        )
+        added = self._store.append(self.agent, self.id, records)
+        self._shared.meaning.given(self.agent, sum("embedding" in record for record in records))
+        return ConflictFinder(self._store, self._clock).attach(added)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
         clock = _stopped(self._clock)

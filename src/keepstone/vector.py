@@ -72,7 +72,8 @@ def unit(value: Any) -> Vector:
         raise InvalidEmbeddingError(
             f"an embedding has one axis and at least one number; this has the shape {numbers.shape}"
         )
-    square = float(numbers.dot(numbers))  # Which does not warn of overflow, as @ does.
+    with np.errstate(all="ignore"):
+        square = float(numbers @ numbers)
     if _TINY < square < _HUGE:  # False for NaN, too.
         return np.asarray(numbers / math.sqrt(square), np.float32)
     largest = np.abs(numbers).max()

@@ -82,7 +82,7 @@ def new_record_of(item: Mapping[str, Any], clock: Clock) -> Record:
     return record
 
 
-def new_records_of(items: Iterable[Mapping[str, Any]], clock: Clock) -> list[Record]:
+def new_records_of(items: Iterable[Any], clock: Clock) -> list[Record]:
     """Return the records of entries to add; their vectors are brought to unit length together."""
     given = list(items)
     vectors = [item.get("embedding") for item in given if isinstance(item, Mapping)]

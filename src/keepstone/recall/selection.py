@@ -24,6 +24,9 @@ AUTO, NONE = "auto", "none"
 UNWANTED = "no embedder was wanted"
 """The reason when the caller asked for none."""
 
+MANY_GIVEN = 4096
+"""Vectors given with entries of an agent after which its index is improved in the background."""
+
 _MOMENT = 0.005
 """Seconds that background work waits before it checks again whether it may continue."""
 
@@ -105,6 +108,7 @@ class Meaning:
         self._maker: Maker | None = None
         self._owed: dict[str, None] = {}
         self.wake = wake
+        self._given: dict[str, int] = {}
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
         self._named: Choice | None = None
         self._chosen: tuple[Space | None, Choice] | None = None
@@ -160,6 +164,15 @@ class Meaning:
     def owe(self, agent: str) -> None:
         """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
         self._owed[agent] = None
+
+    def given(self, agent: str, vectors: int) -> None:
+        """Wake the background once vectors were added that are worth files of their own."""
+        if vectors:
+            count = self._given.pop(agent, 0) + vectors
+            if count < MANY_GIVEN:
+                self._given[agent] = count
+            else:
+                self.wake(agent)
 
     def owed(self) -> list[str]:
         """Return the agents that a server is to make vectors for before the home closes, each once."""
