@@ -153,7 +153,8 @@ def test_a_mapping_that_is_not_an_embedding_of_a_line_is_refused(value: dict[str
 
 
 def test_vectors_of_one_call_are_those_made_one_by_one() -> None:
-    given = [np.random.default_rng(number).normal(size=24) * 10.0**number for number in range(-90, 90, 20)]
+    chance = np.random.default_rng(1)
+    given = [chance.normal(size=24) * 10.0**power for power in range(-90, 90, 20)]
     together = embeddings_of([vector.astype(np.float64) for vector in given])
     assert together == [embedding_of(vector) for vector in given]
 

@@ -30,6 +30,9 @@ MANY_GIVEN = 4096
 _MOMENT = 0.005
 """Seconds that background work waits before it checks again whether it may continue."""
 
+_BUSY = 2.0
+"""Seconds after a call in which the next one is expected."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -55,11 +58,18 @@ class Turns:
         """Free the turn."""
         self._lock = threading.Lock()
         self._urgent = 0
+        self._called = float("-inf")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call asked for the turn a moment ago, so that another one may come."""
+        return time.monotonic() - self._called < _BUSY
 
     @contextmanager
     def soon(self, seconds: float = -1) -> Iterator[bool]:
         """Take the turn for a call that waits; False if it is not free within some seconds."""
         self._urgent += 1
+        self._called = time.monotonic()
         lock = self._lock
         try:
             mine = lock.acquire(timeout=seconds)
