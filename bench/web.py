@@ -33,10 +33,11 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 import keepstone
-from keepstone.web import mount
+from keepstone.web import Open, mount
 root = Path(sys.argv[1])
 app = FastAPI()
-mount(app, keepstone.open(root, embedder="none"), project=root, notes=keepstone.Notes(root, root / "user.md"))
+home, notes = keepstone.open(root, embedder="none"), keepstone.Notes(root, root / "user.md")
+mount(app, home, project=root, notes=notes, access=lambda request: Open())
 uvicorn.run(app, port=int(sys.argv[2]), log_level="error")
 """
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -107,6 +108,10 @@ def main() -> None:
                 (f"{SESSIONS:,} sessions", "many/sessions", "tbody tr"),
                 (f"a session of {ENTRIES:,} entries", "long/session?id=s0", ".entry"),
                 (f"recall over {ENTRIES:,} entries", "long/recall?q=storm+payment", ".hits li"),
+                (f"overview of {SESSIONS:,} sessions", "many/overview", ".chart svg"),
+                (f"overview of {ENTRIES:,} entries", "long/overview", ".chart svg"),
+                ("agents", "long/agents", ".agents .size"),
+                (f"doctor of {SESSIONS:,} sessions and {ENTRIES:,} entries", "long/doctor", ".findings li"),
             ):
                 load(browser, f"{base}/a/{path}", sign)
                 loads = [load(browser, f"{base}/a/{path}", sign) for _ in range(ROUNDS)]

@@ -123,11 +123,15 @@ class Agent:
             EntryNotFoundError: No live entry has this id.
             AmbiguousIdError: Several sessions have one; choose with ``session``.
         """
-        entry_id_of(id)
-        found = self._store.find(self.slug, id, self._checked(session))
+        name_of(id, "id")
+        found = self._store.find(
+            self.slug, id, None if session is None else self._store.check_session(session)
+        )
         if not found:
             raise EntryNotFoundError(f"agent {self.slug!r} has no entry {id!r:.80}{_in(session)}")
-        return _only(id, found)
+        if len(found) > 1:
+            raise _ambiguous(id, sorted(entry.session for entry in found))
+        return found[0]
 
     def entries(
         self,
@@ -417,7 +421,7 @@ class Agent:
         scope = scope_of(
             self.slug, sessions=sessions, types=types, tags=tags, where=where, since=since, until=until
         )
-        kinds = kinds_of(include, has_notes=notes is not None)
+        kinds = {"entries"} if include == ("entries",) else kinds_of(include, has_notes=notes is not None)
         hits = Hits()
         if "entries" in kinds:
             hits = recall(self._store, vectors, question, scope, self._shared.reranker)
@@ -561,12 +565,6 @@ class Agent:
 
     def _checked(self, session: str | None) -> str | None:
         return None if session is None else self._store.check_session(session)
-
-
-def _only(entry_id: str, found: list[Entry]) -> Entry:
-    if len(found) > 1:
-        raise _ambiguous(entry_id, sorted(entry.session for entry in found))
-    return found[0]
 
 
 def _ambiguous(entry_id: str, sessions: list[str]) -> AmbiguousIdError:

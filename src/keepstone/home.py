@@ -18,6 +18,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.log.arguments import Clock, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
+from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
@@ -147,7 +148,9 @@ class Home:
         self._store = store
         self._background = Background(self._improve)
         meaning = Meaning(self._store, embedder, self._background.wake)
-        self._shared = Shared(self._store, clock, meaning, reranker, _guard(secrets))
+        self._shared = Shared(
+            self._store, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
+        )
         _open_homes.add(self)
 
     def __repr__(self) -> str:

@@ -25,7 +25,6 @@ from keepstone.log.line import instant
 from keepstone.log.merging import check_content, merged
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import SUPERSEDES, Entry, Record, SessionInfo
-from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.shared import Shared
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import Decay
@@ -90,7 +89,8 @@ class Session:
             >>> session.add("message", {"role": "user", "content": "Use pnpm"}, tags=["tools"]).text
             'user: Use pnpm'
         """
-        check_keys(reserved, ADD_KEYS)
+        if reserved:
+            check_keys(reserved, ADD_KEYS)
         item: Record = {"id": id, "ts": ts, "type": name_of(type, "type")}
         if text is not None:
             item["text"] = text
@@ -353,7 +353,7 @@ class Session:
         has_type = item.get("type") is not None
         step = superseding(entry_id_of(id), record, now(self._clock), has_type=has_type)
         revised = self._store.revise(self.agent, self.id, step)
-        return ConflictFinder(self._store, self._clock).attach(revised[:1])[0]
+        return self._shared.conflicts.attach(revised[:1])[0]
 
     def reinstate(self, id: str) -> Entry:  # noqa: A002
         """Delete what replaced an entry, and let it hold again; see ``Agent.reinstate``."""
@@ -518,7 +518,7 @@ class Session:
     def _added(self, records: list[Record]) -> list[Entry]:
         added = self._store.append(self.agent, self.id, records)
         self._shared.meaning.given(self.agent, sum("embedding" in record for record in records))
-        return ConflictFinder(self._store, self._clock).attach(added)
+        return self._shared.conflicts.attach(added)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
         clock = _stopped(self._clock)

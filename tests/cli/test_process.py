@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
+import re
 import socket
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -92,3 +97,32 @@ def test_a_port_that_is_taken_is_named_with_the_remedy(tmp_path: Path) -> None:
         served = run("serve", "--port", port, home=tmp_path)
     assert served.returncode != 0
     assert f"127.0.0.1 port {port}: Address already in use; choose another port" in served.stderr
+
+
+def in_a_terminal(*words: str, columns: int) -> str:
+    """Return what a command prints in a terminal of some columns, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with subprocess.Popen([*COMMAND, *words], stdout=theirs, stderr=subprocess.DEVNULL, env=variables):
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 4096):
+                shown += piece
+        except OSError:  # Linux ends a terminal that nobody writes to with an error.
+            pass
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 119])
+def test_doctor_wraps_prose_but_no_command_in_a_narrow_terminal(tmp_path: Path, columns: int) -> None:
+    home = tmp_path / "a-home-whose-name-is-long"
+    run("add", "ghp_" + "a1B2" * 9, "--home", str(home), home=home)
+    shown = in_a_terminal("doctor", "--home", str(home), columns=columns)
+    lines = [line.strip() for line in shown.splitlines()]
+    (command,) = [line for line in lines if line.startswith("keepstone purge")]
+    assert len(command) > columns
+    assert command.endswith("--session main --agent default")
+    assert [line for line in lines if len(line) > columns] == [command]

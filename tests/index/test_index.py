@@ -19,9 +19,9 @@ from keepstone.filesystem.lock import Lock
 from keepstone.index import Index, database
 from keepstone.log import log_file as log_module
 from keepstone.log import rewrite
+from keepstone.log.line import entry_of
 from keepstone.log.log_file import Log
 from keepstone.model import Scope
-from keepstone.store.agent_logs import entry_of
 from keepstone.vector import unit
 
 
@@ -187,7 +187,7 @@ def test_a_reader_that_still_has_the_old_file_brings_nothing_back(tmp_path: Path
         index = Index(None)
         index.catch_up("s", late)
         assert index.ranked(["walnut"], Scope("a"), 5) == []
-        assert index.holders("b") == ["s"]
+        assert list(index.holders("b")) == ["s"]
         index.close()
         log.close()
         late.close()
@@ -374,7 +374,7 @@ def test_append_during_a_catch_up_is_taken_in_by_it(long_log: Log) -> None:
     index.catch_up("s", long_log, once(add))
     stat = long_log.stat()
     assert stat is not None
-    assert index.is_current("s", stat)
+    assert index.current({"s": stat}) == {"s"}
     assert ids(index, "almond") == {str(LINES)}
     index.close()
 

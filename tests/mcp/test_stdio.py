@@ -248,3 +248,31 @@ def test_early_answers_know_the_versions_of_the_package() -> None:
 )
 def test_requests_out_of_the_ordinary_are_left_to_the_package(line: bytes) -> None:
     assert early_answer(line, INSTRUCTIONS) is None
+
+
+def test_a_cancelled_call_is_not_answered_and_others_are(home: Path) -> None:
+    with keepstone.open(home, embedder="none") as opened:
+        opened.agent("default").session("main").add("note", text="green tea")
+    cancelled = {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": "memory_save", "reason": "the user went on"},
+    }
+    logs = Folder(home / "agents/default/memory/sessions")
+    with Lock(logs, "main.lock").hold():
+        messages = [INITIALIZE, INITIALIZED, calling("memory_save", text="x"), cancelled]
+        done = piped(home, [*messages, calling("memory_search", query="tea")])
+    assert done.returncode == 0
+    assert set(answers(done)) == {1, "memory_search"}
+
+
+def test_the_first_answer_needs_no_engine_and_no_model() -> None:
+    heavy = ["numpy", "apsw", "mcp", "pydantic", "tokenizers"]
+    program = f"""
+import sys, keepstone.cli.mcp, keepstone.mcp.handshake
+from keepstone.mcp.handshake import early_answer
+assert early_answer({json.dumps(INITIALIZE)!r}.encode(), "now")
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+    done = subprocess.run([COMMAND[0], "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n", done.stderr

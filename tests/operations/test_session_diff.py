@@ -67,8 +67,17 @@ def test_two_revisions_are_compared(tmp_path: Path) -> None:
     assert diff(home, None, None) == []
 
 
-@pytest.mark.parametrize("start", ["no-such-revision", "--output=x", None])
-def test_what_is_neither_time_nor_revision_is_refused(tmp_path: Path, start: str | None) -> None:
+@pytest.mark.parametrize("under_git", [False, True])
+def test_without_a_commit_a_time_is_asked_for(tmp_path: Path, *, under_git: bool) -> None:
+    home, _ = made(tmp_path)
+    if under_git:
+        init(tmp_path, LAYOUTS["default"])
+    with pytest.raises(ValueError, match="nothing of .* is committed to git yet: give a time"):
+        diff(home, None, None)
+
+
+@pytest.mark.parametrize("start", ["no-such-revision", "--output=x"])
+def test_what_is_neither_time_nor_revision_is_refused(tmp_path: Path, start: str) -> None:
     home, _ = made(tmp_path)
     with pytest.raises(ValueError, match="neither a time nor a revision"):
         diff(home, start, None)

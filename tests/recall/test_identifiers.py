@@ -94,12 +94,21 @@ def test_identifiers_are_recognized_in_a_question(name: str) -> None:
         "How does sign-in work and/or fail?",
         "In 2023 on 2023-05-04 at noon",
         "WHY DOES IT FAIL",
+        "Name ONLY and ONLY three of THEM",
+        "on 19.01.2024",
         "U.S. and e.g.",
         "",
     ],
 )
 def test_prose_and_dates_are_not_identifiers(query: str) -> None:
     assert identifiers_of(query) == []
+
+
+def test_a_stressed_stop_word_does_not_put_entries_first(agent: Agent) -> None:
+    agent.session("t").add("note", {"content": "the walnut tree is in the garden"}, id="it")
+    agent.session("t").add("note", {"content": "walnut walnut walnut, and only that"}, id="only")
+    for hit in agent.recall("Mention ONLY the tree, a walnut in a garden"):
+        assert "exact" not in hit.why.parts or hit.entry.id == "it"
 
 
 def test_a_word_with_a_digit_that_many_entries_hold_is_a_word_like_others(agent: Agent) -> None:

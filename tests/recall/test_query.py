@@ -118,6 +118,7 @@ def test_taking_names_from_a_query_never_makes_it_longer(query: str, speakers: l
         ("In May 2023 and in June", [Period(2023, 5), Period(None, 6)]),
         ("am 3. Mai 2023", [Period(2023, 5, 3)]),
         ("im März, im Oktober oder Ende Dezember", [Period(None, 3), Period(None, 10), Period(None, 12)]),
+        ("on 19.01.2024, or am 3.5.2023.", [Period(2024, 1, 19), Period(2023, 5, 3)]),
         ("Januar 2023, seit Juli, im Jahr 2021", [Period(2023, 1), Period(None, 7), Period(2021)]),
     ],
 )
@@ -133,6 +134,7 @@ def test_dates_are_read_as_people_write_them(query: str, periods: list[Period]) 
         "April said so",
         "Mai wohnt hier",
         "room 2001",
+        "version 1.3.11.2024 or 3.11.2024.1 or 3.13.2024",
         "20 marchers",
         "12023-05-03",
         "",

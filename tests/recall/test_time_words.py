@@ -125,3 +125,10 @@ def test_recall_raises_what_fits_the_time_and_keeps_the_rest(tmp_path: Path) -> 
             assert {hit.entry.session for hit in hits[: len(expected)]} == expected
             assert len(hits) == 3
             assert "date named" in str(hits[0].why)
+
+
+def test_a_query_of_only_a_time_that_no_entry_names_finds_nothing(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, clock=ManualClock(NOW), embedder="none") as home:
+        agent = home.agent("a")
+        agent.session("s").add("note", text="walnuts were bought")
+        assert agent.recall("yesterday") == []

@@ -63,6 +63,7 @@ SCRIPT = [
     Step("recall", AGENT, body={"query": "OAuth", "since": "nonsense"}, status=400),
     Step("context", AGENT, body={"query": "OAuth", "budget": 400, "notes": True}),
     Step("context", AGENT, body={"query": "OAuth", "budget": 20}),
+    Step("embed", AGENT, body={"texts": ["OAuth"]}, status=503),
     Step("list_sessions", AGENT, {"order": "id", "limit": 1}),
     Step("show_session", MAIN),
     Step("set_session_title", MAIN, body={"title": "Sign-in"}),

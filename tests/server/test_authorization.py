@@ -67,6 +67,9 @@ def test_what_belongs_to_the_whole_home_needs_a_token_for_all_agents(server: Any
         assert limited.post("/v1/agents/coder/context", json={"notes": True}).json()["code"] == "forbidden"
 
 
+READING_POSTS = ("/recall", "/context", "/embed", "/entries/list", "/entries/count")
+
+
 def test_a_read_only_token_changes_nothing(server: Any, http: httpx.Client) -> None:
     http.post(ADD, json={**NOTE, "id": "kept"})
     before = http.get(ADD).text
@@ -75,7 +78,9 @@ def test_a_read_only_token_changes_nothing(server: Any, http: httpx.Client) -> N
         assert reader.get(ADD).text == before
         assert reader.post("/v1/agents/coder/recall", json={"query": "x"}).status_code == 200
         for method, path in routes(reader):
-            if method == "get" or path.endswith(("/recall", "/context", "/entries/list", "/entries/count")):
+            if method == "get" or path.endswith(
+                ("/recall", "/context", "/embed", "/entries/list", "/entries/count")
+            ):
                 continue
             answer = reader.request(method, path.replace("entries/coder", "entries/kept"), json={})
             assert answer.status_code in (400, 403), (method, path)

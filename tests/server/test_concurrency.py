@@ -88,10 +88,11 @@ def test_an_agent_has_a_bounded_number_of_requests_under_way() -> None:
         (ADD, "GET"),
         ("/v1/agents/a/recall", "POST"),
         ("/v1/agents/a/context", "POST"),
+        ("/v1/agents/a/embed", "POST"),
         ("/v1/health", "GET"),
         ("/a/a/sessions", "GET"),
     ],
-    ids=["another agent", "a read", "a recall", "a context", "health", "a page"],
+    ids=["another agent", "a read", "a recall", "a context", "an embed", "health", "a page"],
 )
 def test_an_agent_at_its_limit_does_not_delay_others(path: str, method: str) -> None:
     async def steps() -> None:

@@ -39,14 +39,34 @@ needs_proc = pytest.mark.skipif(
 
 
 @needs_proc
-def test_no_more_than_64_indexes_are_open_at_a_time(tmp_path: Path) -> None:
+def test_the_number_of_open_indexes_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keepstone.store.agent_pool.MOST_OPEN", 64)
     with keepstone.open(tmp_path, durability="os") as home:
         for n in range(200):
             home.agent(f"a{n}").session("s").add("note", {"content": f"walnut {n}"})
         mine = [name for name in open_files() if name.startswith(str(tmp_path))]
-        assert sum(name.endswith("index.db") for name in mine) <= MOST_OPEN
+        assert sum(name.endswith("index.db") for name in mine) <= 64
         assert home.agent("a0").recall("walnut")[0].entry.text == "walnut 0"
     assert not [name for name in open_files() if name.startswith(str(tmp_path))]
+
+
+@needs_proc
+def test_agents_beyond_64_stay_open(tmp_path: Path) -> None:
+    with keepstone.open(tmp_path, durability="os") as home:
+        for n in range(80):
+            home.agent(f"a{n}").session("s").add("note", {"content": f"walnut {n}"})
+        assert sum(name.endswith("index.db") for name in open_files()) == min(80, most_open())
+
+
+def test_closing_an_index_for_room_leaves_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keepstone.store.agent_pool.MOST_OPEN", 1)
+    with keepstone.open(tmp_path) as home:
+        for agent in ("a", "b"):
+            home.agent(agent).session("s").add("note", {"content": "walnut"})
+        assert list(tmp_path.glob(".index/a/*/index.db-wal"))
+        assert home.agent("a").recall("walnut")
 
 
 MANY = """

@@ -8,6 +8,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent, Home, MemoryAdapter, SessionMemory
+from keepstone.store.agent_logs import AgentLogs
 
 
 @pytest.fixture
@@ -119,3 +120,15 @@ def test_a_title_that_is_no_text_is_refused(agent: Agent, title: object) -> None
         agent.session("missing").set_title("x")
     assert list(session.export()) == []
     assert agent.session("missing").info() is None
+
+
+def test_summaries_of_some_sessions_look_at_no_others(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        agent.session(name).add("note", {"content": name})
+    agent.session_summaries()
+
+    def listed(_: AgentLogs) -> None:
+        raise AssertionError("all sessions were listed")
+
+    monkeypatch.setattr(AgentLogs, "files", listed)
+    assert [one.id for one in agent.session_summaries(["a", "gone", "x" * 400, ""])] == ["a"]

@@ -30,6 +30,8 @@ import uvicorn
 from fastapi import FastAPI
 import keepstone
 from keepstone.chat.messages import ToolCall
+from keepstone.cli import sample
+from keepstone.server.tokens import Tokens
 from keepstone.web import Open, mount
 from keepstone.web.answering import Talking
 
@@ -70,7 +72,9 @@ home = keepstone.open(root, embedder="none")
 notes = keepstone.Notes(root / "project", root / "user/memory.md")
 answerers = {"waiting": Waiting(), "noting": Talking(notes, Noting())}
 answerer = answerers.get(os.environ.get("ANSWERER"))
-mount(app, home, project=root / "project", notes=notes, access=access, answerer=answerer)
+tokens = None if os.environ.get("WITHOUT_TOKENS") else Tokens(root)
+shared = {"notes": notes, "access": access, "tokens": tokens, "demo": sample.add_to}
+mount(app, home, project=root / "project", answerer=answerer, **shared)
 uvicorn.run(app, port=port, log_level="warning")
 """
 

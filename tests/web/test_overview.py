@@ -109,9 +109,9 @@ def test_the_weight_of_the_index_is_that_of_its_files(place: Place) -> None:
 def test_charts_of_some_sessions_say_of_how_many(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     written(place, "one", {})
     written(place, "two", {})
-    assert "When the entries were made." in page_of(place)
+    assert "When the entries were made. A bar leads to them." in page_of(place)
     monkeypatch.setattr(overview, "_MOST_SESSIONS", 1)
-    assert "When the entries in the 1 session changed last were made." in page_of(place)
+    assert "When the entries in the 1 session changed last were made. A bar leads to them." in page_of(place)
 
 
 @pytest.mark.parametrize(

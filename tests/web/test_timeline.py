@@ -80,7 +80,7 @@ def test_ctrl_k_finds_pages_sessions_entries_and_files(site: Site, agent: Agent,
 def test_what_the_agent_sees_is_shown_for_a_question(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "context", q="which passkeys"))
-    expect(page.locator("pre.raw")).to_contain_text("Use passkeys")
+    expect(page.locator(".prompt")).to_contain_text("Use passkeys")
     expect(page.locator(".plain-table").first).to_contain_text("Tokens")
     assert "Use passkeys" in agent.context("which passkeys", budget=4000).text
     page.get_by_label("Tokens").fill("20")

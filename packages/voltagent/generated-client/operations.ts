@@ -82,6 +82,10 @@ same(code, "invalid_argument");
 const about = { query: "OAuth", budget: 400, notes: true, window: [], ids: false };
 const context = await data("context", POST(`${AGENT}/context`, { ...agent, body: about }));
 same([context.stable > 0, context.parts.length > 0, context.left_out.length >= 0], [true, true, true]);
+const embedded = await POST(`${AGENT}/embed`, { ...agent, body: { texts: ["OAuth"] } });
+// Without an embedder there the answer is a problem, which is described as well.
+same(embedded.error?.code ?? embedded.data?.vectors.length ?? 0, embedded.response.ok ? 1 : "embedder_unavailable");
+console.log("embed");
 
 await data("list_sessions", GET(`${AGENT}/sessions`, { params: { ...agent.params, query: { order: "id" } } }));
 const shown = GET(SESSION, session);

@@ -65,6 +65,13 @@ export interface Answer {
   repeated: boolean;
 }
 
+/** What carries out the requests of a storage: a server, or this process on the files. */
+export interface Sender {
+  /** The agent's slug. */
+  readonly agent: string;
+  send(method: string, path: string, request?: Request): Promise<Answer>;
+}
+
 /** An answer as it came, from whatever answers at that address. */
 interface Reply {
   status: number;
@@ -76,7 +83,7 @@ interface Reply {
  * Sends requests below `/v1/agents/{agent}`. A request that is sent again has the key of the first one, by
  * which the server knows it and answers as before instead of carrying it out twice.
  */
-export class Client {
+export class Client implements Sender {
   readonly agent: string;
   readonly #base: string;
   readonly #headers: Headers;

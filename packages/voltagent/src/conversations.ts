@@ -1,7 +1,7 @@
 /** The records of conversations: who has them, their titles and metadata. Each is a file of the agent's. */
 import type { Conversation, ConversationQueryOptions, CreateConversationInput } from "@voltagent/core";
 
-import type { Client } from "./client.js";
+import type { Sender } from "./client.js";
 import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
 import { readTime } from "./time.js";
@@ -15,7 +15,7 @@ export class Conversations {
   readonly #damaged: (path: string) => void;
 
   /** `damaged` is told the paths of records that no list can show. */
-  constructor(client: Client, damaged: (path: string) => void) {
+  constructor(client: Sender, damaged: (path: string) => void) {
     this.#documents = new Documents(client, "conversations");
     this.#damaged = damaged;
   }

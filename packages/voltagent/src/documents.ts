@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
-import { type Client, pauseAfter } from "./client.js";
+import { type Sender, pauseAfter } from "./client.js";
 import { StoreError } from "./errors.js";
 import { itemsIn } from "./fitting.js";
 import { type Item, objectOf } from "./json.js";
@@ -13,10 +13,10 @@ const [NOT_FOUND, CHANGED] = [404, 412];
 
 /** The documents of one kind, by the ids of what they are about, each in a file of its own below `voltagent/`. */
 export class Documents {
-  readonly #client: Client;
+  readonly #client: Sender;
   readonly #folder: string;
 
-  constructor(client: Client, kind: string) {
+  constructor(client: Sender, kind: string) {
     this.#client = client;
     this.#folder = `voltagent/${kind}/`;
   }

@@ -1,17 +1,13 @@
 /** VoltAgent memory straight on the session files, without a server: save, load, clear, list. */
 import { randomBytes } from "node:crypto";
 
-import { InvalidSessionIdError } from "./errors.js";
-import { Folder } from "./folder.js";
 import { isItem, type Item, plain } from "./json.js";
-import { ARCHIVE, checkAgent, logOf, sessionFile, sessionOf, sessionsFolder, shown } from "./layout.js";
+import { checkAgent } from "./layout.js";
 import { recordOf, unwrapped, wrapped } from "./line.js";
-import { Log } from "./log.js";
+import { SessionLogs } from "./session-logs.js";
 import { formatTime, type Microseconds, ofDate } from "./time.js";
 import { type InfoLogger, voltAgentLogger } from "./voltagent.js";
 
-/** So many logs are kept in memory once they were read or written. */
-const LOGS = 8;
 const MILLISECOND = 1000n;
 
 /** A session as a list shows it. */
@@ -49,16 +45,15 @@ export class MemoryAdapter {
   /** The agent's slug. */
   readonly agent: string;
   readonly #options: MemoryAdapterOptions;
-  readonly #folder: Folder;
+  readonly #logs: SessionLogs;
   readonly #clock: () => Date;
-  readonly #logs = new Map<string, Log>();
   #current: string | null = null;
 
   /** Nothing is written before the first save. */
   constructor(options: MemoryAdapterOptions = {}) {
     this.#options = options;
     this.agent = checkAgent(options.agent ?? "default");
-    this.#folder = new Folder(options.root ?? ".work-agent", sessionsFolder(this.agent));
+    this.#logs = new SessionLogs(options.root ?? ".work-agent", this.agent);
     this.#clock = options.clock ?? (() => new Date());
   }
 
@@ -71,7 +66,7 @@ export class MemoryAdapter {
   async newSession(): Promise<string> {
     const session = this.#newId();
     this.#current = session;
-    await this.#log(session).create();
+    await this.#logs.of(session).create();
     return session;
   }
 
@@ -90,7 +85,7 @@ export class MemoryAdapter {
   async saveAll(events: readonly object[], sessionId?: string): Promise<Item[]> {
     const items = events.map(itemOf);
     const session = sessionId ?? this.#current ?? (await this.newSession());
-    const log = this.#log(session);
+    const log = this.#logs.of(session);
     const saved = items.length === 0 ? [] : await log.put((newest) => this.#records(items, newest));
     return saved.map((entry) => structuredClone(unwrapped(entry)));
   }
@@ -101,23 +96,20 @@ export class MemoryAdapter {
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 0)) {
       throw new RangeError(`limit must be a whole number from 0, not ${limit}`);
     }
-    return this.#log(sessionId).entries(limit).map((entry) => structuredClone(unwrapped(entry)));
+    return this.#logs.of(sessionId).entries(limit).map((entry) => structuredClone(unwrapped(entry)));
   }
 
   /** Return id, last change and size of every session, the one changed last first. */
   async list(): Promise<SessionInfo[]> {
-    const found = [...this.#names()].flatMap(([id, name]) => {
-      const status = this.#folder.stat(name);
-      return status ? [{ id, mtime: status.mtimeNs, size: Number(status.size) }] : [];
-    });
+    const found = this.#logs.list();
     found.sort((one, other) => Number(other.mtime - one.mtime) || (one.id < other.id ? 1 : -1));
     return found.map(({ id, mtime, size }) => ({ id, modified: new Date(Number(mtime / 1_000_000n)), size }));
   }
 
   /** Empty a session's log to zero bytes and tell the logger; false if it is missing. */
   async clear(sessionId: string): Promise<boolean> {
-    await this.#removeHidden(sessionId);
-    const bytes = await this.#log(sessionId).clear();
+    await this.#logs.removeHidden(sessionId);
+    const bytes = await this.#logs.of(sessionId).clear();
     if (bytes === null) {
       return false;
     }
@@ -131,15 +123,13 @@ export class MemoryAdapter {
     if (sessionId === this.#current) {
       this.#current = null;
     }
-    await this.#removeHidden(sessionId);
-    const removed = await this.#log(sessionId).remove();
-    this.#logs.delete(sessionId);
-    return removed;
+    await this.#logs.removeHidden(sessionId);
+    return this.#logs.remove(sessionId);
   }
 
   /** Hide one event, by a line that says so; false if the session has no event of this id. */
   async deleteEvent(sessionId: string, id: string): Promise<boolean> {
-    return this.#log(sessionId).delete(id, formatTime(ofDate(this.#clock())));
+    return this.#logs.of(sessionId).delete(id, formatTime(ofDate(this.#clock())));
   }
 
   #newId(): string {
@@ -151,84 +141,6 @@ export class MemoryAdapter {
     // This clock counts milliseconds and the Python side's microseconds: what follows must not seem older.
     const ts = newest !== null && newest > now && newest - now < MILLISECOND ? newest : now;
     return items.map((item) => recordOf(item, () => this.#newId(), () => ts));
-  }
-
-  #log(session: string): Log {
-    const known = this.#logs.get(session);
-    const log = known === undefined || known.isRenamed ? this.#newLog(session) : known;
-    this.#logs.delete(session);
-    this.#logs.set(session, log);
-    // One that is busy stays: another beside it would not queue behind its writes.
-    const idle = [...this.#logs].filter(([, other]) => other !== log && !other.busy).map(([name]) => name);
-    idle.slice(0, Math.max(this.#logs.size - LOGS, 0)).forEach((name) => this.#logs.delete(name));
-    return log;
-  }
-
-  #newLog(session: string): Log {
-    const [name, canonical] = [this.#name(session), sessionFile(session)];
-    const isThere = (file: string): boolean => this.#folder.stat(file) !== null;
-    // Where names differ only by case the file system may show this one as the canonical one: only a list tells.
-    const isRenamed = (): boolean => !isThere(name) || (isThere(canonical) && this.#name(session) !== name);
-    return new Log(this.#folder, name, name === canonical ? undefined : isRenamed);
-  }
-
-  /**
-   * Remove what lies under other names for a session than the one in use.
-   *
-   * People make such files. Nothing of them is shown, and they would come back once the other is gone.
-   */
-  async #removeHidden(session: string): Promise<void> {
-    const used = this.#log(session).name;
-    const files = [...this.#folder.entries(), ...this.#folder.entries(ARCHIVE)].filter((entry) => entry.isFile());
-    const names = new Set(files.map(({ name }) => logOf(name)));
-    const hidden = [...names].filter((name) => name !== used && sessionOf(name) === session);
-    await Promise.all(hidden.map((name) => new Log(this.#folder, name).remove()));
-  }
-
-  /** Return the file name of a session: the canonical one unless only one that a person made exists. */
-  #name(session: string): string {
-    const canonical = sessionFile(session);
-    const found = this.#names().get(session);
-    if (found !== undefined || !this.#folder.exists() || this.#folder.stat(canonical) === null) {
-      return found ?? canonical;
-    }
-    // It is there and was not listed: made just now, or the file system takes another name for it.
-    if (this.#folder.entries().some((entry) => entry.name === canonical)) {
-      return canonical;
-    }
-    throw new InvalidSessionIdError(
-      `session ${shown(session)} differs only by case from an existing one; use that or another name`,
-    );
-  }
-
-  /** Return the file names of all sessions; of several for one id the canonical one, else the first in order. */
-  #names(): Map<string, string> {
-    const names = new Map<string, string>();
-    for (const entry of this.#folder.entries()) {
-      const session = entry.isFile() ? sessionOf(entry.name) : null;
-      if (session !== null && isBetter(entry.name, names.get(session), session)) {
-        names.set(session, entry.name);
-      }
-    }
-    return names;
-  }
-}
-
-/** Tell which of two names for a session is used. */
-function isBetter(name: string, other: string | undefined, session: string): boolean {
-  const canonical = canonicalOf(session);
-  return other === undefined || name === canonical || (other !== canonical && Buffer.from(name).compare(Buffer.from(other)) < 0);
-}
-
-/** Return the name that a session's file has; null for an id that only a person's file has. */
-function canonicalOf(session: string): string | null {
-  try {
-    return sessionFile(session);
-  } catch (error) {
-    if (error instanceof InvalidSessionIdError) {
-      return null;
-    }
-    throw error;
   }
 }
 

@@ -1,13 +1,14 @@
 /** The sessions folder of one agent: made when first written to, and never reached through a link. */
 import {
-  closeSync, constants, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, unlinkSync,
+  closeSync, constants, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, renameSync, unlinkSync,
+  writeSync,
   type BigIntStats, type Dirent,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 import { CorruptLogError } from "./errors.js";
 
-const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
@@ -97,6 +98,27 @@ export class Folder {
       return [];
     }
     return readdirSync(join(this.path, name ?? "."), { withFileTypes: true });
+  }
+
+  /** Write a file in one step: a killed process leaves the old one or the new one. `temporary` is written first. */
+  replace(name: string, parts: Iterable<Uint8Array>, temporary: string): void {
+    this.unlink(temporary);
+    const fd = this.open(temporary, O_CREAT | O_EXCL | O_RDWR);
+    try {
+      for (const part of parts) {
+        for (let at = 0; at < part.length; ) {
+          at += writeSync(fd, part, at);
+        }
+      }
+      fsyncSync(fd);
+      renameSync(join(this.path, temporary), join(this.path, name));
+    } catch (error) {
+      this.unlink(temporary);
+      throw error;
+    } finally {
+      closeSync(fd);
+    }
+    this.sync(dirname(name));
   }
 
   /** Remove a file; one that is missing is fine. */

@@ -21,6 +21,8 @@ const [SHORTEST_POLL, LONGEST_POLL, PATIENCE, YIELD] = [1, 10, 100, 3];
 export interface Held {
   /** Whether the last holder may have died in the middle of a rewrite. */
   readonly marked: boolean;
+  /** Say that a rewrite begins, of which a death may leave files. */
+  mark(): void;
   /** Say that nothing of a rewrite is left. */
   unmark(): void;
   /** Remove the lock file when the lock is given back; others that wait make a new one. */
@@ -66,15 +68,15 @@ export class Lock {
     const flock = await loadFlock();
     const fd = await this.#take(flock);
     let unwanted = false;
-    const unmark = (): void => {
-      ftruncateSync(fd, 0);
+    const set = (length: number): void => {
+      ftruncateSync(fd, length);
       this.#touched = mtime(fd);
     };
     const remove = (): void => {
       unwanted = true;
     };
     try {
-      return await act({ marked: fstatSync(fd).size > 0, unmark, remove });
+      return await act({ marked: fstatSync(fd).size > 0, mark: () => set(1), unmark: () => set(0), remove });
     } finally {
       if (unwanted) {
         this.#folder.unlink(this.#name);

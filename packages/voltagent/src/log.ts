@@ -9,6 +9,7 @@ import type { Item } from "./json.js";
 import { ARCHIVE, archiveFile, lockFile, logOf, TEMPORARY } from "./layout.js";
 import { apply, checkSize, create, dump, inBatch, saidBy } from "./line.js";
 import { type Held, Lock } from "./lock.js";
+import { without } from "./rewriting.js";
 import { whole } from "./scan.js";
 import { Snapshot } from "./snapshot.js";
 
@@ -56,6 +57,33 @@ export class Log {
     }
   }
 
+  /** Return the live entry of this id; a shared object, not to be changed. */
+  get(id: string): Item | undefined {
+    this.entries(0);
+    return this.size() === null ? undefined : this.#snapshot.get(id);
+  }
+
+  /** Return the entries that only the archive has; shared objects, not to be changed. */
+  archived(): Item[] {
+    const fd = ifThere(() => this.#folder.open(archiveFile(this.name), O_RDONLY));
+    if (fd === null) {
+      return [];
+    }
+    try {
+      const archive = new Snapshot();
+      archive.read(fd);
+      return archive.entries().filter(({ id }) => this.get(String(id)) === undefined);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Return a text that changes with every write to the log, null if there is none. */
+  tag(): string | null {
+    const status = this.size() === null ? null : this.#folder.stat(this.name);
+    return status && `${status.ino}-${status.size}-${status.mtimeNs}`;
+  }
+
   /** Return the log's size in bytes, null if there is none. */
   size(): number | null {
     const status = this.#folder.exists() ? this.#folder.stat(this.name) : null;
@@ -99,12 +127,36 @@ export class Log {
     });
   }
 
-  /** Empty the log, its archive included, to zero bytes; return its size before, null if it is missing. */
-  async clear(): Promise<number | null> {
+  /**
+   * Remove every line of some entries from the log, its archive and copies of both; return how many lines those were.
+   *
+   * The log comes last: a process that is killed before has removed nothing of what the log still shows.
+   */
+  async purge(ids: ReadonlySet<string>): Promise<number> {
+    if (this.size() === null && this.#archived().length === 0) {
+      return 0;
+    }
+    return this.#holding(async (held) => {
+      held.mark();
+      const temporaryOf = (name: string): string => (name === this.name ? this.name : archiveFile(this.name)) + TEMPORARY;
+      const names = [...this.#archived().map((name) => join(ARCHIVE, name)), ...(this.size() === null ? [] : [this.name])];
+      const removed = names.map((name) => without(this.#folder, name, ids, temporaryOf(name)));
+      held.unmark();
+      return removed.reduce((sum, count) => sum + count, 0);
+    });
+  }
+
+  /**
+   * Empty the log, its archive included, to zero bytes; return its size before, null if it is missing.
+   *
+   * `check` is called while the lock is held; what it throws cancels the change, here and in `remove`.
+   */
+  async clear(check?: () => void): Promise<number | null> {
     if (this.size() === null) {
       return null;
     }
     return this.#writing(async (fd) => {
+      check?.();
       const size = fstatSync(fd).size;
       this.#removeArchive();
       ftruncateSync(fd, 0);
@@ -114,11 +166,12 @@ export class Log {
   }
 
   /** Remove the log with its archive and lock file; false if it is missing. */
-  async remove(): Promise<boolean> {
+  async remove(check?: () => void): Promise<boolean> {
     if (this.size() === null && this.#archived().length === 0) {
       return false;
     }
     return this.#holding(async (held) => {
+      check?.();
       const there = this.size() !== null;
       this.#removeArchive();
       this.#folder.unlink(this.name);

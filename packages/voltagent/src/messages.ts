@@ -2,7 +2,7 @@
 import type { GetMessagesOptions, OperationContext } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
-import { type Client, MAX_BODY, pauseAfter } from "./client.js";
+import { type Sender, MAX_BODY, pauseAfter } from "./client.js";
 import { groupsOf, itemsIn, shrink } from "./fitting.js";
 import { bytesOf, isItem, type Item, type Json, jsonOf } from "./json.js";
 import { entryFor, sessionFor } from "./layout.js";
@@ -31,11 +31,11 @@ interface State {
 
 /** One agent's messages. */
 export class Messages {
-  readonly #client: Client;
+  readonly #client: Sender;
   readonly #asked = new WeakMap<OperationContext, bigint>();
   #last: Microseconds = 0n;
 
-  constructor(client: Client) {
+  constructor(client: Sender) {
     this.#client = client;
   }
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 
 import type { ConversationStepRecord, GetConversationStepsOptions } from "@voltagent/core";
 
-import { type Client, MAX_BODY, pauseAfter } from "./client.js";
+import { type Sender, MAX_BODY, pauseAfter } from "./client.js";
 import { urlOf } from "./documents.js";
 import { groupsOf, itemsIn, shrink } from "./fitting.js";
 import { bytesOf, type Item, jsonOf, objectOf } from "./json.js";
@@ -25,9 +25,9 @@ interface Found {
 
 /** One agent's steps. */
 export class Steps {
-  readonly #client: Client;
+  readonly #client: Sender;
 
-  constructor(client: Client) {
+  constructor(client: Sender) {
     this.#client = client;
   }
 

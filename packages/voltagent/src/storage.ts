@@ -1,4 +1,4 @@
-/** VoltAgent's storage on a running `keepstone serve`. */
+/** VoltAgent's storage: on a running `keepstone serve`, or straight on the files. */
 import type {
   Conversation,
   ConversationQueryOptions,
@@ -13,9 +13,10 @@ import type {
 } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
-import { Client, type ClientOptions } from "./client.js";
+import { Client, type ClientOptions, type Sender } from "./client.js";
 import { Conversations } from "./conversations.js";
 import { sessionFor } from "./layout.js";
+import { LocalHome, type LocalHomeOptions } from "./local-home.js";
 import { Messages, type StoredMessage } from "./messages.js";
 import { Steps } from "./steps.js";
 import { UnderWay } from "./under-way.js";
@@ -26,23 +27,22 @@ import { Workflows } from "./workflows.js";
 /** Sessions that are looked through at the same time. */
 const AT_ONCE = 16;
 
-export interface KeepstoneStorageOptions extends ClientOptions {
-  /** Told of every clear, and of records that are damaged; VoltAgent's own logger if not given. */
+/** Told of every clear, and of records that are damaged; VoltAgent's own logger if not given. */
+interface Telling {
   logger?: InfoLogger;
 }
 
+export interface KeepstoneStorageOptions extends ClientOptions, Telling {}
+
+export interface KeepstoneFileStorageOptions extends LocalHomeOptions, Telling {}
+
 /**
- * One agent's memory on a server. Every other agent's is out of reach, whatever ids are passed.
+ * One agent's memory. Every other agent's is out of reach, whatever ids are passed.
  *
  * Messages are entries of the session that has the conversation's id, so that they are listed, shown and
- * recalled like any other. Everything else lies in the agent's files below `voltagent/`. Calls are tried
- * again while the server is away, because VoltAgent drops what its storage refuses.
- *
- * @example
- * const storage = new KeepstoneStorage({ agent: "coder", token: process.env.KEEPSTONE_TOKEN });
- * const agent = new Agent({ name: "coder", model, instructions, memory: new Memory({ storage }) });
+ * recalled like any other. Everything else lies in the agent's files below `voltagent/`.
  */
-export class KeepstoneStorage implements StorageAdapter {
+class AgentStorage implements StorageAdapter {
   /** The agent's slug. */
   readonly agent: string;
   readonly #logger: InfoLogger | undefined;
@@ -53,10 +53,9 @@ export class KeepstoneStorage implements StorageAdapter {
   readonly #workflows: Workflows;
   readonly #underWay = new UnderWay();
 
-  constructor(options: KeepstoneStorageOptions) {
-    const client = new Client(options);
+  constructor(client: Sender, logger?: InfoLogger) {
     this.agent = client.agent;
-    this.#logger = options.logger;
+    this.#logger = logger;
     this.#messages = new Messages(client);
     const damaged = (file: string): void => void this.#tellOf(file);
     this.#conversations = new Conversations(client, damaged);
@@ -215,5 +214,32 @@ export class KeepstoneStorage implements StorageAdapter {
 
   async getSuspendedWorkflowStates(workflowId: string): Promise<WorkflowStateEntry[]> {
     return this.#workflows.query({ workflowId, status: "suspended" });
+  }
+}
+
+/**
+ * One agent's memory on a server. Calls are tried again while the server is away, because VoltAgent drops what
+ * its storage refuses.
+ *
+ * @example
+ * const storage = new KeepstoneStorage({ agent: "coder", token: process.env.KEEPSTONE_TOKEN });
+ * const agent = new Agent({ name: "coder", model, instructions, memory: new Memory({ storage }) });
+ */
+export class KeepstoneStorage extends AgentStorage {
+  constructor({ logger, ...options }: KeepstoneStorageOptions) {
+    super(new Client(options), logger);
+  }
+}
+
+/**
+ * One agent's memory on the files of a home, without a server. Python and other processes may use them at once.
+ *
+ * @example
+ * const storage = new KeepstoneFileStorage({ root: ".work-agent", agent: "coder" });
+ * const agent = new Agent({ name: "coder", model, instructions, memory: new Memory({ storage }) });
+ */
+export class KeepstoneFileStorage extends AgentStorage {
+  constructor({ logger, ...options }: KeepstoneFileStorageOptions) {
+    super(new LocalHome(options), logger);
   }
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { WorkflowRunQuery, WorkflowStateEntry } from "@voltagent/core";
 
-import type { Client } from "./client.js";
+import type { Sender } from "./client.js";
 import { Documents, pageOf } from "./documents.js";
 import { type Item, jsonOf } from "./json.js";
 import { readTime } from "./time.js";
@@ -14,7 +14,7 @@ export class Workflows {
   readonly #damaged: (path: string) => void;
 
   /** `damaged` is told the paths of states that no list can show. */
-  constructor(client: Client, damaged: (path: string) => void) {
+  constructor(client: Sender, damaged: (path: string) => void) {
     this.#documents = new Documents(client, "workflows");
     this.#damaged = damaged;
   }

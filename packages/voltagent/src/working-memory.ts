@@ -1,7 +1,7 @@
 /** Working memory: one text a conversation or a user, a file that people can read and edit. */
 import type { WorkingMemoryScope } from "@voltagent/core";
 
-import type { Client } from "./client.js";
+import type { Sender } from "./client.js";
 import { urlOf } from "./documents.js";
 import { fileStem } from "./layout.js";
 
@@ -16,9 +16,9 @@ const NOT_FOUND = 404;
 
 /** One agent's working memory. */
 export class WorkingMemory {
-  readonly #client: Client;
+  readonly #client: Sender;
 
-  constructor(client: Client) {
+  constructor(client: Sender) {
     this.#client = client;
   }
 

@@ -9,21 +9,33 @@ import {
 } from "@voltagent/core";
 import type { UIMessage } from "ai";
 
-import { type KeepstoneStorage, MemoryAdapter } from "../src/index.js";
-import { runPython } from "./places.js";
+import { KeepstoneFileStorage, type KeepstoneStorage, MemoryAdapter } from "../src/index.js";
+import { newFolder, runPython } from "./places.js";
 import { Server } from "./server.js";
 
 const server = await Server.start();
 const keepstone = await server.storage("coder");
+const filesHome = newFolder();
+const onFiles = new KeepstoneFileStorage({ root: filesHome, agent: "coder", logger: { info: () => undefined } });
 const STORAGES: [string, StorageAdapter][] = [
   ["in memory", new InMemoryStorageAdapter()],
   ["keepstone", keepstone],
+  ["keepstone on files", onFiles],
 ];
+/** Ours, each with its home. */
+const OURS = [["keepstone", keepstone, server.home], ["keepstone on files", onFiles, filesHome]] as const;
 
 /** Run a case on each storage, in a conversation of its own. */
 function each(name: string, run: (storage: StorageAdapter, conversation: string) => Promise<void>): void {
   for (const [label, storage] of STORAGES) {
     test(`${label}: ${name}`, () => run(storage, name));
+  }
+}
+
+/** Run a case on ours, with a server and without. */
+function ours(name: string, run: (storage: KeepstoneStorage | KeepstoneFileStorage, home: string) => Promise<void>): void {
+  for (const [label, storage, home] of OURS) {
+    test(`${label}: ${name}`, () => run(storage, home));
   }
 }
 
@@ -270,13 +282,13 @@ each("workflow runs are found by state, time and metadata, the newest first", as
   assert.deepEqual((await storage.getSuspendedWorkflowStates("w")).map(({ id }) => id).sort(), ["r1", "r2", "r3"]);
 });
 
-test("keepstone: a tool call and its result, which share an id, are both kept", async () => {
+ours("a tool call and its result, which share an id, are both kept", async (keepstone) => {
   await keepstone.saveConversationSteps([step("tools", "t", "tool_call", 0), step("tools", "t", "tool_result", 0)]);
   assert.deepEqual((await keepstone.getConversationSteps("u1", "tools")).map(({ type }) => type), ["tool_call", "tool_result"]);
 });
 
-test("keepstone: a damaged line among the steps hides no other, and goes when they are cleared", async () => {
-  const file = join(server.home, "agents", "coder", "files", "voltagent", "steps", "damaged.ndjson");
+ours("a damaged line among the steps hides no other, and goes when they are cleared", async (keepstone, home) => {
+  const file = join(home, "agents", "coder", "files", "voltagent", "steps", "damaged.ndjson");
   await keepstone.saveConversationSteps([step("damaged", "a", "text", 0)]);
   appendFileSync(file, '{"id":"torn\n');
   await keepstone.saveConversationSteps([step("damaged", "b", "text", 1), { ...step("damaged", "c", "text", 2), userId: "u2" }]);
@@ -292,7 +304,7 @@ test("keepstone: a record that somebody has broken is named", async () => {
   await assert.rejects(storage.getConversation("b"), { code: "store", message: /voltagent\/conversations\/b\.json/ });
 });
 
-test("keepstone: any id names a conversation, however long or odd", async () => {
+ours("any id names a conversation, however long or odd", async (keepstone) => {
   for (const id of ["../x", "user:7/日本 %2F", "x".repeat(500), "", ".", "..", "NUL", "CON", "\ud800"]) {
     await keepstone.createConversation(conversation(id));
     await keepstone.addMessage(message("a/b?#%", "here"), "u1", id);
@@ -303,13 +315,13 @@ test("keepstone: any id names a conversation, however long or odd", async () => 
   }
 });
 
-test("keepstone: a text with half a character is stored with a mark in its place", async () => {
+ours("a text with half a character is stored with a mark in its place", async (keepstone) => {
   await keepstone.addMessage(message("a", "cut \ud83d"), "u1", "torn");
   assert.deepEqual(await texts(keepstone, "torn"), ["cut \ufffd"]);
 });
 
-test("keepstone: clearing a user leaves what no user said where the session is not theirs", async () => {
-  const files = new MemoryAdapter({ root: server.home, agent: "coder", logger: { info: () => undefined } });
+ours("clearing a user leaves what no user said where the session is not theirs", async (keepstone, home) => {
+  const files = new MemoryAdapter({ root: home, agent: "coder", logger: { info: () => undefined } });
   await files.save({ role: "user", content: "by a script" }, "script");
   await keepstone.addMessage(message("a", "gone"), "u6", "script");
   await keepstone.clearMessages("u6");
@@ -363,7 +375,7 @@ test("keepstone: a record without its times is listed and can be changed", async
   assert.ok((await storage.updateConversation("c", { title: "New" })).updatedAt > new Date(0).toISOString());
 });
 
-test("keepstone: what a tool returned that has no JSON form leaves a marker, and the message is kept", async () => {
+ours("what a tool returned that has no JSON form leaves a marker, and the message is kept", async (keepstone) => {
   const circle: { name: string; self?: object } = { name: "loop" };
   circle.self = circle;
   let deep: object = {};
@@ -384,7 +396,7 @@ test("keepstone: what a tool returned that has no JSON form leaves a marker, and
   assert.deepEqual(stored[5], { type: "text", text: "done" });
 });
 
-test("keepstone: a part that is larger than a line leaves a marker, and the rest of the message is kept", async () => {
+ours("a part that is larger than a line leaves a marker, and the rest of the message is kept", async (keepstone) => {
   const huge = "x".repeat(17 * 1024 * 1024);
   const tool = { type: "tool-look" as const, toolCallId: "t", state: "output-available" as const, input: { q: 1 }, output: { rows: [huge] } };
   const file = { type: "file" as const, mediaType: "image/png", url: `data:image/png;base64,${huge}` };
@@ -401,19 +413,19 @@ test("keepstone: a part that is larger than a line leaves a marker, and the rest
   assert.equal((found?.metadata as { operationId?: string }).operationId, "op");
 });
 
-test("keepstone: a text that fits into a line once is stored whole", async () => {
+ours("a text that fits into a line once is stored whole", async (keepstone) => {
   const text = "word ".repeat(2 * 1024 * 1024);
   await keepstone.addMessage(message("m", text), "u1", "long");
   assert.deepEqual(await texts(keepstone, "long"), [text]);
 });
 
-test("keepstone: a turn whose beginning is no time stores its question all the same", async () => {
+ours("a turn whose beginning is no time stores its question all the same", async (keepstone) => {
   const context = { startTime: new Date(NaN) } as OperationContext;
   await keepstone.addMessage(message("m", "here"), "u1", "odd-turn", context);
   assert.deepEqual(await texts(keepstone, "odd-turn"), ["here"]);
 });
 
-test("keepstone: steps that no request can hold are stored, cleared for one user and kept for others", async () => {
+ours("steps that no request can hold are stored, cleared for one user and kept for others", async (keepstone, home) => {
   const large = (id: string, userId: string, bytes: number): ConversationStepRecord => ({ ...step("big", id, "text", 0), userId, content: "x".repeat(bytes) });
   await keepstone.saveConversationSteps([1, 2, 3, 4].map((at) => large(`b${at}`, "u2", 9_000_000)));
   await keepstone.saveConversationSteps([large("a", "u1", 100), large("c", "u2", 40_000_000)]);
@@ -424,7 +436,7 @@ test("keepstone: steps that no request can hold are stored, cleared for one user
   await keepstone.clearMessages("u1", "big");
   assert.deepEqual([await ids("u1"), (await ids("u2")).sort()], [[], ["b1", "b2", "b3", "b4", "c", "e"]]);
   await keepstone.clearMessages("u2", "big");
-  const left = readdirSync(join(server.home, "agents", "coder", "files", "voltagent", "steps"), { recursive: true });
+  const left = readdirSync(join(home, "agents", "coder", "files", "voltagent", "steps"), { recursive: true });
   assert.deepEqual(left.map(String).filter((name) => name.startsWith("big") && name.endsWith("ndjson")), []);
 });
 

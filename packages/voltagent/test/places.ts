@@ -32,8 +32,8 @@ function pythonPath(): string {
 }
 
 /** Start Python with keepstone on its path; `args` are its arguments. */
-export function python(args: string[], stdio: "pipe" | "inherit" = "pipe"): ChildProcess {
-  const env = { ...process.env, PYTHONPATH: join(ROOT, "src") };
+export function python(args: string[], stdio: "pipe" | "inherit" = "pipe", environment: NodeJS.ProcessEnv = {}): ChildProcess {
+  const env = { ...process.env, ...environment, PYTHONPATH: join(ROOT, "src") };
   return spawn(pythonPath(), args, { env, stdio: ["pipe", stdio, "inherit"] });
 }
 

@@ -8,14 +8,19 @@ import { firstLine, newFolder, output, python } from "./places.js";
 
 export class Server {
   readonly home = newFolder(() => this.end());
+  readonly #environment: NodeJS.ProcessEnv;
   #child: ChildProcess | undefined;
   #port = "0";
   #told = "";
   #token: Promise<string> | undefined;
 
+  private constructor(environment: NodeJS.ProcessEnv) {
+    this.#environment = environment;
+  }
+
   /** Start a server on a new home; it ends with the test, or with the file's tests. */
-  static async start(): Promise<Server> {
-    const server = new Server();
+  static async start(environment: NodeJS.ProcessEnv = {}): Promise<Server> {
+    const server = new Server(environment);
     await server.begin();
     return server;
   }
@@ -37,7 +42,7 @@ export class Server {
 
   /** Start the process, on the port that it had before. */
   async begin(): Promise<void> {
-    this.#child = python(["-m", "keepstone", "serve", "--home", this.home, "--port", this.#port]);
+    this.#child = python(["-m", "keepstone", "serve", "--home", this.home, "--port", this.#port], "pipe", this.#environment);
     this.#child.stdout?.on("data", (part: Buffer) => (this.#told += part.toString()));
     const port = /http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(await firstLine(this.#child))?.[1];
     if (port === undefined) {

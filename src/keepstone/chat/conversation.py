@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -163,7 +164,7 @@ class Conversation:
         """
         window = [turn.id for turn in sent]
         context = self.agent.context(question, budget=self._budget, notes=self.notes, window=window)
-        head = _INSTRUCTIONS.format(agent=self.agent.slug)
+        head = instructions(self.agent.slug)
         return Prompt(head + context.text[: context.stable], context.text[context.stable :])
 
     def close(self) -> bool:
@@ -250,7 +251,7 @@ class Conversation:
     def _prompt(self, turns: list[Entry]) -> Prompt:
         question = turns[-1]
         preview = self.preview(words_of_turn(question), turns)
-        return Prompt(preview.stable, f"{preview.varying}\nToday is {question.ts:%A, %Y-%m-%d}.\n")
+        return Prompt(preview.stable, preview.varying + today(question.ts))
 
     def _with_earlier(self, question: Entry) -> list[Entry]:
         """Return as many of the last turns as fit, ending with the question."""
@@ -264,6 +265,16 @@ class Conversation:
                 break
             chosen.insert(0, turn)
         return chosen
+
+
+def instructions(agent: str) -> str:
+    """Return the beginning of an agent's system prompts, before its memory."""
+    return _INSTRUCTIONS.format(agent=agent)
+
+
+def today(moment: datetime) -> str:
+    """Return the end of a system prompt, after the memory."""
+    return f"\nToday is {moment:%A, %Y-%m-%d}.\n"
 
 
 def _without_retried(turns: list[Entry]) -> list[Entry]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from keepstone.cli.command import Answer, agent_command, confirm
+from keepstone.cli.command import Answer, agent_command, confirm, option
 from keepstone.cli.options import TypesOption, YesOption, moment_or_none
 from keepstone.cli.screen import table
 from keepstone.log.filters import Filters
@@ -51,27 +51,31 @@ CursorOption = Annotated[
     str | None, typer.Option("--cursor", metavar="CURSOR", help="`next` of the page before.")
 ]
 NewestOption = Annotated[bool, typer.Option("--newest-first", help="Begin with the newest.")]
+FILTERS = (
+    option("types", TypesOption, None),
+    option("tags", TagsOption, None),
+    option("where", WhereOption, None),
+    option("since", SinceOption, None),
+    option("until", UntilOption, None),
+    option("ids", IdsOption, None),
+    option("valid_only", ValidOption, default=False),
+)
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count what would be removed.")]
 
 
-@agent_command(app, "keepstone entries list --type decision --limit 20", name="list", needs_home=True)
+@agent_command(
+    app, "keepstone entries list --type decision --limit 20", name="list", needs_home=True, shared=FILTERS
+)
 def list_entries(
     agent: "Agent",
     *,
-    types: TypesOption = None,
-    tags: TagsOption = None,
-    where: WhereOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    ids: IdsOption = None,
-    valid_only: ValidOption = False,
     limit: LimitOption = 100,
     cursor: CursorOption = None,
     newest_first: NewestOption = False,
+    **filters: Any,
 ) -> Answer:
     """List the entries of all sessions by time, the oldest first."""
-    filters = _filters(types, tags, where, since, until, ids, valid_only=valid_only)
-    page = agent.entries(limit=limit, cursor=cursor, newest_first=newest_first, **filters)
+    page = agent.entries(limit=limit, cursor=cursor, newest_first=newest_first, **_filters(**filters))
     rows = [
         (moment(entry.ts), one_line(entry.session), entry.id, entry.type, clipped(entry.text))
         for entry in page
@@ -81,61 +85,27 @@ def list_entries(
     return Answer(document, table(columns, rows) if rows else Text("no entries"))
 
 
-@agent_command(app, """keepstone entries count --where '{"by": "Ada"}'""", needs_home=True)
-def count(
-    agent: "Agent",
-    *,
-    types: TypesOption = None,
-    tags: TagsOption = None,
-    where: WhereOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    ids: IdsOption = None,
-    valid_only: ValidOption = False,
-) -> Answer:
+@agent_command(app, """keepstone entries count --where '{"by": "Ada"}'""", needs_home=True, shared=FILTERS)
+def count(agent: "Agent", **filters: Any) -> Answer:
     """Count the entries of all sessions."""
-    found = agent.count(**_filters(types, tags, where, since, until, ids, valid_only=valid_only))
+    found = agent.count(**_filters(**filters))
     return Answer({"count": found}, Text(counted(found, "entry")))
 
 
-@agent_command(app, "keepstone entries delete --tag draft --dry-run", needs_home=True)
-def delete(
-    agent: "Agent",
-    *,
-    types: TypesOption = None,
-    tags: TagsOption = None,
-    where: WhereOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    ids: IdsOption = None,
-    valid_only: ValidOption = False,
-    dry_run: DryRunOption = False,
-) -> Answer:
+@agent_command(app, "keepstone entries delete --tag draft --dry-run", needs_home=True, shared=FILTERS)
+def delete(agent: "Agent", *, dry_run: DryRunOption = False, **filters: Any) -> Answer:
     """Delete all entries that pass the filters, at least one: hide them."""
-    filters = _filters(types, tags, where, since, until, ids, valid_only=valid_only)
-    return _removed(agent.delete_where(dry_run=dry_run, **filters), "delete", dry_run=dry_run)
+    return _removed(agent.delete_where(dry_run=dry_run, **_filters(**filters)), "delete", dry_run=dry_run)
 
 
-@agent_command(app, "keepstone entries purge --until 2020-01-01 --dry-run", needs_home=True)
-def purge(
-    agent: "Agent",
-    *,
-    types: TypesOption = None,
-    tags: TagsOption = None,
-    where: WhereOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    ids: IdsOption = None,
-    valid_only: ValidOption = False,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-) -> Answer:
+@agent_command(app, "keepstone entries purge --until 2020-01-01 --dry-run", needs_home=True, shared=FILTERS)
+def purge(agent: "Agent", *, dry_run: DryRunOption = False, yes: YesOption = False, **filters: Any) -> Answer:
     """Remove every byte of all entries that pass the filters, at least one. This cannot be undone."""
-    filters = _filters(types, tags, where, since, until, ids, valid_only=valid_only)
-    found = agent.purge_where(dry_run=True, **filters)
+    passing = _filters(**filters)
+    found = agent.purge_where(dry_run=True, **passing)
     if found and not dry_run:
         confirm(f"Purge {counted(found, 'entry')} for good, with all history?", yes=yes)
-        found = agent.purge_where(**filters)
+        found = agent.purge_where(**passing)
     return _removed(found, "purge", dry_run=dry_run)
 
 

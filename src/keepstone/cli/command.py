@@ -58,11 +58,17 @@ Command = TypeVar("Command", bound=Callable[..., Answer])
 
 
 def agent_command(
-    app: typer.Typer, example: str, name: str | None = None, *, needs_home: bool = False
+    app: typer.Typer,
+    example: str,
+    name: str | None = None,
+    *,
+    needs_home: bool = False,
+    shared: tuple[Parameter, ...] = (),
 ) -> Callable[[Command], Command]:
     """Register a function whose first argument is an Agent, with the options of a place and ``--json``.
 
-    With ``needs_home`` a home that does not exist is an error.
+    With ``needs_home`` a home that does not exist is an error. ``shared`` are options that several commands
+    have; the function takes them as ``**``.
     """
 
     def register(function: Command) -> Command:
@@ -73,7 +79,7 @@ def agent_command(
                     raise HomeNotFoundError(home.root)
                 return found
 
-        _register(app, function, answer, HomeOptions, _AGENT_OPTIONS, name=name, example=example)
+        _register(app, function, answer, HomeOptions, _AGENT_OPTIONS, shared, name=name, example=example)
         return function
 
     return register
@@ -87,7 +93,7 @@ def home_command(app: typer.Typer, example: str, name: str | None = None) -> Cal
             with place.open() as home:
                 return function(home, **given)
 
-        _register(app, function, answer, HomeOptions, _HOME_OPTIONS, name=name, example=example)
+        _register(app, function, answer, HomeOptions, _HOME_OPTIONS, (), name=name, example=example)
         return function
 
     return register
@@ -100,26 +106,27 @@ def notes_command(app: typer.Typer, example: str, name: str | None = None) -> Ca
         def answer(place: NotesOptions, **given: Any) -> Answer:
             return function(place.open(), **given)
 
-        _register(app, function, answer, NotesOptions, _NOTES_OPTIONS, name=name, example=example)
+        _register(app, function, answer, NotesOptions, _NOTES_OPTIONS, (), name=name, example=example)
         return function
 
     return register
 
 
-def _option(name: str, annotation: object, default: object) -> Parameter:
+def option(name: str, annotation: object, default: object) -> Parameter:
+    """Return an option that several commands have."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 _HOME_OPTIONS = (
-    _option("home", HomeOption, None),
-    _option("layout", LayoutOption, "default"),
-    _option("language", LanguageOption, None),
-    _option("json", JsonOption, default=False),
+    option("home", HomeOption, None),
+    option("layout", LayoutOption, "default"),
+    option("language", LanguageOption, None),
+    option("json", JsonOption, default=False),
 )
-_AGENT_OPTIONS = (*_HOME_OPTIONS[:3], _option("agent", AgentOption, "default"), _HOME_OPTIONS[3])
+_AGENT_OPTIONS = (*_HOME_OPTIONS[:3], option("agent", AgentOption, "default"), _HOME_OPTIONS[3])
 _NOTES_OPTIONS = (
-    _option("folder", FolderOption, Path()),
-    _option("user_file", UserFileOption, None),
+    option("folder", FolderOption, Path()),
+    option("user_file", UserFileOption, None),
     _HOME_OPTIONS[3],
 )
 
@@ -130,6 +137,7 @@ def _register(
     answer: Callable[..., Answer],
     make_place: type[HomeOptions | NotesOptions],
     options: tuple[Parameter, ...],
+    shared: tuple[Parameter, ...],
     **settings: str | None,
 ) -> None:
     def run(**given: Any) -> None:
@@ -139,8 +147,12 @@ def _register(
     run.__doc__ = function.__doc__
     # Typer reads the signature: the function's own parameters, except the first, and the shared options.
     own = list(inspect.signature(function).parameters.values())[1:]
-    own = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
-    run.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for parameter in own
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
+    run.__signature__ = Signature([*shared, *own, *options])  # type: ignore[attr-defined]
     app.command(settings["name"] or function.__name__, epilog=f"Example: {settings['example']}")(run)
 
 

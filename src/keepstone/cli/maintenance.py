@@ -1,6 +1,5 @@
 """``keepstone doctor``, ``backup``, ``index`` and ``compact``: maintenance of a home."""
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group, RenderableType
+from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
@@ -20,7 +20,7 @@ from keepstone.notes.notes import PROJECT_FILE, Notes
 from keepstone.operations.documents import backup_document, finding_document
 from keepstone.store.protocol import Compacted, SessionNotFoundError
 from keepstone.text.display import counted, harmless, one_line, size
-from keepstone.text.pasting import placed
+from keepstone.text.pasting import placed, split_commands
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -89,15 +89,19 @@ def _findings_view(findings: list[Finding]) -> RenderableType:
 
 
 def _finding_view(finding: Finding) -> RenderableType:
-    """Return a finding as a block of at most 100 columns. Its remedy is not wrapped, for copying."""
+    """Return a finding as a block of at most 100 columns. Commands are not wrapped, for copying."""
     what = Text.assemble(
         (f"{finding.level:<9}", _STYLES.get(finding.level, "")), (one_line(finding.subject), "bold")
     )
-    said = [one_line(finding.message)] + ([f"if ignored: {one_line(finding.cost)}"] if finding.cost else [])
-    lines = [Text(line) for words in said for line in textwrap.wrap(words, _WIDTH - _INDENT)]
-    if finding.remedy:
-        lines.append(Text(one_line(finding.remedy), "cyan", no_wrap=True, overflow="ignore"))
-    return Group(what, Padding(Group(*lines), (0, 0, 0, _INDENT)))
+    cost = [f"if ignored: {one_line(finding.cost)}"] if finding.cost else []
+    lines: list[RenderableType] = []
+    for words in (one_line(finding.message), *cost, one_line(finding.remedy)):
+        for kind, piece in split_commands(words):
+            if kind == "command":
+                lines.append(Text(" " * _INDENT + piece, "cyan", no_wrap=True, overflow="ignore"))
+            else:
+                lines.append(Constrain(Padding(Text(piece), (0, 0, 0, _INDENT)), _WIDTH))
+    return Group(what, *lines)
 
 
 FolderArgument = Annotated[

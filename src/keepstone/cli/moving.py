@@ -1,5 +1,6 @@
 """``keepstone import``, ``export`` and ``sync``: memory between tools, formats and homes."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -164,30 +165,55 @@ def export(
     return Answer(document, Text(f"exported {counted(count, 'entry')} to {harmless(out)}"))
 
 
-ExchangeArgument = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="A folder that the homes share, outside of each.", show_default=False),
+TargetArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DIR|HOST:PATH",
+        help="A folder that the homes share, outside of each; or a home on a machine that ssh reaches.",
+        show_default=False,
+    ),
+]
+SshOption = Annotated[
+    str, typer.Option("--ssh", metavar="COMMAND", help='What reaches the other machine: "ssh -p 2222".')
+]
+RemoteCommandOption = Annotated[
+    str, typer.Option("--remote-command", metavar="COMMAND", help="What runs keepstone on that machine.")
 ]
 
 
 @app.command(epilog="Example: keepstone sync ~/Dropbox/keepstone")
 def sync(
-    folder: ExchangeArgument,
+    target: TargetArgument,
     *,
+    ssh: SshOption = "ssh",
+    remote_command: RemoteCommandOption = "keepstone",
     home: HomeOption = None,
     layout: LayoutOption = "default",
     as_json: JsonOption = False,
 ) -> None:
-    """Exchange entries, deletions and purges with other homes over a shared folder.
+    """Exchange entries, deletions and purges with other homes, over a shared folder or ssh.
 
-    Each home writes only files of its own there. What has not arrived whole is left for the next time. An
-    agent's own files are not exchanged.
+    In a folder each home writes only files of its own; what has not arrived whole is left for the next time.
+    Over ssh (keepstone sync ada@laptop:agents) both homes end in the same state at once. Agents' own files
+    are not exchanged.
     """
     from keepstone.filesystem.layout import layout_of
     from keepstone.operations.syncing import sync as exchange
+    from keepstone.operations.syncing.ssh import answer_over_ssh, is_remote, sync_over_ssh
 
+    if target == "-":  # The other side of sync_over_ssh: nothing but the files goes to standard output.
+        if home is not None and not Path(home).is_dir():
+            raise ValueError(f"{home} is not a folder there: give the path of the home, or make the folder")
+        with HomeOptions(home, layout).open() as opened:
+            answer_over_ssh(opened, layout_of(layout), sys.stdin.buffer, sys.stdout.buffer)
+        return
     with HomeOptions(home, layout).open() as opened:
-        result = exchange(opened, layout_of(layout), folder)
+        if is_remote(target) and not Path(target).exists():
+            options = () if layout == "default" else ("--layout", layout)
+            place = layout_of(layout)
+            result = sync_over_ssh(opened, place, target, ssh=ssh, command=remote_command, options=options)
+        else:
+            result = exchange(opened, layout_of(layout), Path(target))
     document = {
         "devices": result.devices,
         "changed": result.changed,

@@ -45,10 +45,10 @@ def print_view(view: RenderableType) -> None:
     """Print a view on standard output; without trailing spaces if that is not a terminal."""
     screen = console()
     if screen.is_terminal:
-        screen.print(view)
+        screen.print(view, crop=False)  # A command to copy may be longer than a line.
         return
     with screen.capture() as captured:
-        screen.print(view)
+        screen.print(view, crop=False)
     lines = (line.rstrip() for line in captured.get().split("\n"))
     screen.file.write("\n".join(lines))
     screen.file.flush()

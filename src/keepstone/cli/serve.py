@@ -23,6 +23,7 @@ from keepstone.errors import install_command
 if TYPE_CHECKING:
     from keepstone.home import Home
     from keepstone.notes.notes import Notes
+    from keepstone.server.tokens import Tokens
 
 app = typer.Typer()
 
@@ -103,7 +104,7 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
         home,
         tokens=tokens,
         notes=notes,
-        web=_web(home, notes, folder),
+        web=_web(home, notes, folder, tokens),
         place=place_options(),
         mcp=_mcp(home),
         hosts=LOOPBACK | listener.names | {host},
@@ -125,13 +126,14 @@ def _server() -> Any:
     return server
 
 
-def _web(home: "Home", notes: "Notes", project: Path) -> Any:
+def _web(home: "Home", notes: "Notes", project: Path, tokens: "Tokens") -> Any:
     """Return a function that adds the web pages; None if they are not installed."""
     if find_spec("nicegui") is None:
         return None
+    from keepstone.cli import sample
     from keepstone.web.served import pages
 
-    return pages(home, notes, project, place_options())
+    return pages(home, notes, project, place_options(), tokens, sample.add_to)
 
 
 def _mcp(home: "Home") -> Any:

@@ -141,7 +141,7 @@ def _held(database: Database, session: str) -> _SessionRows | None:
     for eid, head, access, is_sound, *columns in database.rows(sql, (known.sid,)):
         entry_id, place, at, length = columns[:4]
         rows[entry_id] = (
-            Row(eid, session, entry_id, place, at, length, head, access, is_sound),
+            Row(eid, session, known.file, entry_id, place, at, length, head, access, is_sound),
             tuple(columns),
         )
     sql = (

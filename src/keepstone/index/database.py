@@ -159,6 +159,9 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, DAMAGE) and not str(error).startswith(_LIMITS)
 
 
+_SHORT_JOURNAL = 1 << 20
+"""Bytes of a journal that the next open reads in less time than writing it back takes now."""
+
 _epochs = count(1)
 """Numbers the files that this process opens or begins, so that rows of two of them are never confused."""
 
@@ -273,10 +276,28 @@ class Database:
                     self.discard()  # And with it all that was to be emptied.
             return True
 
-    def close(self) -> None:
-        """Close the connection."""
+    def release_memory(self) -> None:
+        """Let go of the pages that SQLite keeps in memory, unless a thread uses the connection."""
+        if self.path is not None and self.guard.acquire(blocking=False):
+            try:
+                with suppress(apsw.ConnectionClosedError):
+                    self.connection.release_memory()
+            finally:
+                self.guard.release()
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs."""
         with self.guard:
+            if soon_reopened and self._journal_bytes() < _SHORT_JOURNAL:
+                with suppress(apsw.ConnectionClosedError):
+                    self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close(force=True)
+
+    def _journal_bytes(self) -> int:
+        try:
+            return Path(f"{self.path}-wal").stat().st_size if self.path else 0
+        except OSError:
+            return 0
 
     def _open(self) -> apsw.Connection:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import starmap
 from typing import Any, NamedTuple
@@ -27,18 +27,20 @@ from keepstone.log.line import (
     parse,
     read_time,
 )
+from keepstone.log.log_file import Stat
 from keepstone.log.scan import derived_id
 from keepstone.log.searched_text import searched_text
 from keepstone.model import Record, Scope
 from keepstone.text.tokenizer import spread
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Where an entry stands in its log, and what later lines made of it."""
 
     eid: int
     session: str
+    file: str
+    """The name of the session's log."""
     id: str
     place: int
     at: int
@@ -83,7 +85,7 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-ROW = f"e.eid, s.name, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
+ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -106,7 +108,7 @@ def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
 
 def row_of(database: Database, sid: int, entry_id: str) -> Row:
     """Return the row of an entry that a session has."""
-    sql = f"SELECT eid, '', {_SAID}, {IS_SOUND} FROM entry WHERE id=? AND sid=?"
+    sql = f"SELECT eid, '', '', {_SAID}, {IS_SOUND} FROM entry WHERE id=? AND sid=?"
     if (values := database.row(sql, (entry_id, sid))) is None:
         raise apsw.CorruptError("a row is in an index of its table, but not in the table")
     return Row(*values)
@@ -153,7 +155,7 @@ def _columns(folded: Folded) -> tuple[Any, ...]:
     return (
         *said,
         microseconds(moment) if moment else 0,
-        _storable(record["type"]),
+        kind if (kind := record["type"]).isascii() else _storable(kind),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
         json.dumps(tags) if isinstance(tags, list) else None,
@@ -173,7 +175,7 @@ def indexed(record: Record) -> str:
 
 def _storable(text: str) -> str:
     """Return a text without the lone surrogates that another program's escapes may hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode()
 
 
 def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *, folded: bool) -> bool:
@@ -211,6 +213,19 @@ def find(database: Database, entry_id: str, session: str | None = None) -> list[
     """Return the rows with an id, in one session or in all."""
     sql = f"SELECT {ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
     return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
+
+
+def holders(database: Database, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
+    """Return the sessions that have an entry with an id, and its rows; None in those not all in the index."""
+    sql = (
+        f"SELECT s.size, s.mtime, s.inode, s.offset=s.size, {ROW} {_FROM} WHERE e.id=? UNION ALL "
+        "SELECT size, mtime, inode, 0, 0, name, file, '', 0, 0, 0, NULL, NULL, 0 FROM session "
+        "WHERE offset!=size"
+    )
+    found: dict[str, tuple[Row | None, Stat]] = {}
+    for size, mtime, inode, is_whole, *row in database.rows(sql, (entry_id,)):
+        found[row[1]] = (Row(*row) if is_whole else None, Stat(size, mtime, inode))
+    return found
 
 
 def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:

@@ -50,14 +50,10 @@ def _values(record: Record, name: str) -> set[Any]:
     return set() if value is missing else {encoded(value)}
 
 
-def save(database: Database, eid: int, record: Record) -> None:
-    """Index the values of a changed row."""
-    database.execute("DELETE FROM field WHERE eid=?", (eid,))
-    insert(database, [(eid, record)])
-
-
-def insert(database: Database, records: Iterable[tuple[int, Record]]) -> None:
-    """Index the values of new rows."""
+def save(database: Database, records: Sequence[tuple[int, Record]], *, are_new: bool = False) -> None:
+    """Index the values of new or changed rows."""
+    if not are_new:
+        database.connection.executemany("DELETE FROM field WHERE eid=?", [(eid,) for eid, _ in records])
     _insert(database, records, database.rows("SELECT number, name FROM path"))
 
 
@@ -68,10 +64,10 @@ def _insert(
         (number, value, eid)
         for eid, record in records
         for number, name in paths
+        if name != TAGS or "tags" in record
         for value in _values(record, name)
     ]
-    if values:
-        database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
+    database.connection.executemany("INSERT OR IGNORE INTO field VALUES(?, ?, ?)", values)
 
 
 def unindexed(database: Database, name: str, limit: int) -> list[Row]:

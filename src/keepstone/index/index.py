@@ -63,11 +63,11 @@ class Index:
         with self._database.guarded() as database:
             return session_table.all_known(database)
 
-    def is_current(self, session: str, stat: Stat) -> bool:
-        """Tell whether a session is indexed up to this state of its log."""
+    def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
+        """Return those of the sessions that are indexed up to these states of their logs."""
         with self._database.guarded() as database:
-            known = session_table.known_of(database, session)
-            return known is not None and known.stat == stat
+            known = session_table.stats_of(database, stats)
+            return {session for session, stat in known.items() if stat == stats[session]}
 
     def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
         """Take in what a session's log holds and the index does not; False if the log does not exist.
@@ -218,10 +218,13 @@ class Index:
             is_whole = session_table.sid_at(database, session, stat) is not None
             return entries.find(database, entry_id, session) if is_whole else None
 
-    def holders(self, entry_id: str) -> list[str]:
-        """Return the sessions that may have an entry with an id, those too that are not all in the index."""
+    def holders(self, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
+        """Return the sessions that may have an entry with an id, with where it stands in a state of the log.
+
+        None stands for sessions that are not all in the index.
+        """
         with self._database.guarded() as database:
-            return session_table.holders(database, entry_id)
+            return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
         """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
@@ -426,14 +429,19 @@ class Index:
         """Throw everything away; ``catch_up`` of each session brings it back."""
         self._database.discard()
 
-    def close(self) -> None:
-        """Close the file."""
+    def release_memory(self) -> None:
+        """Let go of the pages that SQLite keeps in memory, unless a thread uses the index."""
+        self._database.release_memory()
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close the file; if it is ``soon_reopened``, in the quickest way."""
         self._similar.close()
-        self._database.close()
+        self._database.close(soon_reopened=soon_reopened)
 
 
 def _flush(database: Database) -> None:
-    if word_table.wait(database):
+    highest, flushed = word_table.numbers(database)
+    if highest > flushed:
         with database.writing():
             word_table.flush(database)
 

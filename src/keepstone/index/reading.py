@@ -232,7 +232,7 @@ class _Step:
         else:
             entries.change(database, row.eid, folded)
         if folded is not None:
-            fields.save(database, row.eid, folded.record)
+            fields.save(database, [(row.eid, folded.record)])
             if "embedding" in record:
                 vector_table.renew(database, row.eid, folded)
             self.taken.append(row.eid)
@@ -245,7 +245,8 @@ def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room:
     None leaves out a number, as an entry does that is deleted later.
     """
     entries.insert(database, sid, new, room)
-    fields.insert(database, [(eid, folded.record) for eid, folded in enumerate(new, room.eid) if folded])
+    records = [(eid, folded.record) for eid, folded in enumerate(new, room.eid) if folded]
+    fields.save(database, records, are_new=True)
     vector_table.insert(database, new, room.eid)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import apsw
@@ -56,6 +55,12 @@ def known_of(database: Database, session: str) -> LogState | None:
     """Return how far a session's log is indexed, None if it is unknown."""
     row = database.row(f"SELECT {_KNOWN} FROM session WHERE name=?", (session,))
     return None if row is None else _known(row)
+
+
+def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
+    """Return up to which states of their logs sessions are indexed, as far as they are known."""
+    sql = "SELECT name, size, mtime, inode FROM session WHERE name IN (SELECT value FROM json_each(?))"
+    return {name: Stat(*stat) for name, *stat in database.rows(sql, (json.dumps(list(sessions)),))}
 
 
 def _known(row: Sequence[Any]) -> LogState:
@@ -150,15 +155,6 @@ def sid_at(database: Database, session: str, stat: Stat) -> int | None:
     sql = "SELECT sid FROM session WHERE name=? AND size=? AND mtime=? AND inode=? AND offset=size"
     found = database.row(sql, (session, stat.size, stat.mtime, stat.inode))
     return None if found is None else found[0]
-
-
-def holders(database: Database, entry_id: str) -> list[str]:
-    """Return the sessions that have an entry with an id, and those that are not all in the index."""
-    sql = (
-        "SELECT s.name FROM entry e JOIN session s ON s.sid=e.sid WHERE e.id=? "
-        "UNION ALL SELECT name FROM session WHERE offset!=size"
-    )
-    return list(dict.fromkeys(chain.from_iterable(database.rows(sql, (entry_id,)))))
 
 
 def live_bytes(database: Database, session: str) -> int:

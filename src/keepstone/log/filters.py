@@ -50,7 +50,7 @@ def scope_of(
         names_of(sessions, "sessions"),
         names_of(types, "types"),
         names_of(tags, "tags") or None,
-        conditions_of(where),
+        () if where is None else conditions_of(where),
         None if since is None else instant(since, "since"),
         None if until is None else instant(until, "until"),
         names_of(ids, "ids"),

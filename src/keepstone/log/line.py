@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from keepstone.model import Record
+from keepstone.model import Entry, Record
 from keepstone.text.bounded import joined
 from keepstone.vector import Embedding
 
@@ -289,6 +289,14 @@ def text_of(record: Record, payload: Record | None = None) -> str:
     return f"{payload[speaker]}: {text}" if speaker else text
 
 
+def entry_of(agent: str, session: str, record: Record) -> Entry:
+    """Return a record as an entry."""
+    if (moment := read_time(record["ts"])) is None:
+        raise ValueError(f"{record['ts']!r} is not a time")
+    text = text_of(record, payload := payload_of(record))
+    return Entry(agent, session, record["id"], moment, record["type"], text, payload, record)
+
+
 def _message_text(record: Record, payload: Record) -> str | None:
     """Return the text of a message that is more than one string, None for any other payload."""
     from keepstone.text.messages.indexed import message_text  # Late, so that importing keepstone stays fast.
@@ -349,11 +357,6 @@ def _parsed(text: str) -> datetime:
     return moment.replace(microsecond=micros) - (-ahead if found[11] == "-" else ahead)
 
 
-def _has_zone(text: str) -> bool:
-    found = _TIME.fullmatch(text)
-    return found is not None and (found[10] or found[11]) is not None
-
-
 def instant(value: datetime | str, name: str = "ts") -> datetime:
     """Return a caller's time as an aware datetime in UTC. A date alone means its midnight.
 
@@ -386,7 +389,8 @@ def _from_text(value: str, name: str) -> datetime:
         raise ValueError(
             f"{name} is not an RFC 3339 time: {value!r:.80}; use the form 2026-01-11T14:31:00Z"
         ) from None
-    if not _has_zone(value) and len(value) != _DATE_LENGTH:
+    found = _TIME.fullmatch(value)
+    if len(value) != _DATE_LENGTH and not (found and (found[10] or found[11])):
         raise ValueError(f"{name} has no time zone: {value:.80}; add one, such as Z for UTC")
     return moment
 

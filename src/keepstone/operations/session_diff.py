@@ -75,6 +75,10 @@ def _revision(root: Path, path: Path, name: str) -> Mapping[str, Record]:
             git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}".lstrip("-")).decode().strip()
         )
     except StoreError:
+        if name == "HEAD":
+            raise ValueError(
+                f"nothing of {root} is committed to git yet: give a time, such as --from 2026-01-11"
+            ) from None
         raise ValueError(
             f"{name!r:.80} is neither a time nor a revision of git: give --from 2026-01-11, or a commit"
         ) from None

@@ -21,10 +21,10 @@ from keepstone.model import Entry, Excerpt, Hit, Hits, Scope, Why
 from keepstone.recall.dense import FAILURES, SECONDS
 from keepstone.recall.fusion import Parts, fuse
 from keepstone.recall.pipeline import CANDIDATES, Question
-from keepstone.recall.query import named, speaker_of, terms_of
+from keepstone.recall.query import named, speakers_of, terms_of
 from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrated, estimated
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
-from keepstone.recall.time_words import times_of
+from keepstone.recall.time_words import MENTION, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.reader_protocol import Matches, Reader
 from keepstone.text.passage import passage_of
@@ -234,9 +234,10 @@ class _Search:
         if cosines is None and len(near) >= _FEWEST:
             cosines = estimated(near[len(near) // 2], near[len(near) // 4], rows)
         holders = {term: held[term] + found.holders.get(term, 0) for term in self._terms}
-        speakers = [speaker for hit in self._hits if (speaker := speaker_of(hit.text)) is not None]
-        rest = times_of(self._question.text, self._question.now).rest
-        asked = asked_words(self._terms, rest, named(self._question.text, speakers), holders)
+        speakers = speakers_of([hit.text for hit in self._hits])
+        text = self._question.text
+        rest = times_of(text, self._question.now).rest if MENTION.search(text) else text
+        asked = asked_words(self._terms, rest, named(text, speakers), holders)
         return Relevance(asked, rows, holders, cosines)
 
     def _parts(self, words: Mapping[int, float], cosines: dict[int, float], chosen: Sequence[int]) -> Parts:

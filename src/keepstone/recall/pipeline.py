@@ -10,11 +10,10 @@ entry may be found through its neighbours alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 
 from keepstone.model import Entry, Hit, Hits, Scope, Why
 from keepstone.recall.dense import Dense
@@ -36,14 +35,14 @@ from keepstone.recall.query import (
     is_of_user,
     named,
     periods_of,
-    speaker_of,
+    speakers_of,
     terms_of,
     without,
 )
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.spelling import corrected
-from keepstone.recall.time_words import Span, times_of
+from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
@@ -114,34 +113,17 @@ def recall(
     )
 
 
+@dataclass(slots=True)
 class _Found:
-    """What the two lists found, and what gives each entry its score."""
+    """What the lists found, and what gives each entry its score."""
 
-    def __init__(
-        self,
-        words: Sequence[Candidate],
-        near: Sequence[Candidate],
-        whole: bool,  # noqa: FBT001
-        relevance: Relevance,
-    ) -> None:
-        self.words = words
-        self.near = near
-        self.relevance = relevance
-        self.whole = whole
-        """Whether the lists hold all there is."""
-        self.cosines: dict[int, float] = {}
-        self.parts: Parts = {}
-        self._by_words = {candidate.key: rank for rank, candidate in enumerate(words, 1)}
-        self._by_vectors = {candidate.key: rank for rank, candidate in enumerate(near, 1)}
-
-    def ranks(self, key: int) -> dict[str, int]:
-        """Return the place that an entry has in each list that found it."""
-        ranks = {}
-        if key in self._by_words:
-            ranks["words"] = self._by_words[key]
-        if key in self._by_vectors:
-            ranks["vectors"] = self._by_vectors[key]
-        return ranks
+    ranks: Mapping[str, Mapping[int, int]]
+    """The place of entries in each list that found them."""
+    cosines: Mapping[int, float]
+    parts: Parts
+    relevance: Relevance
+    whole: bool
+    """Whether the lists hold all there is."""
 
 
 class _Search:
@@ -174,7 +156,9 @@ class _Search:
     def _read(self, text: str) -> None:
         self._text = text
         self._terms = terms_of(text)
-        self._times = times_of(text, self._question.as_of or self._question.now)
+        now = self._question.as_of or self._question.now
+        self._times = times_of(text, now) if MENTION.search(text) else Times((), text)
+        self._periods: list[Period | Span] = [*periods_of(self._times.rest), *self._times.spans]
         self._matcher = Matcher(self._terms, self._language)
         self._passage = partial(passage_of, matcher=self._matcher)
 
@@ -190,7 +174,7 @@ class _Search:
         more = 1
         while True:
             found = self._candidates(most, more)
-            hits = list(islice(self._fitting(found, most), most))
+            hits = self._fitting(found, most)
             if len(hits) == most or found.whole or not self._refused:
                 return hits
             more *= 4  # What is refused after loading makes place for candidates further down.
@@ -200,32 +184,34 @@ class _Search:
         alone, each = more * max(CANDIDATES_ALONE, 4 * most), more * max(CANDIDATES, 4 * most)
         if not self._terms:
             each = more * most  # Nothing is added to what a vector alone finds, so its best are the best.
-        matches = self._by_words(alone)
+        matches = self._by_words(alone) if self._terms else Matches()
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
-        speakers = self._speakers(words)
-        self._dense.ask(without(self._text, speakers), self._question.vector)
+        speakers = self._speakers(words) if words else frozenset()
+        self._dense.ask(without(self._text, speakers) if speakers else self._text, self._question.vector)
         near: Sequence[Candidate] = ()
         if self._dense.space is not None:
             near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
         if self._dense.space is not None:  # Or it turned out that vectors cannot be compared.
             words, whole = words[:each], len(words) < each and len(near) < each
-        found = _Found(words, near, whole, self._relevance(matches, speakers))
-        if self._terms:
-            found.parts = self._fused(found)
-            found.parts |= self._boosts(found, speakers) | self._exact(matches, found.relevance, alone)
-        else:
+        ranks = {
+            name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
+            for name, found in (("words", words), ("vectors", near))
+        }
+        relevance = self._relevance(matches, speakers)
+        if not self._terms:
             # A vector alone asks what is nearest to it, and nothing else.
-            found.cosines = {candidate.key: candidate.score for candidate in near}
-            found.parts = {"vectors": found.cosines}
-        return found
+            cosines: Mapping[int, float] = {candidate.key: candidate.score for candidate in near}
+            return _Found(ranks, cosines, {"vectors": dict(cosines)}, relevance, whole)
+        cosines, parts = self._fused(words, near)
+        parts |= self._boosts(parts, speakers) | self._exact(matches, relevance, alone)
+        return _Found(ranks, cosines, parts, relevance, whole)
 
     def _by_words(self, limit: int) -> Matches:
         """Return the entries that hold the question's words, typing errors in unknown ones corrected."""
-        if not self._terms:
-            return Matches()
         matches = self._reader.search(self._terms, self._scope, limit)
-        text = corrected(self._text, self._terms, matches.holders, self._holders_of)
+        unknown = [term for term in self._terms if not matches.holders.get(term)]
+        text = corrected(self._text, unknown, self._holders_of) if unknown else self._text
         if text == self._text:
             return matches
         self._read(text)
@@ -235,32 +221,36 @@ class _Search:
         return self._reader.search(words, self._scope, 1).holders
 
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
-        asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
+        asked: Sequence[str] = self._terms
+        if speakers or self._periods:
+            asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
         return Relevance(asked, matches.rows, matches.holders, self._dense.calibrated(matches.rows))
 
     def _speakers(self, words: Sequence[Candidate]) -> frozenset[str]:
         """Return whom the question names, of those who speak in the best entries by words."""
         heads = self._reader.heads([candidate.key for candidate in words[:_SPEAKERS]])
-        speakers = {speaker_of(text) for text, _ in heads.values()}
-        return named(self._text, [speaker for speaker in speakers if speaker is not None])
+        speakers = speakers_of([text for text, _ in heads.values()])
+        return named(self._text, speakers) if speakers else frozenset()
 
-    def _fused(self, found: _Found) -> Parts:
-        words = {candidate.key: candidate.score for candidate in found.words}
-        near = {candidate.key: candidate.score for candidate in found.near}
-        keys = list(words | near)
+    def _fused(
+        self, words: Sequence[Candidate], near: Sequence[Candidate]
+    ) -> tuple[Mapping[int, float], Parts]:
+        """Return the cosines of entries and what the two lists and neighbours give to scores."""
+        scores = {candidate.key: candidate.score for candidate in words}
+        cosines = {candidate.key: candidate.score for candidate in near}
+        keys = list(scores | cosines)
         links = self._reader.neighbours(keys, REACH, self._scope)
-        if near or self._dense.space is not None:
-            around = {*keys, *[other for _, other, _ in links]} - near.keys()
-            found.cosines = near | self._dense.cosines(list(around))
-        return fuse(words, found.cosines, keys, links, weight_of(self._dense.space))
+        if self._dense.space is not None:
+            around = {*keys, *[other for _, other, _ in links]} - cosines.keys()
+            cosines |= self._dense.cosines(list(around))
+        return cosines, fuse(scores, cosines, keys, links, weight_of(self._dense.space))
 
-    def _boosts(self, found: _Found, speakers: frozenset[str]) -> Parts:
-        periods: list[Period | Span] = [*periods_of(self._times.rest), *self._times.spans]
+    def _boosts(self, parts: Parts, speakers: frozenset[str]) -> Parts:
         about_user = is_of_user(self._text)
-        if not speakers and not periods and not about_user:
+        if not speakers and not self._periods and not about_user:
             return {}
-        best = [key for key, _ in in_order(found.parts)[:_BOOSTED]]
-        return boosts(self._reader.heads(best), speakers, periods, is_of_user=about_user)
+        best = [key for key, _ in in_order(parts)[:_BOOSTED]]
+        return boosts(self._reader.heads(best), speakers, self._periods, is_of_user=about_user)
 
     def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
         """Return what entries get that hold an identifier of the question, or all rare words it is about.
@@ -271,40 +261,58 @@ class _Search:
         names = [name.lower() for name in identifiers_of(self._text)]
         wanted = [[name] for name in names if held.get(name, 0) <= FEW]
         main = relevance.main_words()
-        if len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
+        if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
             wanted.append(main)
         exact: set[int] = set()
         for words in wanted:
-            found = ({one.key for one in self._reader.search([word], self._scope, limit)} for word in words)
+            found = [{one.key for one in self._reader.search([word], self._scope, limit)} for word in words]
             exact |= set.intersection(*found)
         return {"exact": dict.fromkeys(exact, EXACT)} if exact else {}
 
-    def _fitting(self, found: _Found, most: int) -> Iterator[Hit]:
-        """Yield what the filters let through, best first."""
+    def _fitting(self, found: _Found, most: int) -> list[Hit]:
+        """Return the best entries that the filters let through."""
+        hits: list[Hit] = []
         order = in_order(found.parts)
         for begin in range(0, len(order), most):
             block = order[begin : begin + most]
             entries = self._reader.load([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
-            for key, score in block:
-                entry = entries.get(key)
-                if entry is None:
-                    continue
-                if not self._allows(entry):
-                    self._refused = True
-                    continue
-                text = "\n".join((entry.text, *entry.aliases))
-                words = self._matcher.matched(text) if self._terms else ()
-                cosine = found.cosines.get(key)
-                relevance = found.relevance.of(words, cosine)
-                if relevance < self._question.min_relevance:
-                    continue
+            allowed = [one for one in block if one[0] in entries and self._allows(entries[one[0]])]
+            self._refused = self._refused or len(allowed) < len(entries)
+            hits += self._explained(found, allowed, entries)
+            if len(hits) >= most:
+                break
+        return hits[:most]
+
+    def _explained(
+        self, found: _Found, scored: Sequence[tuple[int, float]], entries: Mapping[int, Entry]
+    ) -> list[Hit]:
+        """Return entries with the reasons why they were found, without those that are not relevant enough."""
+        chosen = [entries[key] for key, _ in scored]
+        words: Sequence[tuple[str, ...]] = [()] * len(chosen)
+        if self._terms:
+            words = self._matcher.matched_each(
+                [
+                    "\n".join((entry.text, *entry.aliases)) if "aliases" in entry.line else entry.text
+                    for entry in chosen
+                ]
+            )
+        cosines = [found.cosines.get(key) for key, _ in scored]
+        relevances = list(map(found.relevance.of, words, cosines))
+        boosting = [name for name in BOOSTED if name in found.parts]
+        hits = []
+        rows = zip(scored, chosen, words, cosines, relevances, strict=True)
+        for (key, score), entry, there, cosine, relevance in rows:
+            if relevance >= self._question.min_relevance:
                 self._keys[entry.session, entry.id] = key
+                ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
                 parts = {name: given[key] for name, given in found.parts.items() if key in given}
-                boosted = tuple([reason for name, reason in BOOSTED.items() if name in parts])
-                why = Why(found.ranks(key), words, parts, cosine, boosted, entry.supersedes)
-                yield Hit(entry, score, why, relevance=relevance, _find_passage=self._passage)
+                boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
+                supersedes = entry.supersedes if "links" in entry.line else ()
+                why = Why(ranks, there, parts, cosine, boosted, supersedes)
+                hits.append(Hit(entry, score, why, relevance=relevance, _find_passage=self._passage))
+        return hits
 
     def _allows(self, entry: Entry) -> bool:
         """Tell whether an entry passes the filters that the index does not know, and once more the others."""
@@ -324,7 +332,7 @@ class _Search:
             and (scope.since is None or entry.ts >= scope.since)
             and (scope.until is None or entry.ts < scope.until)
             and (scope.tags is None or set(scope.tags) <= set(entry.tags))
-            and all(condition.matches(line) for condition in scope.where)
+            and (not scope.where or all(condition.matches(line) for condition in scope.where))
         )
 
     def _with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:

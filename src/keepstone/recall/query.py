@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -60,7 +60,8 @@ def identifiers_of(query: str) -> list[str]:
     if _HINT.search(text) is None:
         return []
     joined = [name for name in _JOINED.findall(text) if _is_identifier(name)]
-    single = [name for name in _SINGLE.findall(_JOINED.sub(" ", text)) if not text.isupper()]
+    alone = () if text.isupper() else _SINGLE.findall(_JOINED.sub(" ", text))
+    single = [name for name in alone if name.lower() not in STOP_WORDS]  # "ONLY" is stressed, not a code.
     return list(dict.fromkeys((*joined, *single)))[:_MOST_IDENTIFIERS]
 
 
@@ -89,8 +90,13 @@ def speaker_of(text: str) -> str | None:
         >>> speaker_of("Ann: Good morning"), speaker_of("user: Good morning")
         ('Ann', None)
     """
-    name, colon, _ = text[: _LONGEST_NAME + 2].partition(": ")
-    return name if colon and name and not name[0].islower() and "\n" not in name else None
+    return next(iter(speakers_of([text])), None)
+
+
+def speakers_of(texts: Iterable[str]) -> set[str]:
+    """Return the names that texts begin with, see ``speaker_of``."""
+    begins = {text[: _LONGEST_NAME + 2].partition(": ")[:2] for text in texts}
+    return {name for name, colon in begins if colon and name and not name[0].islower() and "\n" not in name}
 
 
 _OF_USER = re.compile(r"\bI\b|\b(?i:my|mine|me|myself)\b")
@@ -113,7 +119,7 @@ def named(query: str, speakers: Collection[str]) -> frozenset[str]:
         >>> named("what does ann's sister do?", ["Ann Lee", "Bob"])
         frozenset({'Ann Lee'})
     """
-    words = set(terms_of(query)) if speakers else set()
+    words = set(terms_of(query))
     return frozenset([speaker for speaker in speakers if words.intersection(_parts(speaker))])
 
 
@@ -126,7 +132,7 @@ def without(query: str, speakers: Collection[str]) -> str:
         >>> without("What does Ann's sister do?", ["Ann"])
         'What does sister do?'
     """
-    parts = sorted({part for speaker in speakers for part in _parts(speaker)}) if speakers else ()
+    parts = sorted({part for speaker in speakers for part in _parts(speaker)})
     if not parts:
         return query
     names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, parts))})(?:['\u2019]s)?(?!\w)", re.IGNORECASE)
@@ -199,6 +205,7 @@ _DATES = [
     re.compile(pattern)
     for pattern in (
         rf"{_YEAR}-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d)(?!\d))?(?!\d)",
+        r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:19|20)\d\d)(?!\.?\d)",
         rf"{_DAY}(?: of)? {_MONTH},?(?: {_YEAR})?",
         rf"{_MONTH} {_DAY},?(?: {_YEAR})?",
         rf"{_MONTH},?(?: of)? {_YEAR}",

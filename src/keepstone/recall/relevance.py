@@ -10,6 +10,7 @@ docs/decisions/0017 has the measurements.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -156,8 +157,8 @@ class Relevance:
     def main_words(self) -> list[str]:
         """Return the fewest words that make up nearly all of what the question says."""
         rarest = sorted(self._weights, key=self._weights.__getitem__, reverse=True)
-        sums = accumulate(self._weights[word] for word in rarest)
-        return rarest[: 1 + sum(said < _MAIN * self._total for said in sums)]
+        sums = list(accumulate(map(self._weights.__getitem__, rarest)))
+        return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]
 
     def of(self, words: Iterable[str], cosine: float | None) -> float:
         """Return the relevance of an entry that holds these words of the question."""
@@ -165,7 +166,9 @@ class Relevance:
         if not self._total:
             # Without words, and without a scale of cosines, only the cosine itself is left.
             return _logistic(_VECTOR, place=(cosine or 0.0) if place is None else place)
-        mass = sum([self._weights.get(word, 0.0) for word in words])
+        mass = 0.0
+        for word in words:
+            mass += self._weights.get(word, 0.0)
         coverage = mass / self._total
         by_words = _logistic(_WORDS, coverage, math.sqrt(mass), self._unseen)
         if place is None or self._cosines is None:

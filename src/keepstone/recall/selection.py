@@ -120,25 +120,23 @@ class Meaning:
         self.wake = wake
         self._given: dict[str, int] = {}
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
-        self._named: Choice | None = None
+        self.named: Choice | None = None
+        """What the caller named, an embedder or none, instead of taking the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
         self._claimed = True
         if wanted is None or (isinstance(wanted, str) and wanted == NONE):
-            self._named = Choice(None, UNWANTED)
+            self.named = Choice(None, UNWANTED)
         elif not self._is_auto:
-            self._named = chosen(wanted, "named by the caller")
+            self.named = chosen(wanted, "named by the caller")
             self._claimed = False
-            self._check_recorded()
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the caller named the embedder, instead of taking the home's."""
-        return self._named is not None and self._named.embedder is not None
+        self.own = None if self.named is None else self.named.embedder
+        """The embedder that the caller named."""
+        self._check_recorded()
 
     def choice(self) -> Choice:
         """Return the embedder in use and why."""
-        if self._named is not None:
-            return self._named
+        if self.named is not None:
+            return self.named
         recorded = self._store.home_space()
         if self._chosen is None or self._chosen[0] != recorded:
             self._chosen = (recorded, best() if recorded is None else _recorded(recorded))
@@ -159,12 +157,12 @@ class Meaning:
         Raises:
             EmbedderUnavailableError: The named embedder failed when its dimension was asked for.
         """
-        if self.is_named:
+        if self.own is not None:
             from keepstone.embed import check_embedder
 
-            own = check_embedder(self.choice().embedder)
-            self._check_recorded(own.dim)
-            return own
+            space = check_embedder(self.own)
+            self._check_recorded(space.dim)
+            return space
         recorded = self._store.home_space()
         if recorded is not None and not recorded.dim:
             embedder = self.choice().embedder
@@ -191,8 +189,8 @@ class Meaning:
 
     def _may_be_remote(self) -> bool:
         """Tell whether the embedder can be one that asks a server, without loading any."""
-        if self._named is not None:
-            return self._named.remote
+        if self.named is not None:
+            return self.named.remote
         recorded = self._store.home_space()
         return recorded is not None and recorded.id.startswith(("openai:", "http://", "https://"))
 
@@ -223,8 +221,8 @@ class Meaning:
         return Finding(level, "embedder", f"none, recall is by words only: {choice.reason}")
 
     def _check_recorded(self, dim: int = 0) -> None:
-        recorded, embedder = self._store.home_space(), self.choice().embedder
-        if recorded is None or embedder is None:
+        embedder = self.own
+        if embedder is None or (recorded := self._store.home_space()) is None:
             return
         if recorded.id != embedder.id:
             raise SpaceMismatchError(

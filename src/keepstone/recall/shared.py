@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from keepstone.log.arguments import Clock
 from keepstone.model import Record
+from keepstone.recall.conflicts import ConflictFinder
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
@@ -23,5 +24,6 @@ class Shared:
     clock: Clock
     meaning: Meaning
     reranker: Reranker | None
+    conflicts: ConflictFinder
     guard: Guard | None = None
     """Masks or refuses secrets in lines; None if the home keeps them."""

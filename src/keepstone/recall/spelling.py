@@ -25,22 +25,17 @@ def exchanged(word: str) -> list[str]:
 
 
 def corrected(
-    query: str,
-    terms: Sequence[str],
-    holders: Mapping[str, int],
-    holders_of: Callable[[Sequence[str]], Mapping[str, int]],
+    query: str, unknown: Sequence[str], holders_of: Callable[[Sequence[str]], Mapping[str, int]]
 ) -> str:
     """Return a query with words that no entry holds replaced by those they are typing errors of.
 
     Args:
         query: The query.
-        terms: Its words that are searched.
-        holders: How many entries hold each of them.
+        unknown: Its words that no entry holds.
         holders_of: Returns how many entries hold each of some other words; called at most once.
     """
-    unknown = [term for term in terms if not holders.get(term) and _is_correctable(term)][:_MOST]
-    candidates = {term: exchanged(term) for term in unknown}
-    if not unknown:
+    candidates = {term: exchanged(term) for term in list(filter(_is_correctable, unknown))[:_MOST]}
+    if not candidates:
         return query
     held = holders_of([swap for swaps in candidates.values() for swap in swaps])
     for term, swaps in candidates.items():

@@ -61,7 +61,7 @@ class Vectors:
         self._dim = None if dim is None else count_of(dim, "dim", least=1)
         self._space: Space | None = None
         self._settled = float("-inf")
-        if self._dim is not None and meaning.is_named:
+        if self._dim is not None and meaning.own is not None:
             space = meaning.space()
             if space is not None and space.dim != self._dim:
                 raise EmbeddingDimMismatchError(
@@ -85,7 +85,7 @@ class Vectors:
 
     def _find(self, dim: int | None) -> Space | None:
         own = self._meaning.space()
-        if self._meaning.is_named:
+        if self._meaning.own is not None:
             if own is not None and self._store.home_space() is None:
                 self._check_own(own)
             return own
@@ -123,17 +123,20 @@ class Vectors:
 
     def reason(self) -> str:
         """Return why the embedder is used that is, or why there is none, for people."""
-        return self._selection()[1]
+        return self._selection()[2]
 
-    def _selection(self) -> tuple[Embedder | None, str]:
-        choice = self._meaning.choice()
+    def _selection(self) -> tuple[Embedder | None, Space | None, str]:
+        """Return the embedder in use, the space if there is an embedder at all, and the reason for it."""
+        choice = self._meaning.named or self._meaning.choice()
         if choice.embedder is None:
-            return None, choice.reason
+            return None, None, choice.reason
         space = self.space()
-        choice = self._meaning.choice()  # Another one, if the space was recorded only now.
+        if self._meaning.named is None:
+            choice = self._meaning.choice()  # Another one, if the space was recorded only now.
         if choice.embedder is None or (space is not None and space.id == choice.embedder.id):
-            return choice.embedder, choice.reason
-        return None, f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+            return choice.embedder, space, choice.reason
+        whose = f"the agent's vectors are {space.id if space else ''}, which its callers made themselves"
+        return None, space, whose
 
     def query(self, text: str, given: Vector | None) -> tuple[Vector | None, Space | None, str]:
         """Return the vector to search with, its space, and why: a given one goes before that of the text.
@@ -144,12 +147,12 @@ class Vectors:
         """
         if given is not None:
             return given, self.space(), "a vector was given"
-        embedder, reason = self._selection()
+        embedder, space, reason = self._selection()
         if embedder is None or not text.strip():
             return None, None, reason
         from keepstone.embed import embed_query
 
-        return unit(embed_query(embedder, text)), self.space(), reason
+        return unit(embed_query(embedder, text)), space, reason
 
     def check(self, value: Any) -> Vector:
         """Return a caller's vector as float32 of unit length.
@@ -194,7 +197,7 @@ class Vectors:
             EmbeddingDimMismatchError, InvalidEmbeddingError: It made what is no such vector.
             SpaceMismatchError: The agent's vectors are from another embedder.
         """
-        embedder, reason = self._selection()
+        embedder, _, reason = self._selection()
         if embedder is None:
             raise EmbedderUnavailableError(
                 f"no embedder is available to embed the text ({reason}): pass embedding=, or "

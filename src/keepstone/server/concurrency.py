@@ -24,7 +24,7 @@ QUEUED = 256
 """Queued requests per agent and kind."""
 _AGENTS = "/v1/agents/"
 MCP_PATH = "/mcp"
-_READING_POSTS = frozenset({"recall", "context"})
+_READING_POSTS = frozenset({"recall", "context", "embed"})
 """POST requests that change nothing, by the part of their path after the agent."""
 _WATCHING = "changes"
 """A stream, which waits most of the time and needs none of the shared threads then."""

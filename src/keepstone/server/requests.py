@@ -207,6 +207,17 @@ class ContextQuery(Body):
     )
 
 
+class Texts(Body):
+    """Texts to embed, each at least one character and at most 32,768."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"texts": ["We sign in with passkeys."]}]})
+
+    texts: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=32_768)]],
+        Field(min_length=1, max_length=64, fail_fast=True),
+    ]
+
+
 class NewMessages(Body):
     """Chat messages to remember with one write: all of them, or none."""
 

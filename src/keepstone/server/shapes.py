@@ -239,6 +239,14 @@ class RemovedNotes(Notes):
     dry_run: bool
 
 
+class Embedded(TypedDict):
+    """Vectors of texts, in their order, each of unit length, and the space of all of them."""
+
+    space: Annotated[str, Schema(examples=["minilm"])]
+    dim: int
+    vectors: list[list[float]]
+
+
 class Text(TypedDict):
     """A text."""
 

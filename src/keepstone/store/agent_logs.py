@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -18,10 +18,10 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
-from keepstone.log.line import MAX_LINE, payload_of, read_time, text_of
+from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.log.rewrite import Rewritten
-from keepstone.model import Entry, Record
+from keepstone.model import Record
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
@@ -70,8 +70,10 @@ class AgentLogs:
         self._language = language
         self._finish = finish
         self._preparing = threading.Lock()
-        self._is_finished = False
-        self._is_made = create
+        self.is_finished = False
+        """Whether ``prepare`` finished what a killed process began."""
+        self.is_made = create
+        """Whether the folder's name is synced, which ``prepare`` does if ``create`` did not."""
         self.folder = _opened(layout.sessions_folder(root, agent), root, create=create, durable=durable)
         self._guard = threading.RLock()
         self.session_files = SessionFiles(self.folder, layout)
@@ -85,16 +87,14 @@ class AgentLogs:
 
     def prepare(self, *, create: bool) -> None:
         """Finish, once, purges that a killed process began and, with ``create``, sync the folder's name."""
-        if self._is_finished and (self._is_made or not create):
-            return
         with self._preparing:
-            if not self._is_finished:
+            if not self.is_finished:
                 self._finish(self)
-                self._is_finished = True
-            if create and not self._is_made:
+                self.is_finished = True
+            if create and not self.is_made:
                 # It exists, but the process that made it may have been killed before it synced the name.
                 Folder(self.folder.path, root=self._root, create=True, durable=self._durable).close()
-                self._is_made = True
+                self.is_made = True
 
     # Logs
 
@@ -258,7 +258,7 @@ class AgentLogs:
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
         try:
-            if stat is None or not self.asking(Index.is_current, session, stat):
+            if stat is None or not self.asking(Index.current, {session: stat}):
                 self.asking(Index.catch_up, session, log)
         except UnavailableError as error:
             self.lag(error)
@@ -276,10 +276,21 @@ class AgentLogs:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(FRESH)
+        logs: dict[str, Log] = {}
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
-                log = self.log(session)
-                self.follow(session, log, log.stat())
+                logs[session] = self.log(session)
+        if logs:
+            self._follow_all(logs)
+
+    def _follow_all(self, logs: Mapping[str, Log]) -> None:
+        stats = {session: log.stat() for session, log in logs.items()}
+        try:
+            current = self.asking(Index.current, stats)
+            for session in logs.keys() - current:
+                self.asking(Index.catch_up, session, logs[session])
+        except UnavailableError as error:
+            self.lag(error)
 
     def lag(self, error: Exception) -> None:
         """Remember that the index is behind the logs; the next look tries again."""
@@ -312,29 +323,16 @@ class AgentLogs:
     def load(self, rows: Sequence[Row]) -> dict[int, Record]:
         """Return the records of rows, read from the logs; rows that do not match their log are left out."""
         loaded: dict[int, Record] = {}
-        by_session: dict[str, list[Row]] = {}
+        by_file: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
-            by_session.setdefault(row.session, []).append(row)
-        for session, others in by_session.items():
-            loaded |= self.load_from(self.log(session), others)
-        return loaded
-
-    @staticmethod
-    def load_from(log: Log, rows: Sequence[Row]) -> dict[int, Record]:
-        """Return the records of rows of one session; rows that no longer match its log are left out."""
-        loaded: dict[int, Record] = {}
-        fd = log.open_to_read() if rows else None
-        if fd is None:
-            return loaded
-        try:
-            for row in rows:
-                # A damaged row may name a place or a length that no file has.
-                if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
-                    record = row.record(os.pread(fd, row.length, row.at))
-                    if record is not None:
-                        loaded[row.eid] = record
-        finally:
-            os.close(fd)
+            by_file.setdefault((row.session, row.file), []).append(row)
+        for (session, file), others in by_file.items():
+            # The index knows the file's name, so nothing has to be looked up or held open for it.
+            try:
+                fd: int | None = self.folder.open(file, os.O_RDONLY)
+            except (FileNotFoundError, KeepstoneError):
+                fd = self.log(session).open_to_read()
+            loaded |= _read(fd, others)
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:
@@ -359,15 +357,20 @@ class AgentLogs:
             log.forget()
         self.folder.close()
 
-    def close(self) -> None:
-        """Close everything; no thread may be at work here."""
+    def release_memory(self) -> None:
+        """Let the index, if it is open and unused, keep no pages in memory."""
+        if self._index is not None:
+            self._index.release_memory()
+
+    def close(self, *, soon_reopened: bool = False) -> None:
+        """Close everything; no thread may be at work here. ``soon_reopened`` is as for ``Index.close``."""
         with self._looking, self._guard:
             for log in self._logs.values():
                 log.close()
             self._logs.clear()
             self._snapshots.clear()
             if self._index is not None:
-                self._index.close()
+                self._index.close(soon_reopened=soon_reopened)
                 self._index = None
             self.folder.close()
 
@@ -381,12 +384,21 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
 
 
-def entry_of(agent: str, session: str, record: Record) -> Entry:
-    """Return a record as an entry."""
-    if (moment := read_time(record["ts"])) is None:
-        raise ValueError(f"{record['ts']!r} is not a time")
-    text = text_of(record, payload := payload_of(record))
-    return Entry(agent, session, record["id"], moment, record["type"], text, payload, record)
+def _read(fd: int | None, rows: Sequence[Row]) -> dict[int, Record]:
+    """Return the records of rows from their log, which is closed; None if there is no log."""
+    loaded: dict[int, Record] = {}
+    if fd is None:
+        return loaded
+    try:
+        for row in rows:
+            # A damaged row may name a place or a length that no file has.
+            if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                record = row.record(os.pread(fd, row.length, row.at))
+                if record is not None:
+                    loaded[row.eid] = record
+    finally:
+        os.close(fd)
+    return loaded
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

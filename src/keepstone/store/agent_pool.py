@@ -13,8 +13,11 @@ from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.store.agent_logs import AgentLogs
 
-MOST_OPEN = 64
+MOST_OPEN = 1024
 """Agents that are held open at a time, fewer where the system allows few open files."""
+
+MOST_CACHED = 64
+"""Open agents, used last, whose indexes keep pages in memory; the others keep less than half a megabyte."""
 
 MOST_LOGS = 64
 """Logs of one agent that keep their two files open, fewer where many agents are open."""
@@ -41,6 +44,7 @@ class OpenAgents:
         self._guard = threading.Lock()
         self._open: OrderedDict[str, AgentLogs] = OrderedDict()
         self._users: Counter[AgentLogs] = Counter()
+        self._cached: OrderedDict[str, None] = OrderedDict()
 
     def reset(self) -> None:
         """Close the copies of descriptors that a child got of its parent, and begin with no agents.
@@ -73,7 +77,8 @@ class OpenAgents:
             yield None
             return
         try:
-            logs.prepare(create=create)
+            if not logs.is_finished or (create and not logs.is_made):
+                logs.prepare(create=create)
             yield logs
         except MovedError:
             self._retire(logs)
@@ -90,10 +95,13 @@ class OpenAgents:
 
     def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
         with self._guard:
+            uncached = self._uncached(agent)
             known = self._open.get(agent)
             if known is not None:
                 self._open.move_to_end(agent)
                 self._users[known] += 1
+        if uncached is not None:
+            uncached.release_memory()
         # Who creates is about to write, and looks for that while it holds a lock.
         if known is not None and (create or not known.folder.is_moved()):
             return known
@@ -104,14 +112,24 @@ class OpenAgents:
         if made is None:
             return None
         with self._guard:
+            before = self.logs_each()
             logs = self._open.setdefault(agent, made)
             self._users[logs] += 1
-            unused, others = self._too_many(), list(self._open.values())
+            unused = self._too_many()
+            others = list(self._open.values()) if self.logs_each() < before else []
         for each in unused if logs is made else [made, *unused]:
-            each.close()
+            each.close(soon_reopened=True)
         for each in others:
             each.close_some()
         return logs
+
+    def _uncached(self, agent: str) -> AgentLogs | None:
+        """Note that an agent is used; return the logs of the one that thereby is not among the last used."""
+        self._cached[agent] = None
+        self._cached.move_to_end(agent)
+        if len(self._cached) <= MOST_CACHED:
+            return None
+        return self._open.get(self._cached.popitem(last=False)[0])
 
     def _made(self, agent: str, *, create: bool) -> AgentLogs | None:
         try:
@@ -128,14 +146,14 @@ class OpenAgents:
         unused = [agent for agent, logs in self._open.items() if logs not in self._users]
         return [self._open.pop(agent) for agent in unused[: max(len(self._open) - most_open(), 0)]]
 
-    def _retire(self, logs: AgentLogs) -> None:
+    def _retire(self, logs: AgentLogs, *, soon_reopened: bool = False) -> None:
         """Give an agent's logs to no new user; the last one closes them."""
         with self._guard:
             if self._open.get(logs.agent) is logs:
                 del self._open[logs.agent]
             is_used = logs in self._users
         if not is_used:
-            logs.close()
+            logs.close(soon_reopened=soon_reopened)
 
     def _release(self, logs: AgentLogs) -> None:
         with self._guard:
@@ -161,15 +179,17 @@ class OpenAgents:
         with self._guard:
             return list(self._open)
 
-    def drop(self, agent: str) -> None:
+    def drop(self, agent: str, *, soon_reopened: bool = False) -> None:
         """Close an agent if it is open, as soon as it is unused."""
         with self._guard:
             logs = self._open.get(agent)
         if logs is not None:
-            self._retire(logs)
+            self._retire(logs, soon_reopened=soon_reopened)
 
     def close(self) -> None:
-        """Close all agents, each as soon as it is unused."""
+        """Close all agents, each as soon as it is unused, and write back the journals of those used last."""
+        for agent in self.open_now()[:-MOST_CACHED]:
+            self.drop(agent, soon_reopened=True)
         for agent in self.open_now():
             self.drop(agent)
 

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 from keepstone.index import Index
 from keepstone.log.fold import Folded
+from keepstone.log.line import entry_of
 from keepstone.log.log_file import Stat
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.agent_logs import entry_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader import ROWS, IndexReader
 from keepstone.store.reader_protocol import HNSW_FROM, Similar

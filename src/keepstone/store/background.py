@@ -15,15 +15,11 @@ logger = logging.getLogger("keepstone.background")
 _ENDING_SECONDS = 10.0
 """How long ``close`` waits for the piece of work at hand, which takes a second."""
 
-_IN_TURN = 4
-"""Agents that take turns."""
-
 
 class Background:
     """Calls ``work`` with each agent that ``wake`` names, again while it returns True.
 
-    Four agents at a time take turns, one piece of work each, so that none waits until another has nothing
-    left; with all at once, each would be closed between its turns to make room for the others.
+    All agents take turns, one piece of work each, so that none waits until another has nothing left.
     What ``work`` raises ends the work on that agent until it is named again.
     After a fork the child begins with nothing to do.
     """
@@ -78,7 +74,7 @@ class Background:
     def _put_back(self, agent: str) -> None:
         with self._guard:
             if self._is_current() and agent not in self._waiting:
-                self._waiting.insert(_IN_TURN - 1, agent)
+                self._waiting.append(agent)
 
     def _is_current(self) -> bool:
         return self._thread is threading.current_thread()

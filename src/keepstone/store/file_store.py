@@ -22,11 +22,11 @@ from keepstone.files import AgentFiles
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.layout import Layout
 from keepstone.index import Index, UnavailableError
-from keepstone.log.line import apply, dump
+from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
-from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
+from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
 from keepstone.store.changes import Change
@@ -285,10 +285,10 @@ class FileStore:
         with self._agents.using(agent, create=False) as logs:
             if logs is None:
                 return []
-            sessions = [session] if session is not None else lookup.holders(logs, entry_id)
+            holders = lookup.holders(logs, entry_id) if session is None else {session: None}
             found = []
-            for name in sessions:
-                record = LiveEntries(logs, logs.log(name), name).get(entry_id)
+            for name, known in holders.items():
+                record = known or LiveEntries(logs, logs.log(name), name).get(entry_id)
                 if record is not None:
                     found.append(entry_of(agent, name, record))
             return found

@@ -8,9 +8,9 @@ from copy import deepcopy
 from keepstone.index import Index, UnavailableError
 from keepstone.index.fields import is_indexed
 from keepstone.index.selecting import Position
-from keepstone.log.line import microseconds, read_time
+from keepstone.log.line import entry_of, microseconds, read_time
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.agent_logs import FRESH, AgentLogs, entry_of
+from keepstone.store.agent_logs import FRESH, AgentLogs
 from keepstone.store.lookup import asked
 from keepstone.store.paging import Page, decode, encode
 from keepstone.store.validity import is_valid

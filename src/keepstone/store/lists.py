@@ -9,11 +9,11 @@ from operator import attrgetter
 
 from keepstone.index import Index, Place, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import format_time, microseconds, read_time
+from keepstone.log.line import entry_of, format_time, microseconds, read_time
 from keepstone.log.log_file import Log, stat_of
 from keepstone.log.scan import Scan
 from keepstone.model import Entry, Record, SessionInfo, Version
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.history import versions
 from keepstone.store.paging import Page, decode, encode, first_page
 from keepstone.store.session_files import info_of
@@ -47,7 +47,7 @@ def entries(
 ) -> Page[Entry]:
     """Return a session's newest entries before a place, the oldest first."""
     if limit is not None:
-        page = _by_index(logs, session, limit, types, _place_of(cursor))
+        page = _by_index(logs, session, limit, types, None if cursor is None else _place_of(cursor))
         if page is not None:
             return page
     return of_state(logs, session, logs.records(session), limit, types, cursor)
@@ -62,8 +62,7 @@ def of_state(
     cursor: str | None,
 ) -> Page[Entry]:
     """Return the newest of a session's records before a place as entries of their own, the oldest first."""
-    before = _place_of(cursor)
-    known = records if before is None else records[: _end(records, before)]
+    known = records if cursor is None else records[: _end(records, _place_of(cursor))]
     chosen = [record for record in known if types is None or record["type"] in types]
     begin = 0 if limit is None else max(len(chosen) - limit, 0)
     found = [entry_of(logs.agent, session, deepcopy(record)) for record in chosen[begin:]]
@@ -86,7 +85,7 @@ def _by_index(
                 logs.asking(Index.catch_up, session, log)
                 continue
             shown = rows[1:] if len(rows) > limit else rows
-            loaded = logs.load_from(log, shown)
+            loaded = logs.load(shown)
             if len(loaded) == len(shown):
                 found = [entry_of(logs.agent, session, loaded[row.eid]) for row in shown]
                 more = len(rows) > len(shown) > 0
@@ -98,8 +97,8 @@ def _by_index(
     return None
 
 
-def _place_of(cursor: str | None) -> Place | None:
-    return None if cursor is None else Place(*decode(cursor, int, int, str))
+def _place_of(cursor: str) -> Place:
+    return Place(*decode(cursor, int, int, str))
 
 
 def _end(records: Sequence[Record], before: Place) -> int:

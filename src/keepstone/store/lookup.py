@@ -7,9 +7,10 @@ from copy import deepcopy
 from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.index import Index, Row, UnavailableError
-from keepstone.log.line import links_of
+from keepstone.log.line import entry_of, links_of
+from keepstone.log.log_file import Log
 from keepstone.model import STANDING, Entry, Record
-from keepstone.store.agent_logs import FRESH, AgentLogs, entry_of
+from keepstone.store.agent_logs import FRESH, AgentLogs
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,14 +23,14 @@ class UnfinishedError(UnavailableError):
     """The last line of a log is not finished, so the index does not hold all of it."""
 
 
-def find(logs: AgentLogs, entry_id: str, session: str) -> Record | None:
+def find(logs: AgentLogs, log: Log, entry_id: str, session: str) -> Record | None:
     """Return a live entry of a session as its log is now.
 
     Raises:
         UnfinishedError: The log's last line is not finished, so the index does not hold all of it.
         UnavailableError: The index cannot tell.
     """
-    log, caught_up = logs.log(session), None
+    caught_up = None
     for _ in range(_TRIES):
         stat = log.stat()
         if stat is None:
@@ -42,17 +43,23 @@ def find(logs: AgentLogs, entry_id: str, session: str) -> Record | None:
             caught_up = stat
         elif not rows:
             return None
-        elif loaded := logs.load_from(log, rows):
+        elif loaded := logs.load(rows):
             return next(iter(loaded.values()))
         else:
             logs.asking(Index.reread, session, log)
     raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 
 
-def holders(logs: AgentLogs, entry_id: str) -> list[str]:
-    """Return the sessions that may hold an entry with an id."""
-    sessions = asked(logs, Index.holders, entry_id)
-    return [name for name, _, _ in logs.files()] if sessions is None else sessions
+def holders(logs: AgentLogs, entry_id: str) -> dict[str, Record | None]:
+    """Return the sessions that may hold an entry with an id, with its record as far as it is sure."""
+    found = asked(logs, Index.holders, entry_id)
+    if found is None:
+        return dict.fromkeys([name for name, _, _ in logs.files()])
+    records: dict[str, Record | None] = {}
+    for session, (row, stat) in found.items():
+        is_current = row is not None and logs.log(session).stat() == stat
+        records[session] = logs.load([row]).get(row.eid) if row is not None and is_current else None
+    return records
 
 
 def linked(logs: AgentLogs, ids: Sequence[str], rel: str | None, limit: int) -> list[Entry]:

@@ -219,6 +219,7 @@ class Eraser:
 
     def purge_agent(self, agent: str) -> None:
         """Remove every byte of an agent: first out of sight in one step, then from the disk."""
+        purged.record_agent(self._root, self._layout, agent)
         _put_away(self._layout.agent_folders(self._root, agent))
         left = self.finish_agents()
         try:

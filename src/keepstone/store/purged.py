@@ -13,10 +13,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC
+from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC, Layout
 from keepstone.filesystem.lock import Lock
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log
+from keepstone.log.union import read_side
 
 _KEY = "purged"
 
@@ -43,7 +44,29 @@ def is_recording(folder: Folder, root: Path) -> bool:
 
 def record(folder: Folder, session: str, ids: Iterable[str]) -> None:
     """Write the digests of purged ids, synced, and make the file if it is missing."""
-    new = [digest(session, entry_id) for entry_id in ids]
+    _write(folder, [digest(session, entry_id) for entry_id in ids])
+
+
+def record_agent(root: Path, layout: Layout, agent: str) -> None:
+    """Record all that an agent had before its folder goes, if the home is synced."""
+    path = layout.sessions_folder(root, agent)
+    if not (root / INDEX / SYNC).is_dir() or not path.is_dir():
+        return
+    with Folder(path, root=root) as folder, Folder(vanished(root, agent), root=root, create=True) as kept:
+        _write(kept, purged_digests(folder))
+        for name in [entry.name for entry in folder.scan() if entry.is_file(follow_symlinks=False)]:
+            session = layout.session_of(name)
+            if session is not None:
+                with closing(Log(folder, name, Lock(folder, name + LOCK))) as log, log.reading() as fd:
+                    record(kept, session, sorted(read_side(fd).ids))
+
+
+def vanished(root: Path, agent: str) -> Path:
+    """Return the folder with the digests of all that an agent had when it was purged."""
+    return root / INDEX / SYNC / "purged" / agent
+
+
+def _write(folder: Folder, new: Iterable[str]) -> None:
     with closing(Log(folder, PURGED, Lock(folder, PURGED + LOCK))) as log, log.locked():
         log.create()
         there = purged_digests(folder)

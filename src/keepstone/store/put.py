@@ -62,7 +62,17 @@ class LiveEntries:
         """Return the record of a live entry, None if there is none."""
         if entry_id in self._absent:
             return None
-        found = self._find(entry_id)
+        found: Record | None
+        if self._fold is None:
+            try:
+                found = find(self._logs, self._log, entry_id, self._session)
+            except UnavailableError as error:
+                if not isinstance(error, UnfinishedError):
+                    self._logs.lag(error)
+                self._fold = self._log.fold()
+        if self._fold is not None:
+            folded = self._fold.entries.get(entry_id)
+            found = None if folded is None else folded.record
         self.met = self.met or found is not None
         return found
 
@@ -81,17 +91,6 @@ class LiveEntries:
             for link in links_of(folded.record)
             if link.get("rel") == rel
         ]
-
-    def _find(self, entry_id: str) -> Record | None:
-        if self._fold is None:
-            try:
-                return find(self._logs, entry_id, self._session)
-            except UnavailableError as error:
-                if not isinstance(error, UnfinishedError):
-                    self._logs.lag(error)
-                self._fold = self._log.fold()
-        folded = self._fold.entries.get(entry_id)
-        return None if folded is None else folded.record
 
 
 def resolve(
@@ -156,9 +155,7 @@ def counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[by
 
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
-    """Return lines marked as one batch, so that readers see all or none; one line needs no mark."""
-    if len(raw) == 1:
-        return list(raw)
+    """Return lines marked as one batch, so that readers see all or none."""
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from keepstone.filesystem.layout import ARCHIVE
-from keepstone.log.line import id_of, read_time
 from keepstone.log.scan import Scan
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.transfer import RawLine
@@ -17,8 +16,7 @@ def raw_lines(logs: AgentLogs, session: str) -> Iterator[RawLine]:
         log = logs.archive(session) if archived else logs.log(session)
         with log.reading() as fd:
             for line in Scan(fd, unfinished=not archived) if fd is not None else ():
-                record = line.record or {}
-                yield RawLine(line.raw, archived, id_of(record), read_time(record.get("ts")))
+                yield RawLine(line, archived)
 
 
 def take_raw_lines(logs: AgentLogs, session: str, lines: Sequence[RawLine]) -> None:

@@ -9,8 +9,9 @@ from datetime import datetime
 
 from keepstone.errors import StoreError
 from keepstone.index import DamagedError, Index, UnavailableError
+from keepstone.log.line import entry_of
 from keepstone.model import Entry, Scope
-from keepstone.store.agent_logs import AgentLogs, entry_of, unusable
+from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.reader_protocol import HNSW_FROM, Candidate, ExpiredError, Matches, Similar
 from keepstone.vector import Vector
 

@@ -15,8 +15,9 @@ from keepstone.errors import EntryNotFoundError
 from keepstone.filesystem.layout import ARCHIVE
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
+from keepstone.log.line import entry_of
 from keepstone.log.log_file import Log
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.history import state
 from keepstone.store.maintenance.copying import chunks, length_of
 from keepstone.store.protocol import SessionNotFoundError

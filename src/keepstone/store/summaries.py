@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 
+from keepstone.errors import InvalidSessionIdError
 from keepstone.index import Index, UnavailableError
 from keepstone.index.entries import instant_of
 from keepstone.log.line import dump, microseconds, payload_of, read_time, text_of
-from keepstone.log.log_file import stat_of
+from keepstone.log.log_file import Stat, stat_of
 from keepstone.log.titles import title_of
 from keepstone.model import Record, SessionSummary
 from keepstone.store import lists
@@ -25,16 +27,27 @@ _USERS = frozenset({"user", "human"})
 def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool) -> list[SessionSummary]:
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     logs.reach(None if sessions is None else tuple(sessions))
-    infos = {name: info_of(name, stat_of(status)) for name, _, status in logs.files()}
-    names = [name for name in infos if sessions is None or name in sessions]
-    known = {} if logs.stale else _asked(logs, names if sessions is not None else None)
+    stats = _stats(logs, sessions)
+    known = {} if logs.stale else _asked(logs, list(stats) if sessions is not None else None)
     found: list[SessionSummary] = []
-    for name in names:
+    for name, stat in stats.items():
         title, count, newest = known[name] if name in known else _read(logs, name)
-        changed = infos[name].modified if newest is None else instant_of(newest)
+        changed = info_of(name, stat).modified if newest is None else instant_of(newest)
         first, preview = _texts(logs, name) if texts else ("", "")
         found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
     return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
+
+
+def _stats(logs: AgentLogs, sessions: Collection[str] | None) -> dict[str, Stat]:
+    """Return the state of the logs of some sessions or of all; for some, others are not looked at."""
+    if sessions is None:
+        return {name: stat_of(status) for name, _, status in logs.files()}
+    stats: dict[str, Stat] = {}
+    for name in sessions:
+        with suppress(InvalidSessionIdError):  # No session has such an id.
+            if (stat := logs.log(name).stat()) is not None:
+                stats[name] = stat
+    return stats
 
 
 def set_title(logs: AgentLogs, session: str, line: Record) -> None:
@@ -81,7 +94,7 @@ def _first(logs: AgentLogs, session: str) -> list[Record]:
     except UnavailableError as error:
         logs.lag(error)
         return [*logs.records(session)[:FIRST]]
-    loaded = logs.load_from(logs.log(session), rows)
+    loaded = logs.load(rows)
     return [loaded[row.eid] for row in rows if row.eid in loaded]
 
 

@@ -13,29 +13,39 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from keepstone.errors import NotTextError, StoreError
-from keepstone.log.line import dump_read, format_time, id_of, parse, read_time
+from keepstone.log.fold import Fold
+from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, read_time
+from keepstone.log.scan import Line
+from keepstone.model import Entry
 from keepstone.store.protocol import Store
 
 _VECTORS_AT_ONCE = 1_000
 
 
 class RawLine(NamedTuple):
-    """One line as it is stored, without its newline."""
+    """One line as it is stored."""
 
-    raw: bytes
+    line: Line
     archived: bool
-    id: str | None = None
-    """The id of its entry, also where the bytes do not say it; None for a damaged line."""
-    ts: datetime | None = None
+
+    @property
+    def id(self) -> str | None:
+        """The id of its entry, also where the bytes do not say it; None for a damaged line."""
+        return id_of(self.line.record or {})
+
+    @property
+    def ts(self) -> datetime | None:
+        """When it was written, also where the bytes do not say it."""
+        return read_time((self.line.record or {}).get("ts"))
 
     def explicit(self) -> bytes:
         """Return the bytes with the id and time that were derived for them, if they say none themselves."""
-        record = parse(self.raw)
-        if record is None or self.id is None or self.ts is None:
-            return self.raw
-        derived = {"id": self.id} if id_of(record) is None else {}
-        derived |= {"ts": format_time(self.ts)} if read_time(record.get("ts")) is None else {}
-        return dump_read(record | derived)[:-1] if derived else self.raw
+        said = parse(self.line.raw) if self.line.derived else None
+        if said is None or self.id is None or self.ts is None:
+            return self.line.raw
+        derived = {"id": self.id} if id_of(said) is None else {}
+        derived |= {"ts": format_time(self.ts)} if read_time(said.get("ts")) is None else {}
+        return dump_read(said | derived)[:-1]
 
 
 class MovableStore(Store, Protocol):
@@ -107,18 +117,19 @@ def _move_session(source: MovableStore, target: MovableStore, agent: str, sessio
         moved.unchanged += 1
     else:
         target.take_raw_lines(agent, session, wanted)
-        arrived = list(target.raw_lines(agent, session))
-        if _digest(arrived) != _digest(wanted):
+        if _digest(target.raw_lines(agent, session)) != _digest(wanted):
             raise StoreError(f"session {session!r:.80} of agent {agent!r} arrived damaged: try again")
-    count = source.entry_counts(agent, session).get(session, 0)
-    if not there and target.entry_counts(agent, session).get(session, 0) != count:
+    live = Fold().take(one.line for one in lines if not one.archived).entries
+    if not there and target.entry_counts(agent, session).get(session, 0) != len(live):
         raise StoreError(
-            f"session {session!r:.80} of agent {agent!r} has {count:,} entries, and not all arrived: "
+            f"session {session!r:.80} of agent {agent!r} has {len(live):,} entries, and not all arrived: "
             "run keepstone doctor on both homes"
         )
     moved.lines += len(lines)
-    moved.entries += count
-    moved.vectors += _move_vectors(source, target, agent, session)
+    moved.entries += len(live)
+    moved.vectors += _move_vectors(
+        source, target, agent, [entry_of(agent, session, one.record) for one in live.values()]
+    )
 
 
 def _united(there: Sequence[RawLine], more: Sequence[RawLine]) -> list[RawLine]:
@@ -137,21 +148,17 @@ def _digest(lines: Iterable[RawLine]) -> bytes:
     return found.digest()
 
 
-def _move_vectors(source: MovableStore, target: MovableStore, agent: str, session: str) -> int:
+def _move_vectors(source: MovableStore, target: MovableStore, agent: str, entries: Sequence[Entry]) -> int:
     """Give the target the vectors that were made of texts; those that callers gave are in the lines."""
     count = 0
-    spaces = source.spaces(agent)
-    entries = source.entries(agent, session, None, None) if spaces else []
-    for space in spaces:
-        for begin in range(0, len(entries), _VECTORS_AT_ONCE):
-            some = entries[begin : begin + _VECTORS_AT_ONCE]
-            made = source.vectors(agent, session, space.id, [entry.id for entry in some])
-            lacking = [
-                (entry, made[entry.id])
-                for entry in some
-                if entry.id in made and (entry.line.get("embedding") or {}).get("space") != space.id
-            ]
-            count += target.keep_vectors(agent, space.id, lacking) if lacking else 0
+    for space in source.spaces(agent) if entries else []:
+        lacking = [one for one in entries if (one.line.get("embedding") or {}).get("space") != space.id]
+        for begin in range(0, len(lacking), _VECTORS_AT_ONCE):
+            some = lacking[begin : begin + _VECTORS_AT_ONCE]
+            made = source.vectors(agent, some[0].session, space.id, [entry.id for entry in some])
+            if made:
+                kept = [(entry, made[entry.id]) for entry in some if entry.id in made]
+                count += target.keep_vectors(agent, space.id, kept)
     return count
 
 

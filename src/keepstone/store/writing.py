@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.lock import TIMEOUT
 from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
-from keepstone.log.line import apply, check_size, create, dump, is_tombstone
+from keepstone.log.line import apply, check_size, create, dump, entry_of, is_tombstone
 from keepstone.log.log_file import Log, Stat
 from keepstone.model import Entry, Record
-from keepstone.store.agent_logs import AgentLogs, entry_of
+from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
 from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
@@ -42,13 +43,13 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
     log = logs.log(session)
     catch_up_unlocked(logs, session, log)
     with log.locked():
-        before = log.create()
+        before = log.stat() or log.create()
         there = LiveEntries(logs, log, session)
         there.look_up(before, [one.record["id"] for one in records])
         results, needed = resolve(records, there, on_conflict)
         if needed:
             _append(logs, session, log, needed, None if there.met else (before, results))
-    return [entry_of(logs.agent, session, record) for record in results]
+    return list(map(partial(entry_of, logs.agent, session), results))
 
 
 def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -> Entry:
@@ -219,7 +220,9 @@ def _append(
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
-    raw = in_batch([one.raw for one in written])
+    raw = [one.raw for one in written]
+    if len(raw) > 1:
+        raw = in_batch(raw)
     begin, after = log.append(raw)
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))

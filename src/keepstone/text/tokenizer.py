@@ -168,14 +168,23 @@ class Matcher:
         self._letters = {found[:1] for found in self._stems.values() if found is not None}
 
     def matched(self, text: str) -> tuple[str, ...]:
-        """Return those of the words that the text holds, as the query has them."""
-        begin = with_name_parts(text[:LOOKED_THROUGH])
-        letters = self._letters
-        there = {
-            stem(word, self._language)
-            for word in words_of(begin)
-            if word[0] in letters or not word[0].isascii()
-        }
-        return tuple(
-            [term for term, form in self._stems.items() if (term in begin if form is None else form in there)]
-        )
+        """Return those of the words that a text holds, as the query has them."""
+        return self.matched_each([text])[0]
+
+    def matched_each(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return for each text those of the words that it holds, as the query has them."""
+        letters, language, found = self._letters, self._language, []
+        for text in texts:
+            begin = with_name_parts(text[:LOOKED_THROUGH])
+            there = {
+                stem(word, language)
+                for word in words_of(begin)
+                if word[0] in letters or not word[0].isascii()
+            }
+            held = [
+                term
+                for term, form in self._stems.items()
+                if (term in begin if form is None else form in there)
+            ]
+            found.append(tuple(held))
+        return found

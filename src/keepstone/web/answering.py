@@ -29,20 +29,22 @@ class Talking:
         notes: The notes of the project and its user.
         model: The model.
         ask: Asks the user to confirm a note that the model wants to save; without it none is saved.
+        reason: Why this model answers, for people.
     """
 
-    def __init__(self, notes: Notes, model: ChatModel, ask: Ask | None = None) -> None:
+    def __init__(self, notes: Notes, model: ChatModel, ask: Ask | None = None, *, reason: str = "") -> None:
         self._notes = notes
-        self._model = model
+        self.model = model
         self._ask = ask
+        self.reason = reason
 
     def asking(self, ask: Ask) -> Talking:
         """Return a copy that asks the user before it saves a note from the model."""
-        return Talking(self._notes, self._model, ask)
+        return Talking(self._notes, self.model, ask, reason=self.reason)
 
     def answer(self, agent: Agent, session: str, message: str) -> Iterator[str]:
         """Store a message, yield the answer in chunks, and store it; ModelError if the model fails."""
-        conversation = Conversation(agent, self._notes, self._model, agent.session(session), ask=self._ask)
+        conversation = Conversation(agent, self._notes, self.model, agent.session(session), ask=self._ask)
         for delta in conversation.send(message):
             if delta.kind == "error":
                 raise ModelError(delta.text)

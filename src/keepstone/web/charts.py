@@ -19,14 +19,33 @@ _OTHER = "#8a939b"
 _LINE = "#8a939b55"
 _DAYS = 60
 _BINS = 48
+_TYPES = 8
+_WIDEST = 32
+"""Pixels of a bar where there are few."""
 
 
 def over_time(days: Mapping[date, int]) -> Options:
     """Return a chart of entries over time, by day or by longer steps."""
     steps = _steps(days)
     return _axes([f"{day:%Y-%m-%d}" for day in steps]) | {
-        "series": [{"type": "bar", "data": list(steps.values()), "itemStyle": {"color": COLOURS["message"]}}],
+        "series": [
+            {
+                "type": "bar",
+                "data": list(steps.values()),
+                "barMaxWidth": _WIDEST,
+                "itemStyle": {"color": COLOURS["message"]},
+                "cursor": "pointer",
+            }
+        ],
     }
+
+
+def spans(days: Mapping[date, int]) -> list[tuple[date, date, int]]:
+    """Return the steps of ``over_time``: the first day of each, the day after its last, and its entries."""
+    steps = _steps(days)
+    begins = list(steps)
+    ends = [*begins[1:], max(days, default=date.min) + timedelta(days=1)]
+    return [(begin, end, steps[begin]) for begin, end in zip(begins, ends, strict=True)] if steps else []
 
 
 def _steps(days: Mapping[date, int]) -> dict[date, int]:
@@ -41,9 +60,14 @@ def _steps(days: Mapping[date, int]) -> dict[date, int]:
     return steps
 
 
+def common_types(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Return the types of ``types``, the most frequent first."""
+    return counts.most_common(_TYPES)
+
+
 def types(counts: Counter[str]) -> Options:
     """Return a chart of entries by type, the most frequent on top."""
-    common = counts.most_common(8)[::-1]
+    common = common_types(counts)[::-1]
     rows = [{"value": count, "itemStyle": {"color": COLOURS.get(name, _OTHER)}} for name, count in common]
     return {
         **_base_options(),
@@ -55,7 +79,13 @@ def types(counts: Counter[str]) -> Options:
             "axisTick": {"show": False},
         },
         "series": [
-            {"type": "bar", "data": rows, "barMaxWidth": 22, "label": {"show": True, "position": "right"}}
+            {
+                "type": "bar",
+                "data": rows,
+                "barMaxWidth": 22,
+                "label": {"show": True, "position": "right"},
+                "cursor": "pointer",
+            }
         ],
     }
 

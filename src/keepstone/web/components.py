@@ -7,6 +7,8 @@ from typing import Any
 
 from nicegui import events, ui
 
+from keepstone.web.phrases import shown
+
 
 class List(ui.element):
     """Base of the list components."""
@@ -47,5 +49,24 @@ class LinkList(List, component="components/links.js"):
     """Links, each with a detail."""
 
 
+class AgentList(List, component="components/agents.js"):
+    """Agents, each with what it holds."""
+
+
 class FindingList(List, component="components/findings.js"):
     """Findings of the doctor."""
+
+
+class Choice(List, component="components/choice.js"):
+    """A choice of how this browser shows the pages."""
+
+
+class CommandLine(List, component="components/command.js"):
+    """A command or a program, with a button that copies it."""
+
+
+def command(text: str, label: str = "") -> CommandLine:
+    """Show a command or a program to copy; the label names it for screen readers."""
+    made = CommandLine()
+    made.show(text=shown(text), label=label)
+    return made

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from keepstone.web.elements import box, button, dialog, link, say
 from keepstone.web.finder import open_finder
+from keepstone.web.live import Live
 from keepstone.web.site import Place
 
 ASSETS = "/_keepstone"
@@ -23,6 +24,7 @@ PAGES = (
     ("overview", "Overview", "o"),
     ("doctor", "Doctor", "d"),
     ("agents", "Agents", "a"),
+    ("settings", "Settings", ","),
 )
 """The pages of an agent: name in the address, title, and key after g."""
 WITH_NOTES = frozenset({"chat", "memory"})
@@ -52,15 +54,27 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
                 box(classes="fill")
             if lead:
                 say("p", lead, "lead")
+            if not place.exists:
+                _say_missing(place)
             with box(classes="page"):
                 yield line
 
 
+def _say_missing(place: Place) -> None:
+    """Say that the agent does not exist, until it does; an empty home says how it begins."""
+    if not place.agents():
+        return
+    with box("p", "notice", role="status") as notice:
+        say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")
+        link("All agents", place.link("agents"))
+    Live(lambda: place.agent.slug in place.agents(), lambda exists: notice.set_visibility(not exists))
+
+
 def head() -> None:
-    """Load the style sheet and the script for keys."""
+    """Load the style sheet and the scripts."""
     ui.add_head_html(
         f'<link rel="stylesheet" href="{ASSETS}/style.css"><script src="{ASSETS}/keys.js"></script>'
-        f'<script src="{ASSETS}/menu.js"></script>'
+        f'<script src="{ASSETS}/menu.js"></script><script src="{ASSETS}/copy.js"></script>'
     )
 
 

@@ -28,7 +28,7 @@ class Live(Generic[T]):
         draw: Draws the data.
     """
 
-    def __init__(self, load: Callable[[], T], draw: Callable[[T], None]) -> None:
+    def __init__(self, load: Callable[[], T], draw: Callable[[T], object]) -> None:
         self._load = load
         self._draw = draw
         self._known: T | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,10 @@ from keepstone.chat.offline import OfflineResponder
 from keepstone.errors import InvalidAgentIdError, InvalidSessionIdError
 from keepstone.filesystem.layout import DEFAULT_AGENT
 from keepstone.notes.notes import Notes
+from keepstone.server.tokens import Tokens
 from keepstone.web import error_pages, sockets
 from keepstone.web.answering import Answerer, Talking
-from keepstone.web.elements import empty
+from keepstone.web.elements import EXPECTED, empty
 from keepstone.web.frame import ASSETS, WITH_NOTES, frame
 from keepstone.web.pages import (
     agents,
@@ -30,6 +32,7 @@ from keepstone.web.pages import (
     recall,
     session,
     sessions,
+    settings,
     timeline,
 )
 from keepstone.web.site import Hook, Permissions, Place, Site, address
@@ -59,6 +62,7 @@ _BUILDS: dict[str, tuple[str, Build]] = {
     "overview": ("Overview", overview.build),
     "doctor": ("Doctor", doctor.build),
     "agents": ("Agents", agents.build),
+    "settings": ("Settings", settings.build),
 }
 _WATCH_SECONDS = 1.0
 """Seconds after which an open page notices that its reader's access has changed."""
@@ -76,6 +80,8 @@ def mount(
     notes: Notes | None = None,
     sign_out: str | None = None,
     place: Sequence[str] = (),
+    tokens: Tokens | None = None,
+    demo: Callable[[Home], str] | None = None,
 ) -> None:
     """Mount the pages at ``/`` of an application, after its existing routes. Once per process.
 
@@ -90,12 +96,16 @@ def mount(
         notes: The notes, if the user's file is not the default one.
         sign_out: The address to post to for signing out; without it pages show no such button.
         place: The options of the command that name this home, such as ``("--home", "/srv/memory")``.
+        tokens: Access tokens that the settings create and revoke, for readers who may change all agents.
+        demo: Adds a sample to an empty home on request, and returns the slug of its agent.
 
     The page on the browser (docs/web.md) has a program that mounts them.
     """
     notes = notes or Notes(project)
     answerer = answerer or Talking(notes, OfflineResponder())
-    site = Site(home, notes, access, answerer, sign_out, tuple(place) or ("--home", str(home.root)))
+    site = Site(
+        home, notes, access, answerer, sign_out, tuple(place) or ("--home", str(home.root)), tokens, demo
+    )
     pages.add_static_files(ASSETS, _STATIC)
     error_pages.install()
     sockets.install()
@@ -131,7 +141,7 @@ def _add_page(site: Site, name: str, title: str, build: Build) -> None:
         if isinstance(access, Response):
             return access
         try:
-            place = _place(site, access, agent, request)
+            place = await _place(site, access, agent, request)
             _watch(place, request)
             # What is said in the chat has the notes before it, so it is for readers of notes only.
             is_closed = name in WITH_NOTES and not place.sees_notes
@@ -162,8 +172,13 @@ def _watch(place: Place, request: Request) -> None:
     ui.timer(_WATCH_SECONDS, check, immediate=False)
 
 
-def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
+async def _place(site: Site, access: Permissions, agent: str, request: Request) -> Place:
     """Return the place of a request. An agent without access gets the same error as an invalid one."""
     if access.agents is not None and agent not in access.agents:
         raise InvalidAgentIdError("there is no such agent here")
-    return Place(site, site.home.agent(agent), access, dict(request.query_params))
+    found = site.home.agent(agent)
+    try:
+        exists = agent in await asyncio.to_thread(site.home.agents)
+    except EXPECTED:
+        exists = True  # What the page reads fails in the same way, and is shown there.
+    return Place(site, found, access, dict(request.query_params), request, exists)

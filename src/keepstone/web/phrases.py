@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from nicegui import context
 
 from keepstone.text.display import counted, harmless
 
@@ -11,6 +16,8 @@ LONGEST = 4_000
 """Characters of an entry that are shown before it is expanded."""
 shown = harmless
 """Pages escape the same characters as a terminal: a browser would drop them or reverse the text."""
+ZONE = "keepstone-zone"
+"""The cookie with the reader's time zone; without one times are in UTC."""
 _STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
@@ -24,9 +31,26 @@ def key_of(id: str) -> str:  # noqa: A002  The name in entries and sessions.
     return json.dumps(id)
 
 
+def local(value: datetime) -> datetime:
+    """Return a time in the zone that the reader of the page chose in the settings, else in UTC."""
+    try:
+        name = context.client.request.cookies.get(ZONE, "")
+    except RuntimeError:  # There is no page.
+        name = ""
+    return value.astimezone(_zone(unquote(name)))
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # A cookie holds whatever a browser sends.
+        return UTC
+
+
 def moment(value: datetime) -> str:
-    """Return a time in UTC, to the minute."""
-    return value.strftime("%Y-%m-%d %H:%M") + " UTC"
+    """Return a time to the minute, with its zone."""
+    return f"{local(value):%Y-%m-%d %H:%M %Z}"
 
 
 def ago(value: datetime, now: datetime) -> str:

@@ -13,6 +13,7 @@ from keepstone.chat import choose
 from keepstone.home import Home
 from keepstone.notes.notes import Notes
 from keepstone.server import still_signed_in
+from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Talking
 from keepstone.web.mounting import mount
 from keepstone.web.site import Permissions
@@ -21,11 +22,19 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 
-def pages(home: Home, notes: Notes, project: Path, place: Sequence[str] = ()) -> Callable[[FastAPI], None]:
-    """Return a function that mounts the pages in the server's app."""
+def pages(
+    home: Home,
+    notes: Notes,
+    project: Path,
+    place: Sequence[str] = (),
+    tokens: Tokens | None = None,
+    demo: Callable[[Home], str] | None = None,
+) -> Callable[[FastAPI], None]:
+    """Return a function that mounts the pages in the server's app; arguments as for ``mount``."""
 
     def add(app: FastAPI) -> None:
-        answerer = Talking(notes, choose().model)
+        choice = choose()
+        answerer = Talking(notes, choice.model, reason=choice.reason)
         mount(
             app,
             home,
@@ -35,6 +44,8 @@ def pages(home: Home, notes: Notes, project: Path, place: Sequence[str] = ()) ->
             notes=notes,
             sign_out="/sign-out",
             place=place,
+            tokens=tokens,
+            demo=demo,
         )
 
     return add

@@ -11,8 +11,10 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from keepstone.agent import Agent
+from keepstone.errors import AccessDeniedError
 from keepstone.home import Home
 from keepstone.notes.notes import Notes
+from keepstone.server.tokens import Tokens
 from keepstone.web.answering import Answerer
 
 
@@ -59,6 +61,10 @@ class Site:
     sign_out: str | None = None
     place: tuple[str, ...] = ()
     """The options of the command that name this home, for commands that pages show."""
+    tokens: Tokens | None = None
+    """The tokens that the settings manage."""
+    demo: Callable[[Home], str] | None = None
+    """Adds a sample to the home, and returns the slug of its agent."""
 
     def admit(self, request: HTTPConnection) -> Permissions | Response:
         """Return the access of a request, or a response in place of the page."""
@@ -82,6 +88,26 @@ class Place:
     agent: Agent
     access: Permissions
     query: dict[str, str]
+    request: HTTPConnection | None = None
+    """The request for the page; its access is asked for again before what changes the whole home."""
+    exists: bool = True
+    """Whether the agent existed when the page was opened."""
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the whole home may be changed: repairs, tokens, and agents as a whole."""
+        return self.access.agents is None and not self.read_only
+
+    def check_admin(self) -> None:
+        """Raise unless the whole home may still be changed.
+
+        Raises:
+            AccessDeniedError: It may not, or access has ended or changed since the page was opened.
+        """
+        if not self.is_admin or not (
+            self.request is None or self.site.still_holds(self.access, self.request)
+        ):
+            raise AccessDeniedError("this needs a sign-in that may change all agents: sign in again")
 
     @property
     def read_only(self) -> bool:

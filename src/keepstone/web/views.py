@@ -15,7 +15,7 @@ from keepstone.store.decay import worth_of
 from keepstone.text.display import clipped, counted, size
 from keepstone.text.tokenizer import stem
 from keepstone.web.diff import word_diff
-from keepstone.web.phrases import LONGEST, ago, key_of, moment, shown
+from keepstone.web.phrases import LONGEST, ago, key_of, local, moment, shown
 from keepstone.web.site import Place
 
 View = dict[str, Any]
@@ -61,7 +61,7 @@ def entry_views(
     views, day = [], ""
     for entry in entries:
         views.append(_entry_view(entry, now, place, whole=entry.id in whole))
-        today = f"{entry.ts:%A, %-d %B %Y}"
+        today = f"{local(entry.ts):%A, %-d %B %Y}"
         views[-1]["day"] = "" if today == day else today
         day = today
     return views
@@ -80,7 +80,7 @@ def _entry_view(entry: Entry, now: datetime, place: Place | None, *, whole: bool
         "clipped": not whole and len(text) > LONGEST,
         "iso": format_time(entry.ts),
         "moment": moment(entry.ts),
-        "time": f"{entry.ts:%H:%M}",
+        "time": f"{local(entry.ts):%H:%M}",
         **marks_of(entry, now, place),
     }
 

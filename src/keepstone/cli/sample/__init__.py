@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
 from keepstone.model import Record
 
+if TYPE_CHECKING:
+    from keepstone.home import Home
+
 _HOME = Path(__file__).with_name("home")
 AGENT = "default"
+DEMO = "demo"
+"""The agent to which the sample is added in a home of one's own."""
 PROJECT, USER_FILE = "project", "user/memory.md"
 BMAD = ".bmad"
 
@@ -61,6 +66,15 @@ def copy_to(root: Path) -> None:
                 replace_file(
                     folder, target.name, [path.read_bytes()], temporary=f"{target.name}.tmp", durable=False
                 )
+
+
+def add_to(home: Home) -> str:
+    """Add the sample's sessions and file to a home as an agent of their own, and return its slug."""
+    agent = home.agent(DEMO)
+    for session in SESSIONS:
+        agent.session(session).add_many(turns(session))
+    agent.files.write(FILE, (_HOME / "agents" / AGENT / "files" / FILE).read_text(encoding="utf-8"))
+    return agent.slug
 
 
 def turns(session: str) -> list[Record]:

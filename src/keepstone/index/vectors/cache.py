@@ -116,6 +116,8 @@ class VectorBuffer:
 
     def nearest(self, vector: Vector, asked: ScopeFilter, limit: int, margin: float) -> Block | None:
         """Return the vectors in scope that are nearest, with all that are nearly as near as the last."""
+        if not self.count:
+            return None
         import numpy as np
 
         rows = np.flatnonzero(self.live(asked))
@@ -253,15 +255,15 @@ class VectorCache:
 
     def cosine_quartiles(self, database: Database, vector: Vector) -> tuple[float, float] | None:
         """Return median and upper quartile of cosines; the sample is renewed when vectors have doubled."""
-        import numpy as np
+        from statistics import quantiles  # Ten times as quick as NumPy's for so few.
 
         if self._sample is None or self._highest > 2 * self._sample[0]:
             self._sample = self._highest, sample(database, self.number, self.space.dim, _SAMPLE)
         matrix = self._sample[1]
         if len(matrix) < _FEWEST:
             return None
-        median, upper = np.quantile(times(matrix, vector), (0.5, 0.75))
-        return float(median), float(upper)
+        _, median, upper = quantiles(times(matrix, vector).tolist(), method="inclusive")
+        return median, upper
 
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:
         """Return the graph of a session, or of ``ALL``; None if there is none that can be used.

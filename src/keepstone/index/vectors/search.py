@@ -1,8 +1,9 @@
 """Vector search: exact, or by an HNSW graph where a large scope has one.
 
 A scope is applied before anything is compared. Older vectors are found by the int8 rows of a generation
-or by a graph over them, newer ones by their float32; then SQLite says which of all these are still there
-and in scope, and their float32 decides.
+or by a graph over them, newer ones by their float32; then SQLite says which of all these are still there,
+and their float32 decides. A vector whose entry gets into another scope has another number, so what SQLite
+still has is in scope.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ class _Query:
     def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
         """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
-        count, fewest = 0 if sid is None else self._held.live(sid), max(hnsw_from or 0, 1)
-        if sid is not None and count >= fewest:
+        fewest = max(hnsw_from or 0, 1)
+        if sid is not None and (count := self._held.live(sid)) >= fewest:
             found = self._by_graph(sid)
             if found is None:
                 is_due = upkeep.add(Due(self._held.space, sid), fewest)
@@ -156,6 +157,6 @@ class _Query:
 
     def _compared(self, vids: list[int]) -> list[tuple[int, float]]:
         number, dim = self._held.number, self._held.space.dim
-        older = vector_table.fetch(self._database, number, dim, vids, self._scope) if vids else None
+        older = vector_table.fetch(self._database, number, dim, vids) if vids else None
         blocks = [block for block in (older, self._newer) if block is not None]
         return vector_table.nearest(blocks, self._vector, self._limit)

@@ -175,13 +175,10 @@ def of(database: Database, session: str, space: str, ids: Sequence[str]) -> dict
     return {entry_id: matrix_of([raw])[0].astype(np.float32) for entry_id, raw in rows}
 
 
-def fetch(database: Database, space: int, dim: int, vids: Iterable[int], scope: Scope) -> Block | None:
-    """Return those of the vectors that are still there, of the space and in scope; None if none is."""
-    condition, bindings = conditions(scope)
+def fetch(database: Database, space: int, dim: int, vids: Sequence[int]) -> Block | None:
+    """Return those of the vectors that are still there and of the space; None if none is."""
     sql = "SELECT v.eid, v.f32 FROM json_each(?) c CROSS JOIN vector v ON v.vid=c.value AND v.space=?"
-    if condition != "1":
-        sql += f" CROSS JOIN entry e ON e.eid=v.eid CROSS JOIN session s ON s.sid=e.sid WHERE {condition}"
-    return _block(database.rows(sql, (json.dumps(list(vids)), space, *bindings)), dim)
+    return _block(database.rows(sql, (json.dumps(vids), space)), dim)
 
 
 def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector) -> dict[int, float]:

@@ -8,8 +8,7 @@ scores from above, and only of those that may be among the best lengths are look
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -61,15 +60,17 @@ class Ranking:
 
     def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25."""
-        with _one_state(database):
+        with database.connection:  # One snapshot of the index, whatever other processes write.
             rows, _ = word_table.totals(database)
             if (
                 rows < self._large
                 or not rows
                 or any(" " in token for term in terms for token in _tokens(term, database.language))
             ):
-                return _by_table(database, rows, terms, scope, limit)
-            return self._by_postings(database, terms, scope, limit)
+                found = _by_table(database, rows, terms, scope, limit)
+            else:
+                found = self._by_postings(database, terms, scope, limit)
+        return found
 
     def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
         self._postings.follow(database)
@@ -134,13 +135,6 @@ class Ranking:
             self._postings.learn_lengths(database, bm25.highest(parts, scores, among, ahead))
 
 
-@contextmanager
-def _one_state(database: Database) -> Iterator[None]:
-    """Read from one snapshot of the index, whatever other processes write."""
-    with database.connection:
-        yield
-
-
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
     """Return the words that fewer than half of all entries hold; all of them if there are none.
 
@@ -154,7 +148,8 @@ def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Seque
 
 def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
     """Rank by the full-text table itself, which has this many rows."""
-    counts = word_table.counts(database, terms)
+    matches = {term: word_table.match_of(term, database.language) for term in terms}
+    counts = word_table.counts(database, matches)
     told = telling(terms, counts, rows)
     condition, bindings = entries.conditions(scope)
     source = "words"
@@ -164,7 +159,7 @@ def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope,
         f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
         "ORDER BY words.rank LIMIT ?"
     )
-    match = word_table.match_of(told, database.language)
+    match = " OR ".join(map(matches.__getitem__, told))
     return Ranked(database.rows(sql, (match, *bindings, limit)), rows, counts)
 
 

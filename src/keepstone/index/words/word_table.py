@@ -8,12 +8,12 @@ out again with the very text that was put in, which the entry's row keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.text.stemming import stemmed
+from keepstone.text.stemming import ENGLISH, stemmed
 from keepstone.text.tokenizer import is_cjk, pairs
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
@@ -24,12 +24,10 @@ _TO_DELETE = f"SELECT 'delete', eid, stemmed(text) FROM entry WHERE eid<={_FLUSH
 _MORE = 0x80
 
 
-def match_of(terms: Iterable[str], language: str) -> str:
-    """Return the full-text query that finds any of the words."""
-    return " OR ".join([_term(term, language) for term in terms])
-
-
-def _term(term: str, language: str) -> str:
+def match_of(term: str, language: str) -> str:
+    """Return the full-text query that finds a word."""
+    if term.isascii() and language == ENGLISH:
+        return f'"{term}"'  # The table's tokenizer stems it.
     if term.isascii() or not is_cjk(term):
         return f'"{stemmed(term, language)}"'
     if len(term) == 1:
@@ -47,24 +45,17 @@ def numbers(database: Database) -> tuple[int, int]:
     return highest, flushed
 
 
-def counts(database: Database, terms: Sequence[str]) -> dict[str, int]:
-    """Return how many entries hold each word."""
-    each = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(terms)
-    matches = tuple(match_of([term], database.language) for term in terms)
-    found = database.row(f"SELECT {', '.join(each)}", matches)
-    return dict(zip(terms, found or (), strict=True))
+def counts(database: Database, matches: Mapping[str, str]) -> dict[str, int]:
+    """Return how many entries hold each word, by the full-text query that finds it."""
+    each = ["(SELECT count(*) FROM words WHERE words MATCH ?)"] * len(matches)
+    found = database.row(f"SELECT {', '.join(each)}", tuple(matches.values()))
+    return dict(zip(matches, found or (), strict=True))
 
 
 def taken_out(database: Database) -> int:
     """Return a number that grows whenever words are taken out of the table."""
     found = database.row("SELECT value FROM meta WHERE key='removed'")
     return int(found[0]) if found else 0
-
-
-def wait(database: Database) -> bool:
-    """Tell whether any row waits to be flushed."""
-    highest, flushed = numbers(database)
-    return highest > flushed
 
 
 def flush(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""``/v1/agents/{agent}/recall`` and ``…/context``: search, and the block for a system prompt."""
+"""``/v1/agents/{agent}/recall``, ``…/context`` and ``…/embed``: search, prompts, vectors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from keepstone.context import counter_of
 from keepstone.notes.notes import Notes
 from keepstone.operations import answers
 from keepstone.operations.documents import context_document, hit_document, recall_state_document
+from keepstone.server import shapes
 from keepstone.server.paging import ANSWER_BYTES, fitting, listed
 from keepstone.server.parts import Reading, access_of, answer, responds
-from keepstone.server.requests import ContextQuery, RecallQuery
+from keepstone.server.requests import ContextQuery, RecallQuery, Texts
 
 router = APIRouter(prefix="/agents/{agent}", tags=["recall"])
 
@@ -38,6 +39,16 @@ def context(request: Request, memory: Reading, body: ContextQuery) -> Response:
         body.query, budget=body.budget, notes=notes, counter=counter, window=body.window, ids=body.ids
     )
     return answer(context_document(block))
+
+
+@router.post("/embed", **responds(shapes.Embedded))
+def embed(memory: Reading, body: Texts) -> Response:
+    """Return the vectors that the home's embedder makes of texts. Nothing is stored."""
+    vectors = memory.vectors()
+    made = vectors.embed(body.texts)
+    space = vectors.space()
+    name = space.id if space is not None else ""
+    return answer({"space": name, "dim": len(made[0]), "vectors": [vector.tolist() for vector in made]})
 
 
 def _notes_of(request: Request) -> Notes:

@@ -111,7 +111,7 @@ def _log(subject: str, log: Log, watch: Watch) -> tuple[Fold, list[Finding]]:
 
 def _copied(subject: str, original: str) -> Finding:
     message = f"a conflicting copy that a sync service made of session {original!r:.80}"
-    remedy = "keepstone sync DIR merges it, with a folder outside of the home"
+    remedy = "merge it with a folder outside of the home: keepstone sync DIR"
     cost = "what it has is in this session and not in that one; two devices that write make more of them"
     return Finding("warning", subject, message, remedy, cost)
 

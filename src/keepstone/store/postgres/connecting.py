@@ -21,6 +21,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.store.postgres.vector_format import VectorDumper
 from keepstone.text.stemming import ENGLISH
 
 T = TypeVar("T")
@@ -87,6 +88,8 @@ class Connections:
         self.target = Target(url)
         self.language = ENGLISH
         """The language that words are stemmed by."""
+        self.writes = 0
+        """Changes with each write of this process, so that what was read before is read again."""
         self._commit = "" if durable else ", set_config('synchronous_commit', 'off', true)"
         self._reset()
         reset_in_child(self)
@@ -116,6 +119,7 @@ class Connections:
                         "application_name": "keepstone",
                     },
                     connection_class=psycopg.Connection,
+                    configure=_know_vectors,
                     reconnect_timeout=POOL_SECONDS,
                 )
                 self._pool.open()
@@ -224,6 +228,10 @@ class Connections:
     def _store_error(self, error: Exception) -> StoreError:
         said = self.target.without_secrets(" ".join(str(error).split())[:300])
         return StoreError(f"the database {self.target.shown()} failed: {said}; {_remedy(error)}")
+
+
+def _know_vectors(connection: Connection) -> None:
+    connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
 
 
 def is_cut(error: psycopg.Error) -> bool:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from keepstone.log.line import format_time, from_microseconds, links_of, microseconds, parse
+from keepstone.log.line import entry_of, format_time, from_microseconds, links_of, microseconds, parse
 from keepstone.log.rewrite import holding, only_counts
 from keepstone.log.scan import Line
 from keepstone.log.titles import TITLE_ID, is_title, title_of
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.agent_logs import entry_of
 from keepstone.store.filtering import matches
 from keepstone.store.history import state_of, versions_of
 from keepstone.store.paging import Page, decode, encode, first_page

@@ -13,15 +13,13 @@ from typing import Any
 
 from keepstone.model import Entry, Scope
 from keepstone.store.postgres import vector_rows
-from keepstone.store.postgres.connecting import Connection, Connections
+from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
-from keepstone.store.postgres.session_lines import literal
+from keepstone.store.postgres.vector_rows import Query
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
 from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
 from keepstone.vector import Vector
-
-Query = tuple[str, Sequence[Any]]
 
 
 class PostgresReader:
@@ -36,18 +34,21 @@ class PostgresReader:
         counts: HolderCounts,
         due: set[tuple[str, int]],
         space: vector_rows.RecordedSpace,
+        samples: vector_rows.VectorSamples,
+        sizes: vector_rows.Sizes,
     ) -> None:
         self._connections = connections
         self._agent = agent
         self._counts = counts
         self._due = due
         self._space = space
+        self._samples = samples
+        self._sizes = sizes
         self._asked: tuple[str, Vector] | None = None
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, list[int]] | None = None
-        self._sampled: list[tuple[Any, ...]] | None = None
-        self._sized: tuple[str, Scope, tuple[Any, ...]] | None = None
+        self._sampled: list[float] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
@@ -57,12 +58,12 @@ class PostgresReader:
         queries: list[Query] = [(query.sql, query.values), self._space.query]
         space = self._space.known
         if space is not None:
-            queries += [_pending(space.id, scope), _sizes(space.id, scope)]
+            queries += [_pending(space.id, scope), vector_rows.sizes(space.id, scope)]
         rows, recorded, *more = self._connections.read_all(self._agent, queries)
         self._space.take(recorded)
         if space is not None:
             self._pending = (space.id, scope, [key for (key,) in more[0]])
-            self._sized = (space.id, scope, more[1][0])
+            self._sizes.take(space.id, scope, more[1])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
         return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted(rows))
@@ -74,28 +75,21 @@ class PostgresReader:
         if not limit:
             return Similar()
         self._remember(vector, space)
-        is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
-        exact = vector_rows.nearest(vector, space, scope, limit)
-
-        by_graph = is_due = False
-        if is_whole and len(vector) <= vector_rows.MOST_DIMENSIONS:
-            by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
-
-        sample, sampled_values = vector_rows.sampled_cosines(vector, space, self._agent)
-
-        def work(connection: Connection) -> list[tuple[Any, ...]]:
-            with connection.pipeline():
-                connection.execute(*self._connections.settings(self._agent))
-                sampled = connection.execute(sample.encode(), sampled_values)
-                self._sampled = sampled.fetchall()
-                if by_graph:
-                    connection.execute(vector_rows.graph_settings(limit).encode())
-                    statement, values = vector_rows.nearest_by_graph(vector, space, scope, limit)
-                    return connection.execute(statement, values).fetchall()
-                return connection.execute(exact[0].encode(), exact[1]).fetchall()
-
-        rows = self._connections.run(work)
-        found = sorted((Candidate(key, score) for key, score in rows), key=lambda one: (-one.score, one.key))
+        by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
+        self._sampled = self._samples.cosines(self._agent, space, vector)
+        queries: list[Query] = [vector_rows.sizes(space, scope)]
+        if self._sampled is None:
+            queries.append(vector_rows.sampled_cosines(vector, space, self._agent))
+        if by_graph:
+            queries.append((vector_rows.graph_settings(limit), ()))
+            queries.append(vector_rows.nearest_by_graph(vector, space, scope, limit))
+        else:
+            queries.append(vector_rows.nearest(vector, space, scope, limit))
+        sized, *sampled, rows = self._connections.read_all(self._agent, queries)
+        self._sizes.take(space, scope, sized)
+        if self._sampled is None:
+            self._take_sample(space, sampled[0])
+        found = sorted((Candidate(key, -far) for key, far in rows), key=lambda one: (-one.score, one.key))
         self._near |= {one.key: one.score for one in found}
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
 
@@ -103,19 +97,29 @@ class PostgresReader:
         """Return median and upper quartile of a vector's cosines with a sample; None if there are too few."""
         self._remember(vector, space)
         if self._sampled is None:  # Else it came with the nearest ones.
-            query, values = vector_rows.sampled_cosines(vector, space, self._agent)
-            self._sampled = self._connections.read(self._agent, query, values)
-        found = sorted(cosine for (cosine,) in self._sampled)
+            self._sampled = self._samples.cosines(self._agent, space, vector)
+        if self._sampled is None:
+            query = vector_rows.sampled_cosines(vector, space, self._agent)
+            self._take_sample(space, self._connections.read(self._agent, *query))
+        found = sorted(self._sampled or ())
         if len(found) < vector_rows.FEWEST_SAMPLED:
             return None
         return found[len(found) // 2], found[3 * len(found) // 4]
 
+    def _take_sample(self, space: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._sampled = [cosine for cosine, _ in rows]
+        self._samples.learn(self._agent, space, rows)
+
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
         """Tell whether a space's graph is to be asked, and whether one is to be made."""
-        if self._sized is None or self._sized[:2] != (space, scope):
-            query, values = _sizes(space, scope)
-            self._sized = (space, scope, self._connections.read(self._agent, query, values)[0])
-        count, is_there = self._sized[2]
+        is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
+        if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
+            return False, False
+        count, is_there = self._sizes.get(space, scope) or (hnsw_from, False)
+        if count >= hnsw_from and not is_there:  # Asked again, as one may have been made.
+            rows = self._connections.read(self._agent, *vector_rows.sizes(space, scope))
+            self._sizes.take(space, scope, rows)
+            [(count, is_there)] = rows
         if count < hnsw_from:
             return False, False
         if not is_there:
@@ -167,7 +171,7 @@ class PostgresReader:
             return "NULL", "", []
         space, vector = self._asked
         joined = "LEFT JOIN vectors v ON v.agent = e.agent AND v.key = e.key AND v.space = %s"
-        return "-(v.embedding <#> %s::vector)", joined, [literal(vector), stored(space)]
+        return "-(v.embedding <#> %s::vector)", joined, [vector, stored(space)]
 
     def _learn(self, rows: Iterable[Sequence[Any]]) -> None:
         for key, head, ts, near in rows:
@@ -217,8 +221,9 @@ class PostgresReader:
         known, self._pending = self._pending, None  # Once: what is made later is to be seen.
         if known is not None and known[:2] == (space, scope):
             return known[2]
-        rows, sized = self._connections.read_all(self._agent, [_pending(space, scope), _sizes(space, scope)])
-        self._sized = (space, scope, sized[0])
+        queries = [_pending(space, scope), vector_rows.sizes(space, scope)]
+        rows, sized = self._connections.read_all(self._agent, queries)
+        self._sizes.take(space, scope, sized)
         return [key for (key,) in rows]
 
 
@@ -236,15 +241,4 @@ def _pending(space: str, scope: Scope) -> Query:
         f"AND e.session = ANY(ARRAY({sessions})) AND NOT EXISTS (SELECT 1 FROM vectors v "
         "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s) ORDER BY e.key",
         [*values, *lacking_values, stored(space), stored(space)],
-    )
-
-
-def _sizes(space: str, scope: Scope) -> Query:
-    """Return the query of how many vectors a scope's sessions have, and whether the space has a graph."""
-    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
-    return (
-        "SELECT (SELECT coalesce(sum(s.vectors), 0) FROM spaces s "
-        f"WHERE {condition} AND s.space = %s), "
-        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false)",
-        [*values, stored(space), vector_rows.graph_name(space)],
     )

@@ -9,7 +9,7 @@ from functools import partial
 
 from keepstone.errors import AgentNotFoundError
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.log.line import apply, id_of, read_time
+from keepstone.log.line import apply
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
 from keepstone.store.as_of import PastReader, vectors_today
@@ -51,6 +51,9 @@ class PostgresStore:
         self._counts = HolderCounts()
         self._due: set[tuple[str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
+        self._samples = vector_rows.VectorSamples(self._connections)
+        self._sizes = vector_rows.Sizes()
+        self._spaces = vector_rows.AgentSpaces(self._connections)
         self.maintenance = PostgresMaintenance(self._connections, self._due)
         schema.prepare(self._connections)
         self._settle_language(language)
@@ -153,15 +156,19 @@ class PostgresStore:
     # Erasing
 
     def purge(self, agent: str, session: str, ids: Sequence[str]) -> int:
+        self._samples.forget(agent)
         return session_removal.purge(self._connections, agent, session, ids)
 
     def clear(self, agent: str, session: str, *, check: SessionCheck | None = None) -> int | None:
+        self._samples.forget(agent)
         return session_removal.clear(self._connections, agent, session, check)
 
     def remove(self, agent: str, session: str, *, check: SessionCheck | None = None) -> bool:
+        self._samples.forget(agent)
         return session_removal.remove(self._connections, agent, session, check) is not None
 
     def drop(self, agent: str, session: str, ts: str, *, check: SessionCheck | None = None) -> int:
+        self._samples.forget(agent)
         return session_removal.remove(self._connections, agent, session, check, ts) or 0
 
     def dropped(self, agent: str) -> list[str]:
@@ -185,7 +192,9 @@ class PostgresStore:
                     if table != "home":
                         connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
+        self._samples.forget(agent)
         self._connections.run(work)
+        self._connections.writes += 1
 
     # Reading
 
@@ -261,7 +270,9 @@ class PostgresStore:
             states = partial(self._states, agent, as_of)
             yield PastReader(agent, states, partial(vectors_today, self, agent), self.language)
             return
-        yield PostgresReader(self._connections, agent, self._counts, self._due, self._space)
+        yield PostgresReader(
+            self._connections, agent, self._counts, self._due, self._space, self._samples, self._sizes
+        )
 
     def _states(
         self, agent: str, moment: datetime, sessions: Sequence[str] | None
@@ -279,7 +290,7 @@ class PostgresStore:
         self._space.set(space)
 
     def spaces(self, agent: str) -> list[Space]:
-        return vector_rows.spaces(self._connections, agent)
+        return self._spaces.get(agent)
 
     def vectors(self, agent: str, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         return vector_rows.vectors(self._connections, agent, session, space, ids)
@@ -294,8 +305,7 @@ class PostgresStore:
 
     def raw_lines(self, agent: str, session: str) -> Iterator[RawLine]:
         for line, archived in entry_lists.lines(self._connections, agent, session, "true"):
-            record = line.record or {}
-            yield RawLine(line.raw, archived, id_of(record), read_time(record.get("ts")))
+            yield RawLine(line, archived)
 
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         session_copies.take(self._connections, agent, session, lines)

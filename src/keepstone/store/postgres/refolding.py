@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from keepstone.log.fold import Fold
 from keepstone.log.line import format_time, id_of, parse, read_time, text_of
@@ -12,8 +12,12 @@ from keepstone.log.scan import Line
 from keepstone.store.postgres.connecting import Connection
 from keepstone.store.postgres.entry_rows import columns_of, shown, stored
 from keepstone.store.postgres.locked_session import LockedSession
-from keepstone.store.postgres.session_lines import add_vectors, embedding_in, insert_entries
+from keepstone.store.postgres.session_lines import embedding_in, insert_entries, insert_vectors
+from keepstone.store.postgres.vector_format import vector_of
 from keepstone.vector import Embedding, Vector
+
+_Made: TypeAlias = "dict[str, dict[tuple[str, int | None], Vector]]"
+"""The vectors of a session by space, and by id and digest of the text."""
 
 
 def lines_in(
@@ -68,30 +72,26 @@ def unfold(lines: Iterable[Line]) -> Unfolded:
     return Unfolded(fold, given)
 
 
-def fill(held: LockedSession, *, keep_made: bool) -> int:
+def fill(held: LockedSession, *, keep_made: bool, lines: Iterable[Line] | None = None) -> int:
     """Make the rows of a session's entries again, from its lines; return how many there are.
 
-    With ``keep_made`` vectors stay that were made of texts which entries still have.
+    With ``keep_made`` vectors stay that were made of texts which entries still have. ``lines`` are those of
+    the log where the caller has them.
     """
     held.flush()
     keys = _keys(held)
-    kept = _made(held) if keep_made else {}
-    found = unfold(line for line, _, _ in lines_in(held.connection, held.agent, held.name))
-    for table in ("spaces", "vectors", "entries"):
+    kept = _made(held) if keep_made and keys else {}
+    if lines is None:
+        lines = (line for line, _, _ in lines_in(held.connection, held.agent, held.name))
+    found = unfold(lines)
+    for table in ("spaces", "vectors", "entries") if keys else ():
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
     rows = [
         (one, folded, columns_of(held.agent, folded.record, held.language))
         for one, folded in found.fold.entries.items()
     ]
     insert_entries(held, rows, keys)
-    add_vectors(held, found.given)
-    for space, some in kept.items():
-        same = {
-            one: Embedding(space, *some[one, columns.sum], "")
-            for one, _, columns in rows
-            if (one, columns.sum) in some and one not in found.given
-        }
-        add_vectors(held, same)
+    _insert_vectors(held, found.given, {one: columns.sum for one, _, columns in rows}, kept)
     held.do(
         "UPDATE sessions SET entries = %s, texts = %s, words = %s, "
         "size = (SELECT coalesce(sum(length(line) + 1), 0) FROM lines WHERE agent = %s AND session = %s "
@@ -107,6 +107,24 @@ def fill(held: LockedSession, *, keep_made: bool) -> int:
     return len(rows)
 
 
+def _insert_vectors(
+    held: LockedSession, given: Mapping[str, Embedding], sums: Mapping[str, int | None], kept: _Made
+) -> None:
+    """Insert the vectors that entries were given, and those kept which were made of the same texts."""
+    spaces: dict[str, dict[str, Vector]] = {}
+    for one, embedding in given.items():
+        spaces.setdefault(embedding["space"], {})[one] = embedding.vector
+    for space, some in kept.items():
+        same = {
+            one: some[one, said] for one, said in sums.items() if (one, said) in some and one not in given
+        }
+        spaces.setdefault(space, {}).update(same)
+    held.flush()
+    keys = _keys(held) if spaces else {}
+    for space, vectors in spaces.items():
+        insert_vectors(held, space, [(keys[one], vector) for one, vector in vectors.items()])
+
+
 def _keys(held: LockedSession) -> dict[str, int]:
     rows = held.connection.execute(
         "SELECT id, key FROM entries WHERE agent = %s AND session = %s", held.place
@@ -114,21 +132,13 @@ def _keys(held: LockedSession) -> dict[str, int]:
     return {shown(name): key for name, key in rows}
 
 
-def _made(held: LockedSession) -> dict[str, dict[tuple[str, int | None], tuple[Vector]]]:
-    """Return the vectors of a session by space, and by id and digest of the text."""
-    found: dict[str, dict[tuple[str, int | None], tuple[Vector]]] = {}
+def _made(held: LockedSession) -> _Made:
+    found: _Made = {}
     rows = held.connection.execute(
-        "SELECT v.space, e.id, e.sum, v.embedding::text FROM vectors v "
+        "SELECT v.space, e.id, e.sum, vector_send(v.embedding) FROM vectors v "
         "JOIN entries e ON e.agent = v.agent AND e.key = v.key WHERE v.agent = %s AND v.session = %s",
         held.place,
     )
-    for space, name, total, said in rows:
-        found.setdefault(shown(space), {})[shown(name), total] = (vector_of(said),)
+    for space, name, total, raw in rows:
+        found.setdefault(shown(space), {})[shown(name), total] = vector_of(raw)
     return found
-
-
-def vector_of(said: str) -> Vector:
-    """Return the vector that pgvector wrote."""
-    import numpy as np
-
-    return np.array(said[1:-1].split(","), np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from psycopg import errors as pg
@@ -232,24 +233,28 @@ def rename(connections: Connections, agent: str, session: str, new: str) -> None
 
 def take(connections: Connections, agent: str, session: str, lines: Sequence[RawLine]) -> None:
     """Bring a session to these lines, those in the archive first."""
-    archived = {line.id for line in lines if line.archived}
+    archived = {one.id for one in lines if one.archived}
 
     def work(held: LockedSession | None) -> None:
         assert held is not None  # noqa: S101  It was made.
         held.do("INSERT INTO agents VALUES (%s) ON CONFLICT DO NOTHING", (agent,))
         held.do("DELETE FROM lines WHERE agent = %s AND session = %s", held.place)
-        held.flush()
         seen = set[str | None]()
         rows: list[tuple[object, ...]] = []
-        for seq, line in enumerate(lines, 1):
+        for seq, (line, is_archived) in enumerate(lines, 1):
+            entry_id = id_of(line.record or {})
+            moment = read_time((line.record or {}).get("ts"))
             # What a compaction folded repeats the archive, and stands first in the log.
-            folded = not line.archived and line.id is not None and line.id in archived and line.id not in seen
-            seen.add(None if line.archived else line.id)
-            name = None if line.id is None else stored(line.id)
-            rows.append((seq, folded, line.archived, name, line.ts, line.raw))
+            folded = (
+                not is_archived and entry_id is not None and entry_id in archived and entry_id not in seen
+            )
+            seen.add(None if is_archived else entry_id)
+            name = None if entry_id is None else stored(entry_id)
+            rows.append((seq, folded, is_archived, name, moment, line.raw))
         insert_lines(held, rows)
         held.next_seq = len(lines) + 1
-        fill(held, keep_made=True)
+        log = (replace(one.line, offset=seq) for seq, one in enumerate(lines, 1) if not one.archived)
+        fill(held, keep_made=True, lines=log)
         held.do(
             "UPDATE sessions SET next_seq = %s WHERE agent = %s AND session = %s",
             (held.next_seq, *held.place),

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from psycopg.types.numeric import Int8
+
 from keepstone.log.fold import Folded, step
 from keepstone.log.line import read_time
 from keepstone.log.scan import Line
@@ -102,9 +104,8 @@ def _said(record: Record) -> Record:
 
 def insert_lines(held: LockedSession, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows of seq, folded, archived, id, time and bytes."""
-    held.insert(
-        "lines (agent, session, seq, folded, archived, id, ts, line)", [(*held.place, *row) for row in rows]
-    )
+    columns = "agent, session, seq, folded, archived, id, ts, line"
+    held.insert("lines", columns, [(*held.place, *row) for row in rows])
 
 
 def _save(held: LockedSession, planned: _Planned) -> tuple[int, int, int]:
@@ -153,9 +154,9 @@ def insert_entries(
         record = kept_record(after.record, pristine=after.pristine)
         key = (keys[entry_id],) if entry_id in keys else ()
         rows[entry_id in keys].append((*held.place, stored(entry_id), after.place, record, *columns, *key))
-    table = f"entries (agent, session, id, seq, record, {', '.join(Columns._fields)}"
-    held.insert(f"{table}, key) OVERRIDING SYSTEM VALUE", rows[True])
-    held.insert(f"{table})", rows[False])
+    names = f"agent, session, id, seq, record, {', '.join(Columns._fields)}"
+    held.insert("entries", f"{names}, key", rows[True], "OVERRIDING SYSTEM VALUE")
+    held.insert("entries", names, rows[False])
 
 
 def _update(held: LockedSession, row: Held, after: Folded, columns: Columns) -> None:
@@ -198,6 +199,21 @@ def add_vectors(held: LockedSession, given: Mapping[str, Embedding]) -> None:
             held.do(_ADD_VECTORS, (*columns, *held.place, stored(space), dim, *named))
 
 
+def insert_vectors(held: LockedSession, space: str, found: Sequence[tuple[int, Vector]]) -> None:
+    """Insert vectors of entries that have none of the space, by key; one of another size is left out."""
+    name, dim = stored(space), len(found[0][1]) if found else 0
+    rows = [
+        (held.agent, name, Int8(key), held.place[1], vector) for key, vector in found if len(vector) == dim
+    ]
+    held.insert("vectors", "agent, space, key, session, embedding", rows)
+    if rows:
+        held.do(
+            "INSERT INTO spaces AS s VALUES (%s, %s, %s, %s, %s) ON CONFLICT (agent, session, space) "
+            "DO UPDATE SET vectors = s.vectors + excluded.vectors",
+            (*held.place, name, dim, len(rows)),
+        )
+
+
 def literal(vector: Vector) -> str:
     """Return a vector as pgvector reads it: nine digits give each float32 back."""
     return f"[{','.join(['%.9g'] * len(vector))}]" % tuple(vector.tolist())
@@ -209,7 +225,7 @@ def tell(held: LockedSession, events: Sequence[tuple[Kind, str | None]]) -> None
         (*held.place, None if one is None else stored(one), kind, held.xid, held.token)
         for kind, one in events
     ]
-    held.insert("events (agent, session, id, kind, xid, token)", rows)
+    held.insert("events", "agent, session, id, kind, xid, token", rows)
 
 
 def embedding_in(record: Record) -> Embedding | None:

@@ -10,11 +10,11 @@ from keepstone.log.line import (
     check_size,
     create,
     dump,
+    entry_of,
     links_of,
     parse,
 )
 from keepstone.model import Entry, Record
-from keepstone.store.agent_logs import entry_of
 from keepstone.store.history import deleted_in
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored

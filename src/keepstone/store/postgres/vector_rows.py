@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from psycopg import sql
 
@@ -15,9 +15,11 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import conditions
 from keepstone.store.postgres.entry_rows import digest, shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
-from keepstone.store.postgres.refolding import vector_of
-from keepstone.store.postgres.session_lines import add_vectors, literal
-from keepstone.vector import Embedding, Space, Vector
+from keepstone.store.postgres.session_lines import insert_vectors
+from keepstone.store.postgres.vector_format import vector_of
+from keepstone.vector import Space, Vector
+
+Query: TypeAlias = "tuple[str, Sequence[Any]]"
 
 MOST_DIMENSIONS = 2000
 """Dimensions that a graph of pgvector can have."""
@@ -25,13 +27,17 @@ MOST_DIMENSIONS = 2000
 _SAMPLED, FEWEST_SAMPLED = 64, 8
 """Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
 
+_MANY = 1_000
+"""Keys between the first and the last one from which on a sample is kept."""
+_KEPT = 60.0
+_MOST_SIZES = 10_000
 _SPACE = "space"
 _FRESH = 1.0
 """Seconds for which what was read counts."""
 
 
-def sampled_cosines(vector: Vector, space: str, agent: str) -> tuple[str, list[Any]]:
-    """Return the query of the cosines with vectors of an agent, whose keys are at even distances."""
+def _sampled(agent: str, space: str, what: str, *values: object) -> Query:
+    """Return the query of something about vectors of an agent whose keys are at even distances."""
     those = "SELECT key FROM vectors WHERE agent = %s AND space = %s"
     own = [agent, stored(space)]
     return (
@@ -39,9 +45,72 @@ def sampled_cosines(vector: Vector, space: str, agent: str) -> tuple[str, list[A
         f"({those} ORDER BY key DESC LIMIT 1) AS high), "
         f"chosen AS (SELECT DISTINCT ({those} AND key >= low + (high - low) * step / {_SAMPLED - 1} "
         f"ORDER BY key LIMIT 1) AS key FROM bounds, generate_series(0, {_SAMPLED - 1}) AS step) "
-        "SELECT -(v.embedding <#> %s::vector) FROM chosen JOIN vectors v ON v.key = chosen.key "
+        f"SELECT {what}, (SELECT high - low FROM bounds) FROM chosen JOIN vectors v ON v.key = chosen.key "
         "WHERE v.agent = %s AND v.space = %s",
-        [*own, *own, *own, literal(vector), *own],
+        [*own, *own, *own, *values, *own],
+    )
+
+
+def sampled_cosines(vector: Vector, space: str, agent: str) -> Query:
+    """Return the query of the cosines with sampled vectors, each with the distance of the farthest keys."""
+    return _sampled(agent, space, "-(v.embedding <#> %s::vector)", vector)
+
+
+class VectorSamples:
+    """Sampled vectors of agents that have many, kept for a time: they hardly change what is usual."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._known: dict[tuple[str, str], tuple[float, Any]] = {}
+
+    def cosines(self, agent: str, space: str, vector: Vector) -> list[float] | None:
+        """Return a vector's cosines with the sample, None if there is none."""
+        at, sample = self._known.get((agent, space), (float("-inf"), None))
+        return None if time.monotonic() - at > _KEPT else (sample @ vector).tolist()
+
+    def learn(self, agent: str, space: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Keep a sample if the query of its cosines says that there are many vectors."""
+        if rows and rows[0][1] >= _MANY:
+            import numpy as np
+
+            found = self._connections.read(agent, *_sampled(agent, space, "vector_send(v.embedding)"))
+            self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
+            if found:
+                self._known[agent, space] = (time.monotonic(), np.array([vector_of(raw) for raw, _ in found]))
+
+    def forget(self, agent: str) -> None:
+        """Let go of an agent's vectors, some of which are purged."""
+        self._known = {one: kept for one, kept in self._known.items() if one[0] != agent}
+
+
+class Sizes:
+    """How many vectors scopes had when they were searched last, and whether their space had a graph.
+
+    What is a little old may only choose the slower of two ways to the same answer.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Scope], tuple[int, bool]] = {}
+
+    def get(self, space: str, scope: Scope) -> tuple[int, bool] | None:
+        """Return what is known of a scope."""
+        return self._known.get((space, Scope(scope.agent, scope.sessions)))
+
+    def take(self, space: str, scope: Scope, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take what the query brought."""
+        if len(self._known) > _MOST_SIZES:
+            self._known = {}
+        self._known[space, Scope(scope.agent, scope.sessions)] = (int(rows[0][0]), rows[0][1])
+
+
+def sizes(space: str, scope: Scope) -> Query:
+    """Return the query of how many vectors a scope's sessions have, and whether the space has a graph."""
+    condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
+    return (
+        "SELECT (SELECT coalesce(sum(s.vectors), 0) FROM spaces s "
+        f"WHERE {condition} AND s.space = %s), "
+        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false)",
+        [*values, stored(space), graph_name(space)],
     )
 
 
@@ -78,14 +147,29 @@ class RecordedSpace:
         self.known, self._at = space, time.monotonic()
 
 
-def spaces(connections: Connections, agent: str) -> list[Space]:
-    """Return the spaces that the agent has vectors of."""
-    rows = connections.read(
-        agent,
-        "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space",
-        (agent,),
-    )
-    return [Space(shown(name), dim) for name, dim in rows]
+class AgentSpaces:
+    """The spaces that agents have vectors of, as the database said a short time and no write ago."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._known: dict[str, tuple[float, int, list[Space]]] = {}
+
+    def get(self, agent: str) -> list[Space]:
+        """Return the spaces of an agent."""
+        writes = self._connections.writes
+        at, written, known = self._known.get(agent, (float("-inf"), 0, []))
+        if written == writes and time.monotonic() - at < _FRESH:
+            return list(known)
+        rows = self._connections.read(
+            agent,
+            "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space "
+            "ORDER BY space",
+            (agent,),
+        )
+        found = [Space(shown(name), dim) for name, dim in rows]
+        if found:
+            self._known = {agent: (time.monotonic(), writes, found)}
+        return list(found)
 
 
 def vectors(
@@ -94,11 +178,12 @@ def vectors(
     """Return the vectors that a session's entries have in a space, by id."""
     rows = connections.read(
         agent,
-        "SELECT e.id, v.embedding::text FROM entries e JOIN vectors v ON v.agent = e.agent AND v.key = e.key "
+        "SELECT e.id, vector_send(v.embedding) FROM entries e "
+        "JOIN vectors v ON v.agent = e.agent AND v.key = e.key "
         "WHERE e.agent = %s AND e.session = %s AND e.id = ANY(%s) AND v.space = %s",
         (agent, stored(session), [*map(stored, ids)], stored(space)),
     )
-    return {shown(name): vector_of(said) for name, said in rows}
+    return {shown(name): vector_of(raw) for name, raw in rows}
 
 
 def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:
@@ -112,21 +197,27 @@ def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[
 def _keep(
     connections: Connections, agent: str, session: str, space: str, made: Sequence[tuple[Entry, Vector]]
 ) -> int:
-    ids = list(dict.fromkeys(entry.id for entry, _ in made))
+    vectors = {entry.id: (entry.text, vector) for entry, vector in made if entry.text}
 
     def work(held: LockedSession | None) -> int:
         if held is None:
             return 0
-        there = {one: row.sum for one, row in held.held.items()}
-        same = {
-            entry.id: Embedding(space, vector, "")
-            for entry, vector in made
-            if entry.text and there.get(entry.id) == digest(entry.text)
-        }
-        add_vectors(held, same)
+        rows = held.connection.execute(
+            "SELECT e.id, e.key, e.sum, v.key IS NULL FROM entries e LEFT JOIN vectors v "
+            "ON v.agent = e.agent AND v.key = e.key AND v.space = %s "
+            "WHERE e.agent = %s AND e.session = %s AND e.id = ANY(%s)",
+            (stored(space), *held.place, [*map(stored, vectors)]),
+        )
+        found = [(key, is_lacking, total, *vectors[shown(name)]) for name, key, total, is_lacking in rows]
+        same = [
+            (key, is_lacking, vector)
+            for key, is_lacking, total, text, vector in found
+            if total == digest(text)
+        ]
+        insert_vectors(held, space, [(key, vector) for key, is_lacking, vector in same if is_lacking])
         return len(same)
 
-    return locked(connections, agent, session, ids, work)
+    return locked(connections, agent, session, [], work)
 
 
 def forget(connections: Connections, agent: str, space: str) -> int:
@@ -142,14 +233,15 @@ def forget(connections: Connections, agent: str, space: str) -> int:
             ("DELETE FROM spaces WHERE agent = %s AND space = %s", (agent, stored(space))),
         ],
     )
+    connections.writes += 1
     return int(rows[0][0][0])
 
 
 # Searching
 
 
-def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> tuple[str, list[object]]:
-    """Return the query of the nearest entries in scope, which compares each of them.
+def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
+    """Return the query of the nearest entries in scope, with distances: it compares each of them, once.
 
     The operand is no expression of a graph, so that none is used.
     """
@@ -158,29 +250,25 @@ def nearest(vector: Vector, space: str, scope: Scope, limit: int) -> tuple[str, 
     if scope.limits_within_a_session:
         rest, more = conditions(replace(scope, sessions=None))
         joined = f"JOIN entries e ON e.agent = v.agent AND e.key = v.key AND {rest}"
-    asked = literal(vector)
     return (
-        f"SELECT v.key, -(v.embedding <#> %s::vector) FROM vectors v {joined} "
-        f"WHERE {condition} AND v.space = %s ORDER BY v.embedding <#> %s::vector, v.key LIMIT %s",
-        [asked, *more, *values, stored(space), asked, limit],
+        f"SELECT v.key, v.embedding <#> %s::vector AS distance FROM vectors v {joined} "
+        f"WHERE {condition} AND v.space = %s ORDER BY distance, v.key LIMIT %s",
+        [vector, *more, *values, stored(space), limit],
     )
 
 
-def nearest_by_graph(
-    vector: Vector, space: str, scope: Scope, limit: int
-) -> tuple[sql.Composed, list[object]]:
+def nearest_by_graph(vector: Vector, space: str, scope: Scope, limit: int) -> Query:
     """Return the query of the nearest entries that a space's graph finds, in a session or in an agent."""
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="v")
-    asked = literal(vector)
     statement = sql.SQL(
-        "SELECT v.key, -(v.embedding <#> %s::vector) FROM vectors v WHERE {condition} AND v.space = {space} "
-        "ORDER BY (v.embedding::vector({dim})) <#> %s::vector({dim}) LIMIT %s"
+        "SELECT v.key, (v.embedding::vector({dim})) <#> %s::vector({dim}) AS distance FROM vectors v "
+        "WHERE {condition} AND v.space = {space} ORDER BY distance LIMIT %s"
     ).format(
         condition=sql.SQL(condition),
         space=sql.Literal(stored(space)),
         dim=sql.SQL(str(len(vector))),
     )
-    return statement, [asked, *values, asked, limit]
+    return statement.as_string(), [vector, *values, limit]
 
 
 def graph_name(space: str) -> str:

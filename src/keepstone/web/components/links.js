@@ -1,4 +1,4 @@
-// A list of links, each with a word about it: agents, files.
+// A list of links, each with a word about it: files, bars of a chart, what the finder found.
 export default {
   props: { items: Array, label: String },
   template: `

@@ -1,11 +1,14 @@
-"""The context page: what an agent sees of its memory for a question."""
+"""The context page: the system prompt that a model gets for a question, part by part."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 from nicegui import ui
 
+from keepstone.chat.conversation import BUDGET, instructions, today
+from keepstone.context import estimate_tokens
 from keepstone.context.block import Context
 from keepstone.operations.error_codes import message_of
 from keepstone.text.display import counted
@@ -14,10 +17,11 @@ from keepstone.web.frame import frame
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
-_LEAD = "The block that goes into the system prompt: what the agent knows when it is asked this."
-_BUDGET = 4000
-"""The chat's budget, so that this page shows what its prompt has."""
-
+_LEAD = (
+    "The system prompt that the chat's model gets, part by part: what the agent knows when it is asked this."
+)
+_FRAME = "frame"
+"""What stands between the parts: the instructions on memory, and the tags around it."""
 
 _MOST = 1_000_000
 """The largest budget."""
@@ -54,7 +58,7 @@ class ContextPage:
                 failure(words)
             return
         given = {"q": question} if question else {}
-        given |= {"budget": str(budget)} if budget != _BUDGET else {}
+        given |= {"budget": str(budget)} if budget != BUDGET else {}
         address = json.dumps(self.place.link("context", **given))
         ui.run_javascript(f"history.replaceState(null, '', {address})")
         self.body.clear()
@@ -66,14 +70,20 @@ class ContextPage:
         return self.place.agent.context(question, budget=budget, notes=notes)
 
     def _draw(self, context: Context, budget: int) -> None:
-        total = f"{context.tokens:,} of {counted(budget, 'token')}"
-        stable = f"the first {counted(context.stable, 'character')} are the same for every question"
-        say("p", f"{total}; {stable}.", "answer-line", role="status")
+        around = (("instructions", instructions(self.place.agent.slug)), ("today", today(datetime.now(UTC))))
+        pieces = [around[0], *pieces_of(context), around[1]]
+        begin, end = (estimate_tokens(text) for _, text in around)
+        total = f"{context.tokens:,} of {counted(budget, 'token')} of memory, {begin + end:,} around it"
+        stable = counted(len(around[0][1]) + context.stable, "character")
+        words = f"{total}; the first {stable} are the same for every question."
+        say("p", words, "answer-line", role="status")
         with box("table", "list plain-table"):
             _row("th", "Part", "Tokens", "Source", "How much")
+            _row("td", "instructions", f"{begin:,}", "the chat", "whole")
             for part in context.parts:
                 for item in part.items:
                     _row("td", part.kind, f"{item.tokens:,}", item.source, item.remark)
+            _row("td", "today", f"{end:,}", "the chat", "whole")
         if context.left_out:
             say("h2", "Left out")
             with box("table", "list plain-table"):
@@ -88,12 +98,29 @@ class ContextPage:
                         words = f"{source.ref} {source.session}"
                         link(words, self.place.link("session", id=source.session, entry=source.id))
         with box(classes="head"):
-            say("h2", "The text")
+            say("h2", "The prompt")
             box(classes="fill")
             copied = say("button", "Copy", "plain", type="button")
-            text = json.dumps(context.text)
+            text = json.dumps("".join(piece for _, piece in pieces))
             copied.on("click", js_handler=f"() => navigator.clipboard.writeText({text})")
-        say("pre", shown(context.text), "raw", tabindex="0", aria_label="Context")
+        with box(classes="prompt"):
+            for kind, piece in pieces:
+                with box("section", f"piece {kind.split()[0]}"):
+                    say("h3", kind)
+                    say("pre", shown(piece), "raw", tabindex="0", aria_label=kind)
+
+
+def pieces_of(context: Context) -> list[tuple[str, str]]:
+    """Return the parts of a context and what stands between them; joined, the texts are the context's."""
+    pieces: list[tuple[str, str]] = []
+    end = 0
+    for part in context.parts:
+        at = context.text.find(part.text, end)
+        if at < 0:
+            continue
+        pieces += [(_FRAME, context.text[end:at]), (part.kind, part.text)]
+        end = at + len(part.text)
+    return [(kind, text) for kind, text in (*pieces, (_FRAME, context.text[end:])) if text]
 
 
 def _row(tag: str, *cells: str) -> None:
@@ -109,7 +136,7 @@ def _budget(given: object) -> int:
         ValueError: It is not a whole number from 0 to 1,000,000.
     """
     if given in (None, ""):
-        return _BUDGET
+        return BUDGET
     try:
         number = int(float(str(given)))
     except (ValueError, OverflowError):

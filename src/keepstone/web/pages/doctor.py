@@ -1,23 +1,34 @@
-"""The doctor page: findings in the home, and their remedies."""
+"""The doctor page: findings in the home, their remedies, and repairs that lose nothing."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from typing import Any
 
 from nicegui import ui
 
+from keepstone.home import Home
 from keepstone.model import Finding
-from keepstone.operations.documents import finding_document
 from keepstone.operations.error_codes import message_of
 from keepstone.text.display import counted
-from keepstone.text.pasting import placed
+from keepstone.text.pasting import placed, split_commands
 from keepstone.web.components import FindingList
-from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
+from keepstone.web.elements import EXPECTED, aside, attempt, box, button, confirmed, empty, failure, say, tell
 from keepstone.web.frame import frame
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
 _WORST_FIRST = ("error", "warning", "ok")
+_FIXES: dict[str, tuple[Callable[[Home], object], str]] = {
+    "keepstone doctor --fix": (
+        lambda home: home.doctor(fix=True),
+        "Everything in this home that can be repaired is repaired, not this finding alone. Unreadable "
+        "lines are taken out of their logs; each log that is changed is kept as it was, beside its archive.",
+    ),
+    "keepstone index --rebuild": (Home.rebuild, "All indexes are made again from the logs, which stay."),
+    "keepstone index": (Home.sync, "The indexes take in what is missing. The logs stay."),
+}
+"""The remedies that this page applies, each with what it does: those that lose nothing."""
 
 
 class DoctorPage:
@@ -34,6 +45,7 @@ class DoctorPage:
                 self.again = button("Check again", self._check, "plain")
             self.sum = say("p", "Checking …", "answer-line", role="status")
             self.list = FindingList()
+            self.list.when("fix", self._fix)
             self.none = box()
             ui.timer(0, self._check, once=True)
 
@@ -48,6 +60,20 @@ class DoctorPage:
                 failure(message_of(error))
         self.again.props.update(disabled=False)
 
+    async def _fix(self, remedy: str) -> None:
+        """Apply a remedy after a yes, and check again."""
+        if remedy not in _FIXES or not self.place.is_admin:
+            return
+        apply, words = _FIXES[remedy]
+        if not await confirmed("Repair this home?", words, "Repair"):
+            return
+        with attempt():
+            self.place.check_admin()
+            await aside(apply, self.place.site.home)
+            tell("Repaired")
+        await self._check()
+        self.again.run_method("focus")
+
     def _findings(self) -> list[Finding]:
         """Return the findings about agents that the reader may see."""
         allowed, findings = self.place.access.agents, self.place.site.home.doctor()
@@ -57,17 +83,26 @@ class DoctorPage:
 
     def _draw(self, findings: list[Finding]) -> None:
         findings = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.level))
-        place = self.place.site.place
-        findings = [replace(each, remedy=placed(each.remedy, place)) for each in findings]
-        views = [
-            {name: shown(str(value)) for name, value in finding_document(finding).items()}
-            for finding in findings
-        ]
-        self.list.show(findings=views)
+        self.list.show(findings=[self._view(finding) for finding in findings])
         self.sum.text = _sum(findings)
         if not findings:
             with self.none:
                 empty("Nothing to check yet", "The first log is created with the first entry.")
+
+    def _view(self, finding: Finding) -> dict[str, Any]:
+        options = self.place.site.place
+        return {
+            "level": finding.level,
+            "subject": shown(finding.subject),
+            "message": _pieces(placed(finding.message, options)),
+            "cost": shown(finding.cost),
+            "remedy": _pieces(placed(finding.remedy, options)),
+            "fix": finding.remedy if self.place.is_admin and finding.remedy in _FIXES else "",
+        }
+
+
+def _pieces(text: str) -> list[dict[str, str]]:
+    return [{"kind": kind, "text": shown(piece)} for kind, piece in split_commands(text)]
 
 
 def _sum(findings: list[Finding]) -> str:

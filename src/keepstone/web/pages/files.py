@@ -10,17 +10,17 @@ from keepstone.errors import MemoryFileNotFoundError
 from keepstone.files import Check
 from keepstone.text.display import clipped, counted, size
 from keepstone.web.components import LinkList
+from keepstone.web.conflict import ask, ask_deleted
+from keepstone.web.diff import line_counts
 from keepstone.web.elements import (
     EXPECTED,
     StalePageError,
-    answer_of,
     aside,
     asked,
     attempt,
     box,
     button,
     confirmed,
-    dialog,
     empty,
     field,
     say,
@@ -29,12 +29,13 @@ from keepstone.web.elements import (
 from keepstone.web.frame import frame
 from keepstone.web.live import Live
 from keepstone.web.phrases import shown
+from keepstone.web.preview import rendered
 from keepstone.web.site import Place
 
 _MOST = 500
 _LONGEST = 1_000_000
 """Maximum characters of a file that can be edited here."""
-_COMPARED = 20_000
+_MARKDOWN = (".md", ".markdown")
 _LEAD = "Text files in the agent's own folder, which it cannot leave."
 
 
@@ -91,6 +92,8 @@ class FilesPage:
             with box(classes="head"):
                 say("h2", self.path)
                 box(classes="fill")
+                if self.path.lower().endswith(_MARKDOWN):
+                    self.switch = button("Preview", self._turn, "plain", aria_pressed="false")
                 if not self.place.read_only:
                     button("Delete", self._delete, "quiet danger")
                     button("Save", self._save, "main", data_save="", title="Ctrl+S")
@@ -100,7 +103,21 @@ class FilesPage:
             self.text.on_value_change(self._mark)
             if self.place.read_only:
                 self.text.props("readonly")
+            self.preview = ui.html("").classes("preview")
+            self.preview.set_visibility(False)
         self.open.set_visibility(False)
+
+    def _turn(self) -> None:
+        """Switch between the text and its preview."""
+        to_preview = not self.preview.visible
+        self.preview.set_visibility(to_preview)
+        self.text.set_visibility(not to_preview)
+        self.switch.props["aria-pressed"] = "true" if to_preview else "false"
+        self._draw_preview()
+
+    def _draw_preview(self) -> None:
+        if self.preview.visible:
+            self.preview.set_content(rendered(str(self.text.value or "")))
 
     def _load(self) -> Seen:
         return Seen(tuple(self.files.list()), self._read())
@@ -138,11 +155,12 @@ class FilesPage:
         self.told.clear()
         if edited and content != self.base:
             with self.told:
-                say("p", "This file has changed since you opened it. Saving asks which text to keep.", "told")
+                say("p", _changed(self.base or "", content), "told")
         elif content is not None:
             self.base = content
             if self.text.value != _editable(content):
                 self.text.value = _editable(content)
+                self._draw_preview()
         self.open.set_visibility(content is not None or edited)
         self.none.clear()
         if content is None and not edited:
@@ -180,9 +198,17 @@ class FilesPage:
             text = _with_newlines_of(self.base or "", str(self.text.value or ""))
             expected = self.base
             while not await aside(self._write, self.path, text, expected):
-                expected = await aside(self._read)
-                if not await self._keep_mine(text, expected):
+                before, expected = expected or "", await aside(self._read)
+                kept = await (ask_deleted(text) if expected is None else ask(before, text, expected))
+                if kept is None:
                     break
+                answer, text = kept
+                if answer == "theirs":
+                    self.base = expected
+                    self.text.value = _editable(text)
+                    break
+                if answer == "merged":
+                    self.text.value = text
             else:
                 self.base = text
                 self._mark()
@@ -196,27 +222,6 @@ class FilesPage:
         except StalePageError:
             return False
         return True
-
-    async def _keep_mine(self, mine: str, theirs: str | None) -> bool:
-        with dialog("Two versions of this file", "broad") as asking:
-            say("p", "It has changed since you opened it. Which text do you want to keep?")
-            with box(classes="compare"):
-                for title, text in (
-                    ("Yours", mine),
-                    ("Theirs", theirs if theirs is not None else "(deleted)"),
-                ):
-                    with box():
-                        say("strong", title)
-                        say("pre", clipped(text, _COMPARED), tabindex="0", aria_label=title)
-            with box(classes="row-end"):
-                button("Go on editing", lambda: asking.submit(None))
-                button("Take theirs", lambda: asking.submit("theirs"))
-                button("Keep mine", lambda: asking.submit("mine"), "main")
-        answer = await answer_of(asking)
-        if answer == "theirs":
-            self.base = theirs
-            self.text.value = theirs or ""
-        return bool(answer == "mine")
 
     async def _delete(self) -> None:
         """Delete the file if it still has the content shown with the question; otherwise ask again."""
@@ -254,6 +259,15 @@ def _expecting(expected: str | None) -> Check:
             raise StalePageError
 
     return check
+
+
+def _changed(base: str, content: str | None) -> str:
+    """Return what happened to a file while it was edited."""
+    if content is None:
+        return "This file was deleted since you opened it. Saving asks what to keep."
+    added, removed = line_counts(_flat(base), _flat(content))
+    words = f"{counted(added, 'line')} added, {removed:,} removed"
+    return f"This file has changed since you opened it: {words}. Saving shows what both changed."
 
 
 def _flat(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from nicegui import ui
+from nicegui import events, ui
 
 from keepstone.filesystem.layout import Layout
 from keepstone.log.line import read_time
@@ -18,11 +18,21 @@ from keepstone.operations.error_codes import message_of
 from keepstone.store.decay import FADED, worth_of
 from keepstone.text.display import counted, size
 from keepstone.web import charts
-from keepstone.web.elements import EXPECTED, aside, box, button, failure, say
+from keepstone.web.components import LinkList
+from keepstone.web.elements import EXPECTED, aside, box, button, empty, failure, say
 from keepstone.web.frame import frame
 from keepstone.web.phrases import shown
 from keepstone.web.site import Place
 
+_FIGURES = ("sessions", "entries", f"faded to {FADED} or less", "on disk")
+_OVER_TIME, _TYPES = "Entries over time", "Types"
+_FADING = (
+    "How priorities fade",
+    "A priority sinks with the days since its entry was made, and each use adds 0.02. "
+    f"An entry at {FADED} or less is faded, unless it is pinned: it is still there and still found, until "
+    "keepstone compact --archive moves it to the archive.",
+)
+_DISK = ("Size on disk", "The index can be rebuilt from the logs.")
 _MOST_ENTRIES = 200_000
 _MOST_SESSIONS = 500
 """Limits of what is read for the charts, starting with the session changed last."""
@@ -103,7 +113,7 @@ class OverviewPage:
         self.again.props.update(disabled=True)
         try:
             found = await aside(gather, self.place)
-            self._redraw(lambda: _draw(found))
+            self._redraw(lambda: self._draw(found))
         except EXPECTED as error:
             words = message_of(error)
             self._redraw(lambda: failure(words))
@@ -114,37 +124,69 @@ class OverviewPage:
         with self.body:
             draw()
 
+    def _draw(self, found: Overview) -> None:
+        """Draw the figures and charts; charts of nothing are left out."""
+        numbers = (
+            f"{len(found.sessions):,}",
+            f"{found.entries:,}",
+            f"{found.faded:,}",
+            size(sum(found.disk.values())),
+        )
+        with box(classes="figures"):
+            for number, what in zip(numbers, _FIGURES, strict=True):
+                _figure(number, what)
+        is_all = found.read == len(found.sessions)
+        of = "" if is_all else f" in the {counted(found.read, 'session')} changed last"
+        if not found.entries:
+            empty("No entries yet", "Charts appear with the first entry.")
+        with box(classes="charts"):
+            if found.days:
+                self._over_time(found, of)
+            if found.types:
+                self._types(found, of)
+            if found.entries:
+                with _chart(*_FADING):
+                    ui.echart(charts.fading(), renderer="svg")
+            if any(found.disk.values()):
+                with _chart(*_DISK):
+                    ui.echart(charts.on_disk(found.disk), renderer="svg")
+        with box(classes="source"):
+            say("h2", "Index")
+            say("p", _index(found.answer))
+
+    def _over_time(self, found: Overview, of: str) -> None:
+        spans = charts.spans(found.days)
+        links = [
+            self.place.link("timeline", since=begin.isoformat(), until=end.isoformat())
+            for begin, end, _ in spans
+        ]
+        rows = [
+            (counted(count, "entry"), f"{begin:%Y-%m-%d}", href)
+            for (begin, _, count), href in zip(spans, links, strict=True)
+            if count
+        ]
+        with _chart(_OVER_TIME, f"When the entries{of} were made. A bar leads to them."):
+            _linked(charts.over_time(found.days), links, rows[::-1])
+
+    def _types(self, found: Overview, of: str) -> None:
+        common = charts.common_types(found.types)
+        links = [self.place.link("timeline", type=name) for name, _ in common]
+        rows = [
+            (counted(count, "entry"), name, href) for (name, count), href in zip(common, links, strict=True)
+        ]
+        with _chart(_TYPES, f"Entries{of} by type. A bar leads to them."):
+            _linked(charts.types(found.types), links[::-1], rows)
+
 
 def _placeholder() -> None:
-    """Reserve the room of the charts, so that the layout does not shift."""
+    """Show what is being read, in the room that it takes, so that the layout does not shift."""
     with box(classes="figures"):
-        for _ in range(4):
-            box(classes="figure")
+        for what in _FIGURES:
+            _figure("…", what)
     with box(classes="charts"):
-        for _ in range(4):
-            with box(classes="chart"):
-                say("h2", "…")
-                say("p", "Reading", "hint")
-                box(classes="nicegui-echart")
-
-
-def _draw(found: Overview) -> None:
-    with box(classes="figures"):
-        _figure(f"{len(found.sessions):,}", "sessions")
-        _figure(f"{found.entries:,}", "entries")
-        _figure(f"{found.faded:,}", "faded to 0.3 or less")
-        _figure(size(sum(found.disk.values())), "on disk")
-    of = "" if found.read == len(found.sessions) else f" in the {counted(found.read, 'session')} changed last"
-    with box(classes="charts"):
-        _chart("Entries over time", f"When the entries{of} were made.", charts.over_time(found.days))
-        _chart("Types", f"Entries{of} by type.", charts.types(found.types))
-        _chart(
-            "How priorities fade", "By days since the entry was made; each use adds 0.02.", charts.fading()
-        )
-        _chart("Size on disk", "The index can be rebuilt from the logs.", charts.on_disk(found.disk))
-    with box(classes="source"):
-        say("h2", "Index")
-        say("p", _index(found.answer))
+        for title, hint in ((_OVER_TIME, ""), (_TYPES, ""), _FADING, _DISK):
+            with _chart(title, hint):
+                say("p", "Reading the logs …", "waiting")
 
 
 def _figure(number: str, what: str) -> None:
@@ -153,14 +195,28 @@ def _figure(number: str, what: str) -> None:
         say("span", what)
 
 
-def _chart(title: str, hint: str, options: charts.Options) -> None:
-    with box("section", "chart"):
+def _chart(title: str, hint: str) -> ui.element:
+    with box("section", "chart") as made:
         say("h2", title)
         say("p", hint, "hint")
-        if options["series"][0]["data"]:
-            ui.echart(options, renderer="svg")
-        else:
-            say("p", "No entries yet.", "waiting")
+    return made
+
+
+def _linked(options: charts.Options, links: Sequence[str], rows: Sequence[tuple[str, str, str]]) -> None:
+    """Show a chart whose bars lead to pages, and the same as a list for readers without a mouse."""
+
+    def follow(event: events.EChartPointClickEventArguments) -> None:
+        if 0 <= event.data_index < len(links):
+            ui.navigate.to(links[event.data_index])
+
+    ui.echart(options, follow, renderer="svg")
+    with box("details"):
+        say("summary", "As a list")
+        items = [
+            {"name": shown(name), "detail": detail, "href": href, "current": False}
+            for detail, name, href in rows
+        ]
+        LinkList().show(items=items, label="Bars")
 
 
 def _index(answer: Hits) -> str:

@@ -35,6 +35,7 @@ from keepstone.web.live import Live
 from keepstone.web.phrases import key_of
 from keepstone.web.site import Place
 from keepstone.web.views import session_view
+from keepstone.web.welcome import welcome
 
 _PAGE = 50
 _FIRST_ORDER = {"id": False, "entries": True, "modified": True, "size": True}
@@ -61,6 +62,8 @@ class Loaded:
     rows: Sequence[tuple[SessionInfo, SessionSummary | None]]
     minute: int
     """The minute, so that relative times are drawn again."""
+    in_empty_home: bool = False
+    """Whether there is no agent that the reader may see."""
 
 
 class SessionsPage:
@@ -112,7 +115,8 @@ class SessionsPage:
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
         texts = {one.id: one for one in agent.session_summaries([info.id for info in page])}
         rows = [(info, texts.get(info.id)) for info in page]
-        return Loaded(len(infos), chosen, rows, int(time.time() // 60))
+        in_empty_home = not infos and not self.place.agents()
+        return Loaded(len(infos), chosen, rows, int(time.time() // 60), in_empty_home)
 
     def _draw(self, loaded: Loaded) -> None:
         self.loaded, chosen = loaded, loaded.chosen
@@ -164,6 +168,8 @@ class SessionsPage:
     def _nothing(self) -> None:
         if self.loaded.total:
             empty("No matching session", "Search for words of its title or its entries, or clear the search.")
+        elif self.loaded.in_empty_home:
+            welcome(self.place)
         else:
             empty("No sessions yet", "Start a new session, or let your agent write its first entry.")
 

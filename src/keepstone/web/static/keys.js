@@ -25,6 +25,27 @@
     paint();
   };
 
+  // The browser's own settings. The server formats times, so it is told the zone in a cookie.
+  const ZONE = "keepstone-zone";
+  window.keepstoneSettings = {
+    theme: {
+      get: chosen,
+      set(value) {
+        value === "system" ? localStorage.removeItem("keepstone-theme") : localStorage.setItem("keepstone-theme", value);
+        paint();
+      },
+    },
+    times: {
+      get: () => (document.cookie.includes(`${ZONE}=`) ? "local" : "utc"),
+      set(value) {
+        const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+        const age = value === "local" ? 31536000 : 0;
+        document.cookie = `${ZONE}=${encodeURIComponent(zone)}; path=/; max-age=${age}; samesite=strict`;
+        location.reload();
+      },
+    },
+  };
+
   const typing = (target) => target.closest?.("input, textarea, select, [contenteditable], [role=dialog]");
 
   function move(step) {
@@ -46,6 +67,17 @@
   addEventListener("beforeunload", (event) => {
     if (document.querySelector("[data-unsaved]")) event.preventDefault();
   });
+
+  // The focus returns to where it was before a dialog, also where the dialog is gone before it has closed.
+  let before = null;
+  document.addEventListener("focusin", (event) => {
+    if (!event.target.closest("[role=dialog]")) before = event.target;
+  });
+  const restore = () => {
+    const isLost = document.activeElement === document.body && !document.querySelector("[role=dialog]");
+    if (isLost && before?.isConnected) before.focus();
+  };
+  window.addEventListener("load", () => new MutationObserver(restore).observe(document.body, { childList: true }));
 
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "k") {

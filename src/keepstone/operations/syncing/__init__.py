@@ -7,36 +7,40 @@ docs/moving.md describes the folder.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Container, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from uuid_utils import uuid4
-
-from keepstone.errors import InvalidAgentIdError, KeepstoneError
+from keepstone.errors import InvalidAgentIdError
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder, border
 from keepstone.filesystem.layout import ARCHIVE, INDEX, PURGED, SYNC, Layout, lock_file
 from keepstone.filesystem.lock import Lock
 from keepstone.home import Home
 from keepstone.log.conflict_copies import original_of
-from keepstone.log.line import id_of, is_tombstone, parse
+from keepstone.log.line import id_of, is_tombstone
 from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
 from keepstone.log.union import Knowledge, Side, merged_lines, read_side
+from keepstone.operations.syncing.devices import (
+    MANIFEST,
+    TEMPORARY,
+    Device,
+    check_format,
+    content,
+    content_or_none,
+    device_name,
+    digest,
+    write_manifest,
+)
 from keepstone.store import purged
 from keepstone.store.opening import is_database
 
-FORMAT = 1
-_MARK = "keepstone-sync.json"
-_MANIFEST = "manifest.ndjson"
-_DEVICE = "device"
-_TEMPORARY = ".keepstone.tmp"
+_LOCK = "lock"
 
 
 @dataclass(slots=True)
@@ -53,15 +57,18 @@ class Synced:
     """Files of other devices that have not arrived whole yet."""
     merged_copies: list[str] = field(default_factory=list)
     """Conflicting copies in this home that were merged and removed, as ``agent/session``."""
+    device: str = ""
+    """The folder below ``devices`` that this home wrote."""
 
 
 def sync(home: Home, layout: Layout, folder: Path) -> Synced:
     """Exchange entries and purges with the other homes that sync over a folder.
 
     Raises:
-        ValueError: The folder and the home contain each other, the folder is of a newer format, or the home
-            is a database.
-        LockTimeoutError, StoreError: As for ``Session.add``. What was done before stays; sync again.
+        ValueError: The folder and the home contain each other, nothing is where the folder would be made, the
+            folder is of a newer format, or the home is a database.
+        LockTimeoutError: Another process syncs this home, or holds a log.
+        StoreError: As for ``Session.add``. What was done before stays; sync again.
     """
     if is_database(home.root):
         raise ValueError(
@@ -72,49 +79,44 @@ def sync(home: Home, layout: Layout, folder: Path) -> Synced:
         raise ValueError(
             f"{folder} and the home {home.root} contain each other: choose a folder outside of it"
         )
+    if not there.parent.is_dir():
+        raise ValueError(f"{there.parent} is not a folder: mount it or make it, then sync again")
+    with one_sync(home):
+        return exchange(home, layout, there)
+
+
+@contextmanager
+def one_sync(home: Home) -> Iterator[None]:
+    """Hold the lock of a home's syncs for the block.
+
+    Raises:
+        LockTimeoutError: Another process syncs this home.
+    """
+    with (
+        Folder(home.root / INDEX / SYNC, root=home.root, create=True) as folder,
+        closing(Lock(folder, _LOCK)) as lock,
+        lock.hold(),
+    ):
+        yield
+
+
+def exchange(home: Home, layout: Layout, there: Path) -> Synced:
+    """Exchange with the devices in a folder; the caller holds ``one_sync``."""
     result = Synced()
-    with border(folder), Folder(there, create=True) as shared:
-        _check_format(shared)
-        device = _device(home.root)
-        _record_vanished(home, layout, _Device(shared, f"devices/{device}"))
+    with border(there), Folder(there, create=True) as shared:
+        check_format(shared)
+        device = result.device = device_name(home.root, shared)
         for agent in home.agents():
             _record_purges(home, layout, agent)
             _merge_copies(home, layout, agent, result)
         for name in sorted(entry.name for entry in _entries(shared, "devices")):
             if name != device:
                 result.devices += 1
-                _take(home, layout, _Device(shared, f"devices/{name}"), result)
+                _take(home, layout, Device(shared, f"devices/{name}"), result)
         _give(home, layout, shared, f"devices/{device}")
     if result.changed or result.merged_copies:
         home.sync()  # The index takes in what was written beside it.
     return result
-
-
-def _check_format(shared: Folder) -> None:
-    with suppress(FileNotFoundError):
-        mark = json.loads(_content(shared, _MARK) or b"{}")
-        if mark.get("format", FORMAT) > FORMAT:
-            raise ValueError(
-                f"{shared.path} is of format {mark['format']}, newer than {FORMAT}: update keepstone"
-            )
-        return
-    replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=_TEMPORARY)
-
-
-def _device(root: Path) -> str:
-    """Return the name of this home in shared folders, kept beside the indexes, and made again if lost."""
-    with Folder(root / INDEX / SYNC, root=root, create=True) as folder:
-        try:
-            return _content(folder, _DEVICE).decode("ascii")
-        except FileNotFoundError:
-            name = str(uuid4())
-            replace_file(folder, _DEVICE, [name.encode()], temporary=_TEMPORARY)
-            return name
-
-
-def _content(folder: Folder, name: str) -> bytes:
-    with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
-        return file.read()
 
 
 def _entries(folder: Folder, sub: str) -> Iterator[os.DirEntry[str]]:
@@ -127,21 +129,6 @@ def _record_purges(home: Home, layout: Layout, agent: str) -> None:
     if path.is_dir():
         with Folder(path, root=home.root) as folder:
             purged.record(folder, "", ())
-
-
-def _record_vanished(home: Home, layout: Layout, own: _Device) -> None:
-    """Record what whole agents had that were purged here since this home wrote its files."""
-    for agent in sorted({agent for agent, _ in own.listed} - set(home.agents())):
-        with Folder(_vanished(home.root, agent), root=home.root, create=True) as folder:
-            for owner, file in own.listed:
-                session = layout.session_of(file)
-                raw = own.read(owner, file) if owner == agent and session is not None else None
-                if raw is not None and session is not None:
-                    purged.record(folder, session, sorted(_side(raw).ids))
-
-
-def _vanished(root: Path, agent: str) -> Path:
-    return root / INDEX / SYNC / "purged" / agent
 
 
 def _side(raw: bytes) -> Side:
@@ -184,45 +171,16 @@ def _merge_copies(home: Home, layout: Layout, agent: str, result: Synced) -> Non
         original = original_of(copy)
         if original is not None and original in names:
             with Folder(path, root=home.root) as folder:
-                other = _side(_content(folder, names[copy]))
+                other = _side(content(folder, names[copy]))
             _merge(home, layout, agent, original, other, frozenset())
             home.agent(agent).session(copy).remove()
             result.merged_copies.append(f"{agent}/{copy}")
 
 
-class _Device:
-    """What another device has written, as far as it has arrived whole."""
-
-    def __init__(self, shared: Folder, place: str) -> None:
-        self._shared = shared
-        self._place = place
-        self.listed: dict[tuple[str, str], tuple[int, str]] = {}
-        self.is_whole = False
-        with suppress(FileNotFoundError):
-            for raw in _content(shared, f"{place}/{_MANIFEST}").splitlines():
-                line = parse(raw) or {}
-                if line.get("end") is True:
-                    self.is_whole = True
-                if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
-                    self.listed[line["agent"], line["file"]] = (line.get("size", -1), str(line.get("sha256")))
-
-    def name(self, agent: str, file: str) -> str:
-        return f"{self._place}/{agent}/{file}"
-
-    def read(self, agent: str, file: str) -> bytes | None:
-        """Return a file; None unless it is as the manifest says."""
-        size, digest = self.listed[agent, file]
-        try:
-            raw = _content(self._shared, self.name(agent, file))
-        except (FileNotFoundError, NotADirectoryError, KeepstoneError):
-            return None
-        return raw if len(raw) == size and hashlib.sha256(raw).hexdigest() == digest else None
-
-
-def _take(home: Home, layout: Layout, device: _Device, result: Synced) -> None:
+def _take(home: Home, layout: Layout, device: Device, result: Synced) -> None:
     """Take in what another device has written: first its purges, then its entries."""
     if not device.is_whole:
-        result.pending.append(device.name("", _MANIFEST).replace("//", "/"))
+        result.pending.append(device.name("", MANIFEST).replace("//", "/"))
         return
     for agent in sorted({agent for agent, _ in device.listed}):
         try:
@@ -275,7 +233,7 @@ def _merge(
 ) -> bool:
     """Merge another version of a log into this home's; tell whether anything changed."""
     path = layout.sessions_folder(home.root, agent)
-    gone_here = _digests_in(path) | _digests_in(_vanished(home.root, agent))
+    gone_here = _digests_in(path) | _digests_in(purged.vanished(home.root, agent))
     known = [
         Knowledge(lambda one, digests=digests: purged.digest(session, one) in digests)  # type: ignore[misc]
         for digests in (gone_here, purged_there)
@@ -317,7 +275,7 @@ def _without_known(theirs: Side, ours: Side, archived: Side) -> Side:
 def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
     """Write this home's logs, with the tombstones of compacted entries, and its purges; the manifest last."""
     shared.make_folder(place)
-    old = _Device(shared, place).listed
+    old = Device(shared, place).listed
     manifest: list[bytes] = []
     for agent, path in _published_agents(home, layout).items():
         shared.make_folder(f"{place}/{agent}")
@@ -327,22 +285,21 @@ def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
             }
             for file, name in sorted({**files, PURGED: PURGED}.items()):
                 raw = _published(folder, layout, name)
-                entry = (len(raw), hashlib.sha256(raw).hexdigest())
+                entry = (len(raw), digest(raw))
                 if old.get((agent, file)) != entry:
-                    replace_file(shared, f"{place}/{agent}/{file}", [raw], temporary=f"{place}/{_TEMPORARY}")
+                    replace_file(shared, f"{place}/{agent}/{file}", [raw], temporary=f"{place}/{TEMPORARY}")
                 line = {"agent": agent, "file": file, "size": entry[0], "sha256": entry[1]}
                 manifest.append(json.dumps(line).encode() + b"\n")
         for entry_there in _entries(shared, f"{place}/{agent}"):
             if entry_there.name not in files:  # Removed here; its digests are among the purges.
                 shared.unlink(f"{place}/{agent}/{entry_there.name}")
-    manifest.append(b'{"end":true}\n')
-    replace_file(shared, f"{place}/{_MANIFEST}", manifest, temporary=f"{place}/{_TEMPORARY}")
+    write_manifest(home.root, shared, place, manifest)
 
 
 def _published_agents(home: Home, layout: Layout) -> dict[str, Path]:
     """Return the folders to publish: of the agents, and what is recorded of agents that were purged."""
     folders = {agent: layout.sessions_folder(home.root, agent) for agent in home.agents()}
-    vanished = _vanished(home.root, "x").parent
+    vanished = purged.vanished(home.root, "x").parent
     names = [path.name for path in sorted(vanished.iterdir())] if vanished.is_dir() else []
     gone = {name: vanished / name for name in names if name not in folders}
     return {agent: path for agent, path in {**gone, **folders}.items() if path.is_dir()}
@@ -350,9 +307,7 @@ def _published_agents(home: Home, layout: Layout) -> dict[str, Path]:
 
 def _published(folder: Folder, layout: Layout, name: str) -> bytes:
     if name == PURGED:
-        with suppress(FileNotFoundError):
-            return _content(folder, PURGED)
-        return b""
+        return content_or_none(folder, PURGED) or b""
     with closing(_log(folder, layout, name)) as log, log.locked(), log.reading() as fd:
         side = read_side(fd)
         with _log(folder, layout, f"{ARCHIVE}/{name}").reading() as archived:

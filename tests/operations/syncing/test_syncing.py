@@ -241,3 +241,20 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == expected
     done = CliRunner().invoke(app, [*words, str(tmp_path / "other")])
     assert "1 other home: 1 session changed" in done.stdout
+
+
+def test_a_home_and_its_copy_exchange_what_they_remember(devices: Devices, tmp_path: Path) -> None:
+    devices.homes[0].close()
+    shutil.copytree(tmp_path / "home0", tmp_path / "copy")
+    devices.homes = [
+        keepstone.open(tmp_path / name, embedder="none", durability="os") for name in ("home0", "copy")
+    ]
+    devices.agent(0).session("main").add("note", text="original", id="original")
+    devices.agent(1).session("main").add("note", text="copy", id="copy")
+    assert {"original", "copy"} <= {name for _, name, _ in devices.settled()}
+
+
+def test_a_folder_below_a_missing_one_is_refused(devices: Devices, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"not-mounted is not a folder: mount it"):
+        sync(devices.homes[0], LAYOUT, tmp_path / "not-mounted" / "shared")
+    assert not (tmp_path / "not-mounted").exists()

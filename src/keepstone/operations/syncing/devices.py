@@ -1,0 +1,121 @@
+"""A folder that homes share: its format, a folder for each device, and the manifest written last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from uuid_utils import uuid4
+
+from keepstone.errors import KeepstoneError
+from keepstone.filesystem.atomic import replace_file
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.layout import INDEX, SYNC
+from keepstone.log.line import parse
+
+FORMAT = 1
+MANIFEST = "manifest.ndjson"
+TEMPORARY = ".keepstone.tmp"
+_MARK = "keepstone-sync.json"
+_NAME = "device"
+_WRITTEN = "written"
+_REMEMBERED = 100
+"""How many of its own manifests a home knows again."""
+_END = b'{"end":true}\n'
+
+
+def content(folder: Folder, name: str) -> bytes:
+    """Return a file's bytes; raises FileNotFoundError."""
+    with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def content_or_none(folder: Folder, name: str) -> bytes | None:
+    """Return a file's bytes, None if it is missing."""
+    try:
+        return content(folder, name)
+    except FileNotFoundError:
+        return None
+
+
+def digest(raw: bytes) -> str:
+    """Return what stands in a manifest for a file's bytes."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def check_format(shared: Folder) -> None:
+    """Mark a new folder with its format; raises ValueError if it has a newer one."""
+    raw = content_or_none(shared, _MARK)
+    if raw is None:
+        replace_file(shared, _MARK, [json.dumps({"format": FORMAT}).encode()], temporary=TEMPORARY)
+        return
+    mark = json.loads(raw or b"{}")
+    if mark.get("format", FORMAT) > FORMAT:
+        raise ValueError(
+            f"{shared.path} is of format {mark['format']}, newer than {FORMAT}: update keepstone"
+        )
+
+
+def device_name(root: Path, shared: Folder) -> str:
+    """Return the name of a home in shared folders, kept beside the indexes, and made again if lost.
+
+    A home that was copied takes another name when it finds a manifest under its name that its copy wrote.
+    """
+    with Folder(root / INDEX / SYNC, root=root) as folder:
+        kept = content_or_none(folder, _NAME)
+        if kept is not None:
+            name = kept.decode("ascii")
+            manifest = content_or_none(shared, f"devices/{name}/{MANIFEST}") or b""
+            if not manifest.endswith(_END) or digest(manifest) in _written(folder):
+                return name
+        name = str(uuid4())
+        replace_file(folder, _NAME, [name.encode()], temporary=TEMPORARY)
+        return name
+
+
+def _written(folder: Folder) -> list[str]:
+    """Return the digests of the manifests that this home wrote, the newest last."""
+    return (content_or_none(folder, _WRITTEN) or b"").decode("ascii").split()
+
+
+def write_manifest(root: Path, shared: Folder, place: str, lines: list[bytes]) -> None:
+    """Write a device's manifest, which makes its files count."""
+    manifest = b"".join([*lines, _END])
+    with Folder(root / INDEX / SYNC, root=root) as folder:
+        known = [*_written(folder), digest(manifest)][-_REMEMBERED:]
+        replace_file(folder, _WRITTEN, ["\n".join(known).encode()], temporary=TEMPORARY)
+    replace_file(shared, f"{place}/{MANIFEST}", [manifest], temporary=f"{place}/{TEMPORARY}")
+
+
+class Device:
+    """What a device has written, as far as it has arrived whole."""
+
+    def __init__(self, shared: Folder, place: str) -> None:
+        self._shared = shared
+        self._place = place
+        self.listed: dict[tuple[str, str], tuple[int, str]] = {}
+        """Length and digest of each file, by agent and name."""
+        self.is_whole = False
+        with suppress(FileNotFoundError):
+            for raw in content(shared, f"{place}/{MANIFEST}").splitlines():
+                line = parse(raw) or {}
+                if line.get("end") is True:
+                    self.is_whole = True
+                if isinstance(line.get("agent"), str) and isinstance(line.get("file"), str):
+                    self.listed[line["agent"], line["file"]] = (line.get("size", -1), str(line.get("sha256")))
+
+    def name(self, agent: str, file: str) -> str:
+        """Return where a file lies in the shared folder."""
+        return f"{self._place}/{agent}/{file}"
+
+    def read(self, agent: str, file: str) -> bytes | None:
+        """Return a file; None unless it is as the manifest says."""
+        size, wanted = self.listed[agent, file]
+        try:
+            raw = content(self._shared, self.name(agent, file))
+        except (FileNotFoundError, NotADirectoryError, KeepstoneError):
+            return None
+        return raw if len(raw) == size and digest(raw) == wanted else None

@@ -1,0 +1,144 @@
+"""The dialog on a file that changed while it was edited: what both sides changed, and their merge."""
+
+from __future__ import annotations
+
+from keepstone.text.display import clipped, counted
+from keepstone.web.diff import Change, three_way
+from keepstone.web.elements import SafeText, answer_of, aside, box, button, dialog, say
+
+_AROUND = 2
+"""Equal lines that are shown before and after a change."""
+_MOST_LINES = 200
+"""Lines of one change that are shown."""
+_MOST_CHANGES = 200
+"""Changes that are shown; texts that differ in more are not merged here."""
+_LONGEST = 2_000
+_CHOICES = (("mine", "Yours"), ("theirs", "Theirs"), ("both", "Both"))
+_TITLES = {"mine": "You changed", "theirs": "Changed elsewhere", "both": "Both changed it the same way"}
+
+
+class Conflict:
+    """Two texts that were made from one file, and which of them is kept where they conflict."""
+
+    def __init__(self, changes: list[Change]) -> None:
+        self.changes = changes
+        self.choices: dict[int, str] = {}
+        self.conflicts = [at for at, change in enumerate(changes) if change.kind == "conflict"]
+        self._options: dict[tuple[int, str], SafeText] = {}
+
+    @property
+    def merged(self) -> str:
+        """The text with the changes of both sides."""
+        pieces = (change.merged(self.choices.get(at, "both")) for at, change in enumerate(self.changes))
+        return "".join(line for piece in pieces for line in piece)
+
+    def summary(self) -> str:
+        """Return how many changes there are on each side, and how many conflict."""
+        kinds = [change.kind for change in self.changes]
+        both = kinds.count("both") + kinds.count("conflict")
+        yours, theirs = kinds.count("mine") + both, kinds.count("theirs") + both
+        words = f"You made {counted(yours, 'change')}; {counted(theirs, 'change')} came from elsewhere."
+        if not self.conflicts:
+            return f"{words} They do not touch each other."
+        return f"{words} {counted(len(self.conflicts), 'conflict')}: choose what to keep."
+
+    async def ask(self) -> str | None:
+        """Ask what to keep: ``"mine"``, ``"theirs"`` or ``"merged"``; None to go on editing."""
+        is_mergeable = len(self.changes) <= _MOST_CHANGES
+        with dialog("Two versions of this file", "broad form") as asking:
+            say("p", f"It has changed since you opened it. {self.summary()}")
+            if is_mergeable:
+                with box(classes="changes"):
+                    self._draw()
+            else:
+                say("p", "There are too many changes to show and merge them here.", "hint")
+            with box(classes="row-end"):
+                button("Go on editing", lambda: asking.submit(None))
+                button("Take theirs", lambda: asking.submit("theirs"))
+                button("Keep mine", lambda: asking.submit("mine"))
+                if is_mergeable:
+                    self.merge = button("Merge", lambda: asking.submit("merged"), "main")
+                    self._mark()
+        answer = await answer_of(asking)
+        return answer if answer in ("mine", "theirs", "merged") else None
+
+    def _draw(self) -> None:
+        for at, change in enumerate(self.changes):
+            if change.kind == "same":
+                _equal(change.base, is_first=at == 0, is_last=at == len(self.changes) - 1)
+            elif change.kind == "conflict":
+                self._draw_conflict(at, change)
+            else:
+                with box("section", f"change {change.kind}"):
+                    say("strong", _TITLES[change.kind])
+                    _lines(change.base, change.merged(), _TITLES[change.kind])
+
+    def _draw_conflict(self, at: int, change: Change) -> None:
+        name = f"Conflict {self.conflicts.index(at) + 1}"
+        with box("section", "change conflict", role="group", aria_label=name):
+            with box(classes="row"):
+                say("strong", name)
+                for choice, title in _CHOICES:
+                    option = button(title, lambda choice=choice: self._choose(at, choice), "quiet")
+                    self._options[at, choice] = option
+            with box(classes="compare"):
+                for title, lines in (("Yours", change.mine), ("Theirs", change.theirs)):
+                    with box():
+                        say("small", title)
+                        _lines(change.base, lines, f"{name}: {title}")
+
+    def _choose(self, at: int, choice: str) -> None:
+        self.choices[at] = choice
+        self._mark()
+
+    def _mark(self) -> None:
+        for (at, choice), option in self._options.items():
+            option.props["aria-pressed"] = "true" if self.choices.get(at) == choice else "false"
+        left = len(self.conflicts) - len(self.choices)
+        self.merge.props["disabled"] = left > 0
+        self.merge.text = f"Merge: {counted(left, 'conflict')} left" if left else "Merge"
+
+
+def _equal(lines: tuple[str, ...], *, is_first: bool, is_last: bool) -> None:
+    """Show the lines around changes."""
+    before = () if is_first else lines[:_AROUND]
+    after = () if is_last else lines[max(len(before), len(lines) - _AROUND) :]
+    if before:
+        say("pre", clipped("".join(before), _LONGEST))
+    if hidden := len(lines) - len(before) - len(after):
+        say("p", f"{counted(hidden, 'equal line')}", "hint")
+    if after:
+        say("pre", clipped("".join(after), _LONGEST))
+
+
+def _lines(old: tuple[str, ...], new: tuple[str, ...], name: str) -> None:
+    """Show lines that were removed and added."""
+    with box("pre", "diff", tabindex="0", aria_label=name):
+        for tag, sign, lines in (("del", "\u2212", old), ("ins", "+", new)):
+            for line in lines[:_MOST_LINES]:
+                ends = line.rstrip("\r\n")
+                say(tag, f"{sign} {clipped(ends, _LONGEST)}\n")
+            if len(lines) > _MOST_LINES:
+                say("span", f"{counted(len(lines) - _MOST_LINES, 'more line')}\n", "hint")
+
+
+async def ask(base: str, mine: str, theirs: str) -> tuple[str, str] | None:
+    """Ask what to keep of two texts made from one, and return the answer and the text; None to go on editing.
+
+    The answer is ``"mine"``, ``"theirs"`` or ``"merged"``.
+    """
+    conflict = Conflict(await aside(three_way, base, mine, theirs))
+    answer = await conflict.ask()
+    return None if answer is None else (answer, {"mine": mine, "theirs": theirs}.get(answer, conflict.merged))
+
+
+async def ask_deleted(mine: str) -> tuple[str, str] | None:
+    """Ask what to do about a file that was deleted while it was edited; answers as for ``ask``."""
+    with dialog("This file was deleted") as asking:
+        say("p", "It was deleted since you opened it. Saving writes your text to a new file of its name.")
+        with box(classes="row-end"):
+            button("Go on editing", lambda: asking.submit(None))
+            button("Leave it deleted", lambda: asking.submit("theirs"))
+            button("Keep mine", lambda: asking.submit("mine"), "main")
+    answer = await answer_of(asking)
+    return {"mine": ("mine", mine), "theirs": ("theirs", "")}.get(str(answer))

@@ -1,0 +1,21 @@
+"""Markdown as HTML for the preview of a file: no HTML of the file's own, no images, links to the web only."""
+
+from __future__ import annotations
+
+from markdown_it import MarkdownIt
+
+from keepstone.web.phrases import shown
+
+_SAFE = ("http://", "https://", "mailto:")
+
+
+def rendered(text: str) -> str:
+    r"""Return a text's Markdown as HTML that runs nothing and loads nothing.
+
+    Example:
+        >>> rendered("# Plan\n\nCall **Ana** <script>x</script>")
+        '<h1>Plan</h1>\n<p>Call <strong>Ana</strong> &lt;script&gt;x&lt;/script&gt;</p>\n'
+    """
+    parser = MarkdownIt("js-default", {"html": False}).disable("image")
+    parser.validateLink = lambda url: url.lower().startswith(_SAFE)  # type: ignore[method-assign]
+    return str(parser.render(shown(text)))

@@ -1,0 +1,176 @@
+"""Homes that sync over ssh; the machine on the other side is a folder of this one."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import keepstone
+from keepstone import Home
+from keepstone.cli.app import app
+from keepstone.filesystem.layout import LAYOUTS
+from keepstone.operations.syncing import one_sync, sync
+from keepstone.operations.syncing.ssh import answer_over_ssh, is_remote, sync_over_ssh
+
+LAYOUT = LAYOUTS["default"]
+KEEPSTONE = shlex.join([sys.executable, "-m", "keepstone"])
+
+
+class Machines:
+    """A home here, and one in the user's folder of another machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.there = folder / "there"
+        self.there.mkdir()
+        self.folder = folder
+        self.ssh = folder / "ssh"
+        # As sshd does: the words after the host are a line for the shell, in the user's own folder.
+        self.ssh.write_text(f'#!/bin/sh\nshift\ncd {shlex.quote(str(self.there))} && exec sh -c "$*"\n')
+        self.ssh.chmod(0o755)
+        self.home = self.open(folder / "home")
+        with self.open(self.there / "my agents") as other:
+            other.agent("a").session("main").add("note", text="there", id="there")
+        self.home.agent("a").session("main").add("note", text="here", id="here")
+
+    def open(self, path: Path) -> Home:
+        return keepstone.open(path, embedder="none", durability="os")
+
+    def sync(self) -> None:
+        sync_over_ssh(self.home, LAYOUT, "ada@laptop:my agents", ssh=str(self.ssh), command=KEEPSTONE)
+
+    def here_and_there(self) -> list[set[str]]:
+        with self.open(self.there / "my agents") as other:
+            return [{entry.id for entry in home.agent("a").iter_entries()} for home in (self.home, other)]
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
+    monkeypatch.setenv("KEEPSTONE_EMBEDDER", "none")
+    return Machines(tmp_path)
+
+
+def test_one_sync_brings_both_machines_to_the_same_state(machines: Machines) -> None:
+    machines.sync()
+    assert machines.here_and_there() == [{"here", "there"}] * 2
+
+
+def test_a_deletion_travels_over_ssh(machines: Machines) -> None:
+    machines.sync()
+    machines.home.agent("a").session("main").delete("there")
+    machines.sync()
+    assert machines.here_and_there() == [{"here"}] * 2
+
+
+def test_a_purge_over_ssh_leaves_no_bytes_on_either_machine(machines: Machines) -> None:
+    machines.home.agent("a").session("main").add("note", text="the code is 4711-0815", id="secret")
+    machines.sync()
+    machines.home.agent("a").session("main").purge("secret")
+    machines.sync()
+    assert [
+        path for path in machines.folder.rglob("*") if path.is_file() and b"4711-0815" in path.read_bytes()
+    ] == []
+
+
+def test_a_purged_agent_is_purged_on_the_other_machine(machines: Machines) -> None:
+    machines.sync()
+    machines.home.purge_agent("a")
+    machines.sync()
+    assert machines.here_and_there() == [set(), set()]
+
+
+def test_a_machine_without_keepstone_says_so_and_nothing_changes(machines: Machines) -> None:
+    with pytest.raises(keepstone.StoreError, match=r"laptop could not sync: .*not found"):
+        sync_over_ssh(
+            machines.home, LAYOUT, "laptop:my agents", ssh=str(machines.ssh), command="keepstone-is-missing"
+        )
+    assert machines.here_and_there() == [{"here"}, {"there"}]
+
+
+def test_a_path_that_is_no_folder_there_is_refused_and_not_made(machines: Machines) -> None:
+    with pytest.raises(keepstone.StoreError, match=r"my agnets is not a folder"):
+        sync_over_ssh(machines.home, LAYOUT, "laptop:my agnets", ssh=str(machines.ssh), command=KEEPSTONE)
+    assert not (machines.there / "my agnets").exists()
+
+
+def test_a_missing_ssh_is_named_with_the_remedy(machines: Machines) -> None:
+    with pytest.raises(keepstone.StoreError, match=r"no-such-ssh cannot be run .*give --ssh"):
+        sync_over_ssh(machines.home, LAYOUT, "laptop:x", ssh="no-such-ssh")
+
+
+def test_an_answer_that_is_not_ours_is_refused(machines: Machines) -> None:
+    with pytest.raises(ValueError, match="no files that can be read"):
+        sync_over_ssh(machines.home, LAYOUT, "laptop:x", ssh=str(machines.ssh), command="echo hello #")
+    assert machines.here_and_there()[0] == {"here"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../outside.ndjson",
+        "/outside.ndjson",
+        "keepstone-sync.json",
+        "devices/0190a5b0-0000-4000-8000-000000000000/../../../outside",
+        "devices/0190a5b0-0000-4000-8000-000000000000/a/b/outside.ndjson",
+    ],
+)
+def test_a_stream_writes_only_files_of_devices(machines: Machines, name: str) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
+        archive.addfile(tarfile.TarInfo(name))
+    stream.seek(0)
+    with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
+        answer_over_ssh(machines.home, LAYOUT, stream, io.BytesIO())
+    assert list(machines.folder.rglob("*outside*")) == []
+
+
+def test_a_link_in_a_stream_is_refused(machines: Machines) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
+        link = tarfile.TarInfo("devices/0190a5b0-0000-4000-8000-000000000000/a/x.ndjson")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    stream.seek(0)
+    with pytest.raises(ValueError, match="is not a file that keepstone sync sends"):
+        answer_over_ssh(machines.home, LAYOUT, stream, io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("target", "remote"),
+    [
+        ("laptop:agents", True),
+        ("ada@laptop.example:/srv/agents", True),
+        ("~/Dropbox/a:b", False),
+        ("./laptop:agents", False),
+        ("-oProxyCommand=x:agents", False),
+        ("folder", False),
+        ("laptop:", False),
+    ],
+)
+def test_a_remote_is_a_host_and_a_path(target: str, remote: bool) -> None:  # noqa: FBT001
+    assert is_remote(target) is remote
+
+
+def test_the_command_syncs_over_ssh(machines: Machines) -> None:
+    words = ["sync", "ada@laptop:my agents", "--ssh", str(machines.ssh), "--remote-command", KEEPSTONE]
+    done = CliRunner().invoke(app, [*words, "--home", str(machines.home.root), "--json"])
+    answer = json.loads(done.stdout)
+    assert (answer["devices"], answer["changed"], answer["pending"]) == (1, ["a/main"], [])
+    assert machines.here_and_there() == [{"here", "there"}] * 2
+
+
+def test_a_home_is_synced_by_one_process_at_a_time(machines: Machines, tmp_path: Path) -> None:
+    from keepstone.filesystem.lock import WAIT_LIMIT
+
+    limit = WAIT_LIMIT.set(0.01)
+    try:
+        with one_sync(machines.home), pytest.raises(keepstone.LockTimeoutError):
+            sync(machines.home, LAYOUT, tmp_path / "shared")
+    finally:
+        WAIT_LIMIT.reset(limit)
