@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -130,6 +130,16 @@ def encode(space: str, vector: Vector) -> Embedding:
     """Return what a log line says of a vector of unit length."""
     plain = vector.astype(F32, copy=False)
     return Embedding(space, plain, binascii.b2a_base64(plain.tobytes(), newline=False).decode("ascii"))
+
+
+def encoded(record: dict[str, Any], encode: Callable[[Any], str]) -> str:
+    """Return a line's JSON; a vector goes last, for its base64 has nothing to escape."""
+    embedding = record.get("embedding")
+    if not isinstance(embedding, Embedding):
+        return encode(record)
+    others = encode({key: value for key, value in record.items() if key != "embedding"} | {"": 0})
+    coded = f'"embedding":{{"space":{encode(embedding["space"])},"f32":"{embedding["f32"]}"}}}}'
+    return others.removesuffix('"":0}') + coded
 
 
 def decode(value: object) -> tuple[Space, Vector] | None:

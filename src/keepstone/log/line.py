@@ -14,7 +14,7 @@ from typing import Any
 
 from keepstone.model import Entry, Record
 from keepstone.text.bounded import joined
-from keepstone.vector import Embedding
+from keepstone.vector import encoded
 
 MAX_LINE = 16 * 1024 * 1024
 """Maximum bytes of a line, newline included; readers skip longer ones."""
@@ -116,23 +116,13 @@ def dump(record: Record) -> bytes:
             number has too many digits.
     """
     try:
-        raw = _encoded(record).encode()
+        raw = encoded(record, _encode).encode() + b"\n"
     except UnicodeEncodeError as error:
         lone = error.object[error.start]
         raise ValueError(f"text has the lone surrogate {lone!r}, which cannot be stored: remove it") from None
     if len(raw) > MAX_LINE - _ROOM:
         raise ValueError(f"the entry has {len(raw):,} bytes; the maximum is {MAX_LINE - _ROOM:,}: split it")
     return raw
-
-
-def _encoded(record: Record) -> str:
-    """Return the line of a record; a vector goes last, for its base64 has nothing to escape."""
-    embedding = record.get("embedding")
-    if not isinstance(embedding, Embedding):
-        return _encode(record) + "\n"
-    others = _encode({key: value for key, value in record.items() if key != "embedding"})
-    space = _encode(embedding["space"])
-    return f'{others[:-1]},"embedding":{{"space":{space},"f32":"{embedding["f32"]}"}}}}\n'
 
 
 def check_size(record: Record) -> None:

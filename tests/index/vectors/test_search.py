@@ -7,7 +7,6 @@ import os
 import pkgutil
 import shutil
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -20,11 +19,8 @@ import pytest
 import keepstone
 from keepstone import Home
 from keepstone.filesystem.confine import Folder
-from keepstone.index import index as index_module
-from keepstone.index.vectors import building, cache, graph_upkeep, hnsw, segment
+from keepstone.index.vectors import building, cache, segment
 from keepstone.model import Scope
-from keepstone.recall import selection
-from keepstone.store.maintenance import file_maintenance
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Reader, Similar
 from keepstone.store.reader_protocol import ask as ask_store
@@ -436,62 +432,6 @@ def test_a_graph_that_began_before_a_purge_is_thrown_away(home: Home) -> None:
     home.sync()
     assert holding(home, bytes_of(vectors()[3])) == []
     assert 3 not in near(home, vectors()[3], hnsw_from=50)
-
-
-def test_a_graph_is_built_in_the_background_after_a_load(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "MANY_GIVEN", 100)
-    monkeypatch.setattr(index_module, "BLOCK", 100)
-    monkeypatch.setattr(file_maintenance, "HNSW_FROM", 100)
-    fill(home)
-    for thread in threading.enumerate():
-        if thread.name == "keepstone":
-            thread.join()
-    assert ask(home, hnsw_from=100).searched == "hnsw"
-
-
-@pytest.fixture
-def unfinished(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A home that was closed when 120 of 300 rows were in the graph of them all, and opened again."""
-    monkeypatch.setattr(hnsw, "_STEP", 40)
-    monkeypatch.setattr(graph_upkeep, "_WORTH_SAVING", 1)
-    fill(home)
-    ask(home, hnsw_from=100)
-    for _ in range(4):
-        assert store_of(home).maintenance.upkeep("a")
-    home.close()
-    return home
-
-
-def test_an_unfinished_graph_goes_on_after_a_restart(
-    unfinished: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps: list[int] = []
-    real = hnsw.Growing.step
-
-    def step(growing: hnsw.Growing) -> bool:
-        steps.append(growing.done)
-        return real(growing)
-
-    monkeypatch.setattr(hnsw.Growing, "step", step)
-    ask(unfinished, hnsw_from=100)
-    unfinished.sync()
-    assert steps == [120, 160, 200, 240, 280]
-    assert ask(unfinished, hnsw_from=100).searched == "hnsw"
-    assert near(unfinished, vectors()[3], hnsw_from=100)[0] == 3
-    assert [path.name.split("-")[2] for path in unfinished.root.rglob("*.hnsw")] == ["0"]
-
-
-def test_a_damaged_unfinished_graph_is_begun_again(unfinished: Home) -> None:
-    (file,) = unfinished.root.rglob("*.hnsw")
-    file.write_bytes(file.read_bytes()[:-1])
-    ask(unfinished, hnsw_from=100)
-    unfinished.sync()
-    assert near(unfinished, vectors()[3], hnsw_from=100)[0] == 3
-
-
-def test_a_purge_removes_an_unfinished_graph(unfinished: Home) -> None:
-    unfinished.agent("a").purge("3")
-    assert list(unfinished.root.rglob("*.hnsw")) == []
 
 
 def test_a_process_killed_while_it_builds_leaves_nothing_that_matters(home: Home) -> None:
