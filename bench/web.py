@@ -88,7 +88,7 @@ def load(browser: Browser, url: str, sign: str) -> tuple[float, float]:
     page = context.new_page()
     began = time.perf_counter()
     page.goto(url, wait_until="commit")
-    page.locator(sign).first.wait_for()
+    page.locator(sign).first.wait_for(timeout=120_000)
     there = 1000 * (time.perf_counter() - began)
     painted = float(page.wait_for_function(PAINT).json_value())
     context.close()

@@ -47,3 +47,11 @@ def dsn(postgres: str) -> Iterator[str]:
 
     with schema_of(postgres) as url:
         yield url
+
+
+@pytest.fixture(params=["files", "postgresql"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty home is: in a folder, then in a database."""
+    if request.param == "files":
+        return str(tmp_path / "home")
+    return str(request.getfixturevalue("dsn"))

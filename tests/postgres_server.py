@@ -106,6 +106,19 @@ class PostgresServer:
             else:
                 return
 
+    def replicate(self, primary: PostgresServer) -> None:
+        """Make the data folder as a copy of another server, which it follows until it is promoted."""
+        command = [f"{programs()}/pg_basebackup", f"--pgdata={self.folder}/data", "--write-recovery-conf"]
+        command += ["--checkpoint=fast", f"--dbname={primary.dsn}?application_name=second"]
+        if (user := _user()) is not None:
+            os.chown(self.folder, user, user)
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, user=user, group=user)
+
+    def promote(self) -> None:
+        """Let it take over."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute("SELECT pg_promote(true, 60)")
+
     def stop(self) -> None:
         """Stop it; connections are cut."""
         self._end(signal.SIGINT)
@@ -131,6 +144,23 @@ def running_server(*, fsync: bool = False) -> Iterator[PostgresServer]:
         server.start()
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def second_server(primary: PostgresServer) -> Iterator[PostgresServer]:
+    """Start a server that has every commit of another one before that acknowledges it."""
+    folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))
+    server = PostgresServer(folder, free_port(), primary.fsync)
+    try:
+        server.replicate(primary)
+        server.start()
+        with psycopg.connect(primary.dsn, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'second'")
+            connection.execute("SELECT pg_reload_conf()")
         yield server
     finally:
         server.stop()

@@ -376,3 +376,8 @@ def _close_all() -> None:
 
 # A background thread in native code at interpreter exit would crash the process.
 atexit.register(_close_all)
+
+
+def store_of(home: Home) -> Store:
+    """Return the store of a home, for servers that keep something beside its memory."""
+    return home._store  # noqa: SLF001  Of this module.

@@ -22,8 +22,9 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    with keepstone.open(tmp_path / "home") as opened:
+def home(target: str) -> Iterator[Home]:
+    """A home on each store."""
+    with keepstone.open(target) as opened:
         yield opened
 
 

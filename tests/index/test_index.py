@@ -251,9 +251,9 @@ def test_rewrite_while_index_was_busy_hides_no_entry(
     other.execute("BEGIN IMMEDIATE")
     real = getattr(rewrite, name)
 
-    def rewriting(*arguments: Any) -> Any:
+    def rewriting(*arguments: Any, **keywords: Any) -> Any:
         other.close(force=True)
-        return real(*arguments)
+        return real(*arguments, **keywords)
 
     monkeypatch.setattr(rewrite, name, rewriting)
     act(agent)

@@ -17,6 +17,7 @@ pytest.importorskip("crewai", reason="CrewAI needs an older mcp: make frameworks
 from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, StorageBackend
 from crewai.memory.types import MemoryRecord
 from crewai.memory.unified_memory import Memory
+from tests.integrations.locking import locked
 
 import keepstone
 from keepstone.integrations.crewai import KeepstoneStorage
@@ -152,6 +153,23 @@ def test_one_bad_record_stores_none_of_its_batch(tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError)):
         storage.save([record(), record(metadata={"x": object()})])
     assert storage.count() == 0
+
+
+def test_a_locked_session_is_a_plain_timeout_and_reads_go_on(tmp_path: Path) -> None:
+    storage = KeepstoneStorage(tmp_path)
+    storage.save([record()])
+    (log,) = tmp_path.glob("agents/default/memory/sessions/*.ndjson")
+    with locked(log.with_suffix(".lock")):
+        with pytest.raises(TimeoutError) as raised:
+            storage.save([record("never stored")])
+        assert type(raised.value) is TimeoutError
+        assert storage.count() == 1
+
+
+def test_an_invalid_agent_is_a_built_in_value_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError) as raised:  # noqa: PT011  Its message is the library's.
+        KeepstoneStorage(tmp_path, agent="../other")
+    assert type(raised.value).__module__ == "builtins"
 
 
 def test_a_reset_removes_every_byte_of_a_scope(tmp_path: Path) -> None:

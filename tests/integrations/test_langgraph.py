@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from typing import Any, TypedDict
 import pytest
 
 import keepstone
-from keepstone import Home
+from keepstone import Agent, Home, SessionInfo
 
 pytest.importorskip("langgraph.store")
 
@@ -501,6 +502,45 @@ def test_a_locked_namespace_raises_a_plain_timeout_and_the_loop_goes_on(
     with locked(sessions / "langgraph%2Fusers%2Fada.lock"):
         run(main())
     assert len(turns) > 10
+
+
+def settled(home: Home) -> Path:
+    """Let the folder of the sessions look as if it had not changed for long."""
+    sessions = home.root / "agents" / "default" / "memory" / "sessions"
+    os.utime(sessions, (1_700_000_000, 1_700_000_000))
+    return sessions
+
+
+def test_a_search_lists_sessions_only_after_one_was_made_or_removed(
+    store: KeepstoneStore, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listings: list[str] = []
+    listed = Agent.sessions
+
+    def counted(agent: Agent) -> list[SessionInfo]:
+        listings.append(agent.slug)
+        return listed(agent)
+
+    monkeypatch.setattr(Agent, "sessions", counted)
+    store.put(ADA, "k", {"n": 1})
+    settled(home)
+    for number in range(5):
+        store.put(ADA, str(number), {"n": number})
+        assert len(store.search(("users",))) == number + 2
+        assert store.list_namespaces() == [ADA]
+    assert len(listings) == 1
+    KeepstoneStore(home.root).put(("users", "eve"), "k", {"n": 2})
+    assert [item.namespace for item in store.search(("users", "eve"))] == [("users", "eve")]
+    assert len(listings) == 2
+
+
+def test_a_new_namespace_is_found_also_if_the_folder_s_time_stays(store: KeepstoneStore, home: Home) -> None:
+    store.put(ADA, "k", {"n": 1})
+    assert len(store.search(())) == 1
+    before = (home.root / "agents" / "default" / "memory" / "sessions").stat().st_mtime_ns
+    store.put(("users", "eve"), "k", {"n": 2})
+    os.utime(home.root / "agents" / "default" / "memory" / "sessions", ns=(before, before))
+    assert len(store.search(())) == 2
 
 
 def test_any_mapping_serves_as_a_value(store: KeepstoneStore) -> None:

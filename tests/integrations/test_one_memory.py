@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -30,6 +29,7 @@ from keepstone.integrations.openai_agents import KeepstoneSession
 from keepstone.mcp.memory_tools import McpTools
 from keepstone.mcp.resources import View
 from keepstone.mcp.server import create_server
+from keepstone.store.opening import is_database
 
 OPENAI = {"role": "user", "content": "I never fly, I take the ferry to Dover"}
 CLAUDE = {"role": "user", "content": [{"type": "text", "text": "The harbour closes at midnight"}]}
@@ -38,15 +38,19 @@ GRAPH = {"text": "Ada prefers a cabin with a window"}
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    with keepstone.open(tmp_path / "home") as home:
+def home(target: str) -> Iterator[Home]:
+    """A home on each store."""
+    with keepstone.open(target) as home:
         session = KeepstoneSession("trip", home=home)
         anyio.run(session.add_items, cast("Any", [OPENAI, {**OPENAI, "content": "Which port?"}]))
         line: Any = {"type": "user", "uuid": "u1", "message": CLAUDE}
         anyio.run(KeepstoneSessionStore(home).append, KEY, [line])
         KeepstoneStore(home).put(("users", "ada"), "cabin", GRAPH)
-        tool = KeepstoneMemoryTool(home)
-        tool.call({"command": "create", "path": "/memories/pets.md", "file_text": "The dog comes along"})
+        if is_database(home.root):  # The memory tool needs a folder.
+            home.agent("default").files.write("pets.md", "The dog comes along")
+        else:
+            tool = KeepstoneMemoryTool(home)
+            tool.call({"command": "create", "path": "/memories/pets.md", "file_text": "The dog comes along"})
         yield home
 
 
@@ -79,9 +83,10 @@ def test_claude_finds_through_mcp_what_each_adapter_wrote(home: Home, agent: Age
     assert hits[0]["id"] == agent.recall(query)[0].entry.id
 
 
-def test_the_command_shows_an_openai_session(home: Home) -> None:
+@pytest.mark.usefixtures("home")
+def test_the_command_shows_an_openai_session(target: str) -> None:
     words = ["sessions", "show", "trip", "--agent", "default", "--json"]
-    shown = CliRunner().invoke(app, words, env={"KEEPSTONE_HOME": str(home.root)})
+    shown = CliRunner().invoke(app, words, env={"KEEPSTONE_HOME": target})
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["entries"][0]["data"] == OPENAI
 

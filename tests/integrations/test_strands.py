@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from strands.models import Model
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
+from tests.integrations.locking import locked
 
 import keepstone
 from keepstone.integrations.strands import KeepstoneSessionManager
@@ -192,15 +194,22 @@ def test_two_managers_see_each_others_writes(tmp_path: Path) -> None:
     assert len(other.list_messages("s1", "a1")) == 1
 
 
-def test_a_locked_home_is_a_session_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_home_is_a_session_exception(tmp_path: Path) -> None:
     sessions = manager(tmp_path)
-
-    def locked(*_: Any, **__: Any) -> None:
-        raise keepstone.LockTimeoutError("session 's1' is locked by another writer")
-
-    monkeypatch.setattr(keepstone.Session, "put", locked)
-    with pytest.raises(SessionException, match="is locked by another writer"):
+    (log,) = tmp_path.glob("agents/default/memory/sessions/*.ndjson")
+    with locked(log.with_suffix(".lock")), pytest.raises(SessionException, match="another writer holds"):
         sessions.create_message("s1", "a1", message(0))
+    assert sessions.list_messages("s1", "a1") == []
+
+
+def test_a_message_that_json_cannot_hold_is_refused_and_not_stored(tmp_path: Path) -> None:
+    sessions = manager(tmp_path)
+    bad = message(0)
+    bad.message["content"] = [{"text": math.nan}]  # type: ignore[typeddict-item, unused-ignore]
+    with pytest.raises((SessionException, TypeError, ValueError)) as raised:
+        sessions.create_message("s1", "a1", bad)
+    assert not isinstance(raised.value, keepstone.KeepstoneError)
+    assert sessions.list_messages("s1", "a1") == []
 
 
 def test_a_deleted_session_is_gone(tmp_path: Path) -> None:

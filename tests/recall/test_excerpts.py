@@ -84,6 +84,20 @@ def test_headings_and_file_names_count_as_words_of_what_is_below(agent: Agent, q
     assert (best.path, best.text) == ("autumn.md", "- 2 routers")
 
 
+@pytest.mark.parametrize("query", ["walunt", "the wlanut tbale"])
+def test_two_exchanged_letters_still_find_files_and_notes(agent: Agent, notes: Notes, query: str) -> None:
+    agent.files.write("plan.md", PLAN)
+    hits = agent.recall(query, include=("files", "notes"), notes=notes)
+    assert {hit.kind for hit in hits} == {"file", "note"}
+    assert all("walnut" in hit.why.words for hit in hits)
+
+
+def test_a_word_that_entries_hold_is_not_corrected_for_files(agent: Agent) -> None:
+    agent.session("s").add("note", text="the trial was short")
+    agent.files.write("plan.md", "The trail is long.\n")
+    assert agent.recall("trial", include=("files",)) == []
+
+
 def test_files_are_found_as_they_are_now(agent: Agent) -> None:
     agent.files.write("plan.md", "walnut")
     agent.files.write("plan.md", "oak")

@@ -206,6 +206,32 @@ def test_a_rare_word_says_more_than_a_common_one() -> None:
     assert relevance.of(["mirror"], None) > RELEVANT > relevance.of(["number"], None)
 
 
+def test_words_by_which_a_question_asks_weigh_less_than_its_subject() -> None:
+    relevance = Relevance(["kind", "mirror"], 100, {"kind": 1, "mirror": 1}, None)
+    assert relevance.of(["mirror"], None) > 2 * relevance.of(["kind"], None)
+
+
+def test_a_long_entry_that_holds_the_same_words_is_less_relevant() -> None:
+    relevance = Relevance(["mirror", "hang"], 100, {"mirror": 3, "hang": 3}, None)
+    by_length = [relevance.of(["mirror"], None, length) for length in (20, 200, 2000)]
+    assert by_length == sorted(by_length, reverse=True)
+    assert by_length[0] > by_length[-1] + 0.1
+
+
+def test_an_entry_that_holds_three_of_three_words_is_surer_than_one_of_one() -> None:
+    words = ["mirror", "hang", "corridor"]
+    one, three = (Relevance(some, 100, dict.fromkeys(words, 9), None) for some in (words[:1], words))
+    assert three.of(words, None) > one.of(words, None) > RELEVANT
+
+
+def test_each_word_more_makes_an_entry_more_relevant() -> None:
+    words = ["mirror", "hang", "corridor", "kind"]
+    for cosine in (None, 0.4):
+        relevance = Relevance(words, 100, dict.fromkeys(words, 9), KNOWN[minilm.SPACE])
+        values = [relevance.of(words[:count], cosine) for count in range(5)]
+        assert values == sorted(set(values))
+
+
 def test_relevance_by_words_is_alike_in_small_and_large_homes() -> None:
     small, large = (Relevance(["mirror", "hang"], rows, {"mirror": 1}, None) for rows in (10, 10_000))
     assert small.of(["mirror"], None) == pytest.approx(large.of(["mirror"], None), abs=0.15)

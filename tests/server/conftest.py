@@ -12,7 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+import keepstone
 from keepstone.server import Tokens
+from keepstone.server.tokens import tokens_of
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,14 @@ def _log_of(folder: Path) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, *start: str) -> Iterator[Server]:
-    """Run ``keepstone serve`` on a home below a folder, and end it after the block."""
+def serving(folder: Path, *start: str, target: str = "") -> Iterator[Server]:
+    """Run ``keepstone serve`` on a home below a folder, or on another one, and end it after the block."""
     home, user = folder / "home", folder / "user"
-    user.mkdir(exist_ok=True)
-    token, _ = Tokens(home).create()
-    command = [sys.executable, *(start or ("-m", "keepstone")), "serve", "--home", str(home), "--port", "0"]
+    user.mkdir(parents=True, exist_ok=True)
+    with keepstone.open(target or home, embedder="none") as opened:
+        token, _ = tokens_of(opened).create()
+    command = [sys.executable, *(start or ("-m", "keepstone")), "serve", "--home", target or str(home)]
+    command += ["--port", "0"]
     command += ["--project", str(folder), "--user-file", str(user / "memory.md")]
     environment = {**os.environ, "HOME": str(user), "KEEPSTONE_EMBEDDER": "none"}
     with (

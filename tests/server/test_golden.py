@@ -2,12 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import pytest
+from tests.postgres_server import schema_of
+from tests.server.conftest import serving
 from typer.testing import CliRunner
 
 import keepstone
@@ -75,10 +79,21 @@ SCRIPT: list[Step] = [
 ]
 
 
-def test_library_command_and_server_answer_alike(tmp_path: Path, own_server: Any) -> None:
-    library = answers(in_library(tmp_path / "library"))
-    command = answers(in_command(tmp_path / "command"))
-    with own_server.client() as client:
+@pytest.fixture(params=["files", "postgresql"])
+def homes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """Three empty homes on each store."""
+    names = ("library", "command", "server")
+    if request.param == "files":
+        yield [str(tmp_path / name / "home") for name in names]
+        return
+    with ExitStack() as stack:
+        yield [stack.enter_context(schema_of(request.getfixturevalue("postgres"))) for _ in names]
+
+
+def test_library_command_and_server_answer_alike(tmp_path: Path, homes: list[str]) -> None:
+    library = answers(in_library(tmp_path / "library", homes[0]))
+    command = answers(in_command(tmp_path / "command", homes[1]))
+    with serving(tmp_path / "server", target=homes[2]) as server_process, server_process.client() as client:
         server = answers(over_http(client))
     assert [name for name, _ in SCRIPT][: len(library)] == [name for name, _ in library]
     for mine, its, theirs in zip(library, command, server, strict=True):
@@ -121,9 +136,9 @@ def settled(answer: Any, ids: list[str]) -> Any:
     return answer
 
 
-def in_library(folder: Path) -> Way:
+def in_library(folder: Path, target: str) -> Way:
     folder.mkdir()
-    home = keepstone.open(folder / "home")
+    home = keepstone.open(target)
     notes = keepstone.Notes(folder, folder / "user.md")
 
     def way(name: str, given: dict[str, Any]) -> Any:
@@ -214,9 +229,9 @@ def missing(kind: str) -> dict[str, Any]:
     return {"error": f"{kind}_not_found"}
 
 
-def in_command(folder: Path) -> Way:
+def in_command(folder: Path, target: str) -> Way:
     folder.mkdir()
-    place = {"KEEPSTONE_HOME": str(folder / "home"), "COLUMNS": None}
+    place = {"KEEPSTONE_HOME": target, "COLUMNS": None}
 
     def way(name: str, given: dict[str, Any]) -> Any:
         words = command_line(name, dict(given))

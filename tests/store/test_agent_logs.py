@@ -344,3 +344,16 @@ def test_what_lags_behind_during_a_look_stays_stale(tmp_path: Path, monkeypatch:
     logs.look(0)
     assert not logs.stale
     logs.close()
+
+
+@pytest.mark.parametrize("file", ["gone.ndjson", "../../s.ndjson", "", "a\0b", b"s.ndjson", 7])
+def test_a_hit_is_loaded_whatever_file_a_damaged_index_names(tmp_path: Path, file: object) -> None:
+    with keepstone.open(tmp_path, embedder="none") as home:
+        agent = home.agent("a")
+        agent.session("s").add("note", text="walnut")
+        agent.recall("walnut")
+        [path] = (tmp_path / ".index/a").glob("v*/index.db")
+        with closing(apsw.Connection(str(path))) as index:
+            index.execute("UPDATE session SET file=?", (file,))
+        assert [hit.text for hit in agent.recall("walnut")] == ["walnut"]
+        assert agent.get(agent.recall("walnut")[0].entry.id).text == "walnut"

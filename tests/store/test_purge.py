@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 import keepstone
 from keepstone import Agent, Home, SessionInfo
 from keepstone.index import database
-from keepstone.log import rewrite
+from keepstone.log import mentioned_ids, scan
 from keepstone.log.log_file import Log
 from keepstone.store import purge
 
@@ -342,7 +342,7 @@ def test_many_entries_are_purged_with_one_rewrite(home: Home, monkeypatch: pytes
 
 def test_the_work_of_a_purge_grows_with_the_log_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     session = home.agent("a").session("s")
-    looks = calls_of(monkeypatch, rewrite, "id_of")
+    looks = calls_of(monkeypatch, mentioned_ids, "id_of")
     counts = []
     for size in (100, 400):
         items = [{"type": "note", "text": f"{size} {number}"} for number in range(size)]
@@ -350,7 +350,54 @@ def test_the_work_of_a_purge_grows_with_the_log_alone(home: Home, monkeypatch: p
         looks.clear()
         session.purge_many(ids)
         counts.append(len(looks))
-    assert counts[1] <= 5 * counts[0]
+    assert 0 < counts[1] <= 5 * counts[0]
+
+
+def test_a_purge_reads_a_log_once_to_find_its_lines_and_once_to_rewrite_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = home.agent("a").session("s")
+    session.add_many({"type": "note", "text": f"walnut {number}"} for number in range(100))
+    last = session.add("note", text=WORD)
+    home.agent("a").recall("walnut")
+    parsed = calls_of(monkeypatch, scan, "parse")
+    session.purge(last.id)
+    assert 202 <= len(parsed) <= 210
+
+
+def test_entries_added_before_a_purge_gets_the_lock_are_purged_as_well(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = home.agent("a").session("s")
+    first = session.add("note", text=WORD)
+    other = home.agent("a").session("s")
+    locked = Log.locked
+
+    @contextmanager
+    def late(log: Log, *args: Any) -> Iterator[None]:
+        if log.name == "s.ndjson":
+            monkeypatch.setattr(Log, "locked", locked)
+            other.update(first.id, text=f"{WORD} again")
+        with locked(log, *args):
+            yield
+
+    monkeypatch.setattr(Log, "locked", late)
+    session.purge(first.id)
+    assert files_with(home.root, WORD) == set()
+
+
+def test_purging_more_entries_takes_no_more_statements(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = home.agent("a").session("s")
+    statements = calls_of(monkeypatch, database.Database, "execute")
+    counts = []
+    for size in (10, 100):
+        items = [{"type": "note", "text": f"walnut {number}"} for number in range(size)]
+        ids = [entry.id for entry in session.add_many(items)]
+        home.agent("a").recall("walnut")
+        statements.clear()
+        assert session.purge_many(ids) == size
+        counts.append(len(statements))
+    assert 0 < counts[1] == counts[0]
 
 
 def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[Any, ...]]:

@@ -38,3 +38,11 @@ def test_two_words_match_when_they_are_forms_of_one(one: str, other: str) -> Non
     for term in words_of(one):
         stems = {stem(word) for word in words_of(other)}
         assert is_cjk(term) or Matcher([term]).matched(other) == ((term,) if stem(term) in stems else ())
+
+
+def test_several_texts_get_the_words_that_each_holds() -> None:
+    assert Matcher(["walnut", "tea"]).matched_each(["tea", "", "walnuts and tea"]) == [
+        ("tea",),
+        (),
+        ("walnut", "tea"),
+    ]

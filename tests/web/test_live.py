@@ -149,3 +149,23 @@ def test_nothing_is_drawn_on_a_page_that_was_closed_concurrently() -> None:
         assert drawn == []
 
     on_a_page(steps)
+
+
+def test_a_page_whose_data_take_long_is_sent_without_them() -> None:
+    goes_on = threading.Event()
+    drawn: list[int] = []
+
+    def load() -> int:
+        goes_on.wait(10)
+        return 1
+
+    async def steps(page: Client) -> None:
+        live: Live[int] = Live(load, drawn.append)
+        await live.start()
+        assert (drawn, words_of(page)) == ([], ["Reading …"])
+        goes_on.set()
+        await live.refresh()
+        assert words_of(page) == []
+        assert drawn[-1] == 1
+
+    on_a_page(steps)

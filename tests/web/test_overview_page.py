@@ -75,7 +75,9 @@ def test_one_bar_is_as_wide_as_one_of_many(site: Site, agent: Agent, browse: Bro
 def test_faded_is_explained(site: Site, agent: Agent, browse: Browse) -> None:
     furnished(agent)
     page = browse(site.url(agent.slug, "overview"))
-    expect(page.locator(".charts")).to_contain_text("An entry at 0.3 or less is faded: it is still there")
+    expect(page.locator(".charts")).to_contain_text(
+        "An entry at 0.3 or less is faded, unless it is pinned: it is still there"
+    )
 
 
 def test_charts_of_nothing_are_hidden(site: Site, agent: Agent, browse: Browse) -> None:

@@ -55,3 +55,11 @@ def test_an_empty_home_leads_nobody_to_agents_that_do_not_exist(empty_home: Site
     page = browse(empty_home.url("default", "sessions"))
     expect(page.get_by_role("heading", name="This home is empty")).to_be_visible()
     expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_a_reader_of_some_agents_is_not_told_about_the_home(tmp_path: Path, browse: Browse) -> None:
+    for limited in serve(tmp_path, ONLY="mine"):
+        page = browse(limited.url("mine", "sessions"))
+        expect(page.locator(".notice")).to_contain_text("There is no agent “mine”")
+        expect(page.locator(".box h2")).to_have_text("No sessions yet")
+        assert str(limited.home.root) not in page.content()

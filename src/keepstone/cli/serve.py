@@ -91,9 +91,9 @@ def _serve(home: "Home", folder: Path, notes: "Notes", listener: Listener, *, op
     server = _server()
     from keepstone.server.origins import LOOPBACK
     from keepstone.server.running import listen, run
-    from keepstone.store.opening import local_folder
+    from keepstone.server.tokens import tokens_of
 
-    tokens = server.Tokens(local_folder(home.root))
+    tokens = tokens_of(home)
     host = listener.host
     is_local = host in LOOPBACK
     if not is_local and not tokens.alive():

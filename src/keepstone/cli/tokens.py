@@ -10,7 +10,6 @@ from rich.text import Text
 from keepstone.cli.command import Answer, home_command
 from keepstone.cli.screen import table
 from keepstone.log.line import format_time
-from keepstone.store.opening import local_folder
 from keepstone.text.display import moment, one_line
 
 if TYPE_CHECKING:
@@ -91,9 +90,9 @@ def lifetime_of(text: str) -> timedelta:
 
 
 def _tokens(home: "Home") -> "Tokens":
-    from keepstone.server.tokens import Tokens
+    from keepstone.server.tokens import tokens_of
 
-    return Tokens(local_folder(home.root))
+    return tokens_of(home)
 
 
 def _document(token: "Token") -> dict[str, object]:

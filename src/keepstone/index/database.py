@@ -279,25 +279,17 @@ class Database:
     def release_memory(self) -> None:
         """Let go of the pages that SQLite keeps in memory, unless a thread uses the connection."""
         if self.path is not None and self.guard.acquire(blocking=False):
-            try:
-                with suppress(apsw.ConnectionClosedError):
-                    self.connection.release_memory()
-            finally:
-                self.guard.release()
+            with suppress(apsw.ConnectionClosedError):
+                self.connection.release_memory()
+            self.guard.release()
 
     def close(self, *, soon_reopened: bool = False) -> None:
         """Close the connection; if it is ``soon_reopened``, leave a short journal: writing it back syncs."""
         with self.guard:
-            if soon_reopened and self._journal_bytes() < _SHORT_JOURNAL:
-                with suppress(apsw.ConnectionClosedError):
+            with suppress(apsw.ConnectionClosedError, OSError):
+                if soon_reopened and self.path and Path(f"{self.path}-wal").stat().st_size < _SHORT_JOURNAL:
                     self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self.connection.close(force=True)
-
-    def _journal_bytes(self) -> int:
-        try:
-            return Path(f"{self.path}-wal").stat().st_size if self.path else 0
-        except OSError:
-            return 0
 
     def _open(self) -> apsw.Connection:
         try:

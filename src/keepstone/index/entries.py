@@ -202,6 +202,12 @@ def some_of(database: Database, sid: int, most: int) -> list[int]:
     return [eid for (eid,) in database.rows("SELECT eid FROM entry WHERE sid=? LIMIT ?", (sid, most))]
 
 
+def rows_named(database: Database, sid: int, ids: Sequence[str]) -> list[int]:
+    """Return the numbers of a session's rows with some ids, ascending."""
+    sql = "SELECT eid FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?)) ORDER BY eid"
+    return [eid for (eid,) in database.rows(sql, (sid, json.dumps(list(ids))))]
+
+
 def drop(database: Database, eids: Sequence[int]) -> None:
     """Take entries out of the index."""
     listed = json.dumps(eids)

@@ -193,14 +193,13 @@ class Index:
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
         with self._database.guarded() as database, database.writing():
-            for entry_id in ids:
-                for row in entries.find(database, entry_id, session):
-                    entries.change(database, row.eid, None)
-                session_table.forget_digest(database, session, entry_id)
             known = session_table.known_of(database, session)
-            if known is not None and TITLE_ID in ids:
-                session_table.set_title(database, known.sid, None)
-            if known is not None:  # What a reading that goes on has put aside may be of these entries.
+            if known is not None:
+                entries.drop(database, entries.rows_named(database, known.sid, ids))
+                session_table.forget_digests(database, known.sid, ids)
+                if TITLE_ID in ids:
+                    session_table.set_title(database, known.sid, None)
+                # What a reading that goes on has put aside may be of these entries.
                 vector_table.forget_kept(database, known.sid)
             building.erase(database)
 

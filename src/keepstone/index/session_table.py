@@ -12,6 +12,7 @@ import apsw
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
 from keepstone.log.log_file import Stat
+from keepstone.log.scan import DIGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +140,10 @@ def distrust(database: Database, session: str) -> None:
     database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
 
 
-def forget_digest(database: Database, session: str, entry_id: str) -> None:
-    """Forget that a line without an id was seen, whose bytes the id of its entry begins with."""
-    sid = "(SELECT sid FROM session WHERE name=?)"
-    database.execute(
-        f"DELETE FROM seen WHERE sid={sid} AND digest=substr(?, 1, length(digest))", (session, entry_id)
-    )
+def forget_digests(database: Database, sid: int, ids: Sequence[str]) -> None:
+    """Forget that lines without an id were seen, whose digests the ids of their entries begin with."""
+    digests = f"SELECT substr(value, 1, {DIGEST}) FROM json_each(?)"
+    database.execute(f"DELETE FROM seen WHERE sid=? AND digest IN ({digests})", (sid, json.dumps(ids)))
 
 
 def sid_at(database: Database, session: str, stat: Stat) -> int | None:

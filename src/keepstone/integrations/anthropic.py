@@ -59,14 +59,17 @@ class _Commands:
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         path, old, new = (_text(command, name) for name in ("path", "old_str", "new_str"))
-        while True:
-            seen = self._file(path)
-            changed, line = _replaced(seen.text, old, new, path)
-            if self._files.replace(path, seen, changed):
-                break
-        lines, first = changed.split("\n"), max(1, line - 2)
+        snippet: list[str] = []
+
+        def change(seen: Seen) -> str:
+            changed, line = _replaced(_text_of(seen, path), old, new, path)
+            first = max(1, line - 2)
+            snippet.extend(_numbered(changed.split("\n")[first - 1 : line + 2], first))
+            return changed
+
+        self._files.edit(path, change)
         head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-        return "\n".join([head, *_numbered(lines[first - 1 : line + 2], first)])
+        return "\n".join([head, *snippet])
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         path, text, at = (
@@ -74,16 +77,19 @@ class _Commands:
             _text(command, "insert_text"),
             _number(command, "insert_line"),
         )
-        while True:
-            seen = self._file(path)
-            lines = seen.text.removesuffix("\n").split("\n") if seen.text else []
+
+        def change(seen: Seen) -> str:
+            old = _text_of(seen, path)
+            lines = old.removesuffix("\n").split("\n") if old else []
             if not 0 <= at <= len(lines):
                 raise ToolError(
                     f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}]."
                 )
             changed = "\n".join([*lines[:at], text.rstrip("\n"), *lines[at:]])
-            if self._files.replace(path, seen, changed.removesuffix("\n") + "\n"):
-                return f"The file {path} has been edited."
+            return changed.removesuffix("\n") + "\n"
+
+        self._files.edit(path, change)
+        return f"The file {path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         path = _text(command, "path")
@@ -98,14 +104,6 @@ class _Commands:
     def clear_all_memory(self) -> str:
         self._files.clear()
         return "All memory cleared"
-
-    def _file(self, path: str) -> Seen:
-        seen = self._files.look(path)
-        if seen.kind is None:
-            raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-        if seen.kind != "file":
-            raise ToolError(f"The path {path} is not a file.")
-        return seen
 
 
 class KeepstoneMemoryTool(BetaAbstractMemoryTool):
@@ -208,6 +206,14 @@ class AsyncKeepstoneMemoryTool(BetaAsyncAbstractMemoryTool):
         return await to_thread.run_sync(self._commands.clear_all_memory)
 
 
+def _text_of(seen: Seen, path: str) -> str:
+    if seen.kind is None:
+        raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
+    if seen.kind != "file":
+        raise ToolError(f"The path {path} is not a file.")
+    return seen.text
+
+
 def _check(command: object) -> None:
     name = getattr(command, "command", None)
     if name not in _COMMANDS:
@@ -240,7 +246,7 @@ def _range(command: BetaMemoryTool20250818ViewCommand, lines: int) -> tuple[int,
 
 
 def _numbered(lines: list[str], first: int) -> list[str]:
-    return [f"{number:>6}\t{line}" for number, line in enumerate(lines, first)]
+    return ["%6d\t%s" % pair for pair in enumerate(lines, first)]  # noqa: UP031  Half the time of an f-string.
 
 
 def _replaced(content: str, old: str, new: str, path: str) -> tuple[str, int]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import stat
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from keepstone.errors import (
     NotTextError,
     PathEscapeError,
 )
-from keepstone.files import AgentFiles, text_in
+from keepstone.files import AgentFiles, file_bytes, text_in
 from keepstone.filesystem.confine import Folder, check_path
 from keepstone.filesystem.layout import RESERVED
 from keepstone.integrations.homes import needs
@@ -34,6 +34,8 @@ with needs("anthropic"):
 ROOT = "/memories"
 _MOST_LINKS = 40
 """Links on the way of one path, beyond which they are taken for a circle."""
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsAFolderError, PathEscapeError, ValueError)
+"""What reading raises for a path that leads to no file, or only through a link."""
 
 
 class Listed(NamedTuple):
@@ -53,10 +55,6 @@ class Seen(NamedTuple):
     text: str = ""
 
 
-class _ChangedError(Exception):
-    """A file has another text than the one that was to be replaced."""
-
-
 class MemoryFiles:
     """The files of one agent by paths below ``/memories``.
 
@@ -71,12 +69,26 @@ class MemoryFiles:
 
     def look(self, path: str) -> Seen:
         """Return what is at a path."""
-        with _told(path), self._files.folder() as folder:
-            name = _resolved(folder, path)
-            if folder is None or not name:
-                return Seen(name, None if name else "folder")
-            kind = _kind(folder, name)
-            return Seen(name, kind, text_in(folder, name) if kind == "file" else "")
+        with _told(path):
+            if path.startswith(f"{ROOT}/") and ".." not in path:
+                # Most paths lead to a file, through no link: reading it says so.
+                plain = path.removeprefix(f"{ROOT}/")
+                with suppress(*_NO_FILE):
+                    return Seen(plain, "file", self._files.read(plain))
+            with self._files.folder() as folder:
+                return _seen(folder, path)
+
+    def edit(self, path: str, change: Callable[[Seen], str]) -> None:
+        """Write what a function makes of a file, in one step: no other writer comes between.
+
+        A path that leads to no file is given to the function, too, which then raises.
+        """
+        with _told(path), self._files.folder(locked=True) as folder:
+            seen = _seen(folder, path)
+            data = file_bytes(change(seen))
+            assert folder is not None  # noqa: S101  There is a file in it.
+            mode = folder.stat(seen.name).st_mode
+            self._files._replace(folder, seen.name, data, mode)
 
     def create(self, path: str, text: str) -> None:
         """Write a new file, with its parents. What exists is left as it is."""
@@ -92,20 +104,6 @@ class MemoryFiles:
                 if not name or (folder is not None and _kind(folder, name) == "folder"):
                     raise exists
             self._files.write(name, text, check=refuse)
-
-    def replace(self, path: str, seen: Seen, new: str) -> bool:
-        """Replace the text of a file that was looked at; False if the text has changed since."""
-
-        def refuse(text: str | None) -> None:
-            if text != seen.text:
-                raise _ChangedError
-
-        with _told(path):
-            try:
-                self._files.write(seen.name, new, check=refuse)
-            except _ChangedError:
-                return False
-        return True
 
     def listing(self, path: str, levels: int) -> list[Listed]:
         """Return a folder, and what lies in it down to some levels, without hidden names."""
@@ -178,6 +176,15 @@ def _told(path: str) -> Iterator[None]:
         raise ToolError(f"Invalid: {error}") from error
     except (KeepstoneError, OSError) as error:
         raise ToolError(f"{path} cannot be read or written; nothing was changed.") from error
+
+
+def _seen(folder: Folder | None, path: str) -> Seen:
+    """Return what is at a path."""
+    name = _resolved(folder, path)
+    if folder is None or not name:
+        return Seen(name, None if name else "folder")
+    kind = _kind(folder, name)
+    return Seen(name, kind, text_in(folder, name) if kind == "file" else "")
 
 
 def _resolved(folder: Folder | None, path: str) -> str:

@@ -20,7 +20,7 @@ from keepstone.integrations.homes import (
 )
 from keepstone.integrations.texts import STATE
 from keepstone.log.arguments import name_of, new_id
-from keepstone.log.line import EPOCH, dump, format_time, instant, plain, read_time, text_of
+from keepstone.log.line import EPOCH, format_time, instant, plain, read_time, text_of
 from keepstone.model import Entry, Record
 from keepstone.services.memory_repository import Target
 from keepstone.session import Session
@@ -123,8 +123,6 @@ class KeepstoneSessionStore(SessionStore):
     def _append(self, key: SessionKey, entries: Sequence[Any]) -> None:
         checked = _checked(key)
         lines = [_line_of(entry) for entry in entries]
-        for line in lines:
-            dump(line)  # What cannot be stored is refused before the session is made.
         self._begin_stamps()
 
         def change(live: LiveSession) -> list[Record]:
@@ -139,7 +137,7 @@ class KeepstoneSessionStore(SessionStore):
             state = {"id": _HEAD, "ts": ts, "type": _HEAD_TYPE, "data": data, **STATE}
             return [state, *({**line, "ts": ts} for line in new)]
 
-        revise(self._session(checked), change, [_HEAD, *(line["id"] for line in lines)])
+        revise(self._session(checked), change, [_HEAD, *(line["id"] for line in lines)], lines=lines)
 
     def _head_of(self, key: _Key, head: Entry | None, new: list[Record], mtime: int) -> Record:
         project, session, subpath = key

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ContextDecorator, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -18,6 +18,7 @@ from keepstone.filesystem.layout import Layout
 from keepstone.home import Home
 from keepstone.home import open as open_home
 from keepstone.log.arguments import Clock
+from keepstone.log.line import dump
 from keepstone.model import Entry, Record
 from keepstone.services.async_calls import AsyncCalls
 from keepstone.services.memory_repository import Target
@@ -93,13 +94,19 @@ def clock_of(agent: Agent) -> Clock:
 
 
 def revise(
-    session: Session, revision: Revision, ids: Sequence[str] = (), *, create: bool = True
+    session: Session,
+    revision: Revision,
+    ids: Sequence[str] = (),
+    *,
+    create: bool = True,
+    lines: Iterable[Record] = (),
 ) -> list[Entry]:
     """Write the lines that a function makes of what a session holds at that moment, all or none.
 
     Reading, the function and writing are one step: no other writer comes between, and the function must not
     use the home. Its lines are valid log lines with ``id`` and ``ts``. ``ids`` are those that it asks for. A
-    missing session is made; without ``create`` nothing is done.
+    missing session is made, after ``lines`` were checked: what cannot be stored makes none. Without
+    ``create`` nothing is done.
     """
     shared = session._shared  # noqa: SLF001
     store, guard = shared.store, shared.guard
@@ -111,8 +118,16 @@ def revise(
     if store.session(session.agent, session.id) is None:
         if not create:
             return []
+        for line in lines:
+            dump(line)
         store.create(session.agent, session.id)
     return store.revise(session.agent, session.id, guarded, ids)
+
+
+def found_in(session: Session, entry_id: str) -> Entry | None:
+    """Return an entry of a session, None if it has none of this id; the session's id was checked before."""
+    found = session._shared.store.find(session.agent, entry_id, session.id)  # noqa: SLF001
+    return found[0] if found else None
 
 
 async def in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs) -> T:
@@ -139,19 +154,26 @@ async def write_in_thread(call: Callable[P, T], *args: P.args, **keys: P.kwargs)
         raise
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
+class _PlainErrors(ContextDecorator):
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, KeepstoneError):
+            kind = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+            raise (OSError if kind is Exception else kind)(str(error)) from error
+
+
+_PLAIN_ERRORS = _PlainErrors()  # It keeps nothing: one serves all calls, at a tenth of a generator's cost.
+
+
+def plain_errors() -> _PlainErrors:
     """Raise keepstone's errors as the built-in errors that they are; also a decorator.
 
     A lock's timeout becomes a ``TimeoutError``, an invalid value a ``ValueError``, and a failed disk or a
     damaged log an ``OSError``.
     """
-    try:
-        yield
-    except KeepstoneError as error:
-        kinds = (kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
-        kind = next(kinds)
-        raise (OSError if kind is Exception else kind)(str(error)) from error
+    return _PLAIN_ERRORS
 
 
 @contextmanager

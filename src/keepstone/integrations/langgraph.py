@@ -185,8 +185,9 @@ class KeepstoneStore(BaseStore):
 
     def _queries(self, ops: Sequence[Op]) -> list[str]:
         """Return the texts that are to be compared with the items'."""
-        asked = (op.query for op in ops if isinstance(op, SearchOp) and op.query)
-        return [*dict.fromkeys(asked)] if self.embeddings is not None else []
+        if self.embeddings is None:
+            return []
+        return [*dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)]
 
     def _texts(self, puts: _Puts) -> list[str]:
         """Return the texts to embed, each once."""
@@ -252,12 +253,15 @@ class KeepstoneStore(BaseStore):
             vectors = [embedded[text] for text in self._texts_of(op)]
             line = line_of(key, op.value, op.ttl, vectors, self._namespaces.kept_with(namespace), now)
             lines.setdefault(namespace, []).append(line)
-        for line in chain.from_iterable(lines.values()):
-            dump(line.body)  # What cannot be stored is refused before any session is made or written.
+        if len(lines) > 1:
+            for line in chain.from_iterable(lines.values()):
+                dump(line.body)  # What cannot be stored is refused before any session is made or written.
         for namespace, put in lines.items():
             has_items = any(line.body for line in put)
             ids = [line.entry_id for line in put]
-            revise(self._namespaces.session(namespace), partial(_revised, put, now), ids, create=has_items)
+            bodies = (line.body for line in put)
+            revision = partial(_revised, put, now)
+            revise(self._namespaces.session(namespace), revision, ids, create=has_items, lines=bodies)
 
     def _renew(self, found: Sequence[Found], now: datetime) -> None:
         """Give items that were read their time to live again, where that is worth a line."""
@@ -304,7 +308,9 @@ def _checked(ops: Iterable[Op]) -> tuple[list[Op], _Puts]:
     for op in ops:
         validate_op_namespace(op)
         if isinstance(op, GetOp):
-            checked.append(op._replace(namespace=tuple(op.namespace), key=str(op.key)))
+            is_plain = type(op.namespace) is tuple and type(op.key) is str
+            named = op if is_plain else op._replace(namespace=tuple(op.namespace), key=str(op.key))
+            checked.append(named)
         elif isinstance(op, SearchOp):
             check_filter(op.filter)
             checked.append(op._replace(namespace_prefix=tuple(op.namespace_prefix)))

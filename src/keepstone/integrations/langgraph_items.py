@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import base64
+import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keepstone.agent import Agent
-from keepstone.errors import EntryNotFoundError
-from keepstone.integrations.homes import clock_of, needs, opened_session
+from keepstone.integrations.homes import clock_of, found_in, needs, opened_session
 from keepstone.integrations.langgraph_filters import Namespace
 from keepstone.log.arguments import number_of
 from keepstone.log.line import EPOCH, format_time, instant, plain, read_time
 from keepstone.model import Entry, Record
 from keepstone.session import Session
+from keepstone.store.file_store import FileStore
 from keepstone.store.validity import is_valid
 
 with needs("langgraph"):
@@ -29,6 +32,8 @@ _HEAD = "langgraph/"
 _HEAD_OF_DIGESTS = "langgraph-"
 _KNOWN_SESSIONS = 1_000
 """Namespaces whose sessions are remembered: their ids need not be made again."""
+_TICK = 2_000_000_000
+"""Nanoseconds by which the times of a file system may be too coarse to tell two changes apart."""
 _RENEWED_PART = 0.01
 """The part of its time to live by which a read must lengthen an item's life, to be written down."""
 
@@ -49,9 +54,12 @@ class Found(NamedTuple):
         return SearchItem(**self._parts(), score=score)
 
     def _parts(self) -> dict[str, Any]:
-        made = self.made()
-        put = read_time(self.record.get("updated_at")) or read_time(self.record.get("modified")) or made
-        key, value = key_of(self.record["id"]), plain(self.record["data"])
+        record, made = self.record, self.made()
+        # An item is put again now and then only, and few have a time to live.
+        put = made
+        if "updated_at" in record or "modified" in record:
+            put = read_time(record.get("updated_at")) or read_time(record.get("modified")) or made
+        key, value = key_of(record["id"]), plain(record["data"])
         return {
             "namespace": self.namespace,
             "key": key,
@@ -193,6 +201,8 @@ class Namespaces:
         self._clock = clock_of(agent)
         self._of_digests: dict[str, Namespace] = {}
         """The namespaces of sessions whose ids are digests. They never change."""
+        self._kept: tuple[tuple[int, int], list[tuple[Namespace, str]]] | None = None
+        """The last listing of all sessions, and what the folder's state was before."""
         self.session = lru_cache(_KNOWN_SESSIONS)(self._session)
         """Return the session of a namespace, which need not exist."""
 
@@ -210,11 +220,44 @@ class Namespaces:
 
     def below(self, prefix: Namespace) -> list[tuple[Namespace, Session]]:
         """Return the namespaces that begin with a prefix, sorted, and their sessions; some may be empty."""
-        known = ((self._namespace_of(info.id), info.id) for info in self._agent.sessions())
-        chosen = [
-            (space, name) for space, name in known if space is not None and space[: len(prefix)] == prefix
-        ]
-        return [(space, self._agent.session(name)) for space, name in sorted(chosen)]
+        listed = self._sessions()
+        found: list[tuple[Namespace, Session]] = []
+        for at in range(bisect_left(listed, prefix, key=itemgetter(0)), len(listed)):
+            space, name = listed[at]
+            if space[: len(prefix)] != prefix:
+                break
+            found.append((space, self._agent.session(name)))
+        return found
+
+    def _sessions(self) -> list[tuple[Namespace, str]]:
+        """Return all namespaces and the ids of their sessions, sorted.
+
+        They are listed again when a session was made or removed, which changes the time of the folder. A
+        change within the two seconds before a listing may be followed by one of the same time: that listing
+        is not kept.
+        """
+        kept, changed = self._kept, self._changed()
+        if kept is not None and kept[0] == changed:
+            return kept[1]
+        began = time.time_ns()
+        known = [(self._namespace_of(info.id), info.id) for info in self._agent.sessions()]
+        listed = sorted((space, name) for space, name in known if space is not None)
+        # A session that has a digest as its id and no item yet may be a namespace soon.
+        is_settled = all(space is not None or not name.startswith(_HEAD_OF_DIGESTS) for space, name in known)
+        if changed is not None and is_settled and began - changed[1] > _TICK:
+            self._kept = (changed, listed)
+        return listed
+
+    def _changed(self) -> tuple[int, int] | None:
+        """Return what changes with every session that is made or removed; None where nothing says so."""
+        store = self._agent._shared.store  # noqa: SLF001
+        if not isinstance(store, FileStore):
+            return None
+        try:
+            status = store._layout.sessions_folder(store.root, self._agent.slug).stat()  # noqa: SLF001
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
     def items(self, namespace: Namespace, session: Session, now: datetime) -> Iterator[Found]:
         """Yield the items of a namespace, in the order in which they were made."""
@@ -225,11 +268,9 @@ class Namespaces:
     def find(self, namespace: Namespace, key: str, now: datetime) -> Found | None:
         """Return the item under a key; None if there is none, or if it has expired."""
         session = self.session(namespace)
-        try:
-            entry = self._agent.get(id_of(key), session.id)
-        except EntryNotFoundError:
-            return None
-        return Found(namespace, session.id, entry.line) if _is_item(entry.line, now) else None
+        entry = found_in(session, id_of(key))
+        is_item = entry is not None and _is_item(entry.line, now)
+        return Found(namespace, session.id, entry.line) if entry is not None and is_item else None
 
     def is_empty(self, namespace: Namespace, session: Session, now: datetime) -> bool:
         """Tell whether a namespace has no item."""

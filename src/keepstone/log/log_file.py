@@ -214,7 +214,7 @@ class Log:
             fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         self._fd = fd
         now = stat_of(os.fstat(fd))
-        if now.size == 0:
+        if now.size == 0 and self._durable:
             # Even if another process created it, which may have been killed before it synced the folder.
             self._folder.sync(self._parent)
         self._inode = now.inode

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
 from keepstone.log.fold import Fold, Folded
 from keepstone.log.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log.log_file import Log, Stat
+from keepstone.log.mentioned_ids import all_lines, bytes_of, ids_of
 from keepstone.log.scan import Line, Scan, backwards, behind_last_newline, derived_id
 from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
@@ -150,7 +149,7 @@ class _Plan:
 
     def archived(self, fd: int) -> Iterator[_Old]:
         """Yield the lines to archive."""
-        for line in _lines(fd):
+        for line in all_lines(fd):
             if self._is_old(line):
                 yield _Old(_raw(fd, line)[:-1], self._repeats(line))
         for entry_id in sorted(self.aged):
@@ -197,21 +196,6 @@ def _moving(kept: Iterator[tuple[Folded, bytes]], moved: dict[int, tuple[int, in
         yield raw
 
 
-def _lines(fd: int, *, hidden: bool = False) -> Iterator[Line]:
-    """Yield all lines that a rewrite must keep, including a damaged last one without a newline.
-
-    With ``hidden`` also the lines of torn batches, which it drops.
-    """
-    scan = Scan(fd, unfinished=True)
-    yield from scan
-    if scan.unread or (hidden and scan.torn and scan.rest):
-        size = os.fstat(fd).st_size
-        end = behind_last_newline(fd, size)
-        yield Line(end, os.pread(fd, size - end, end), size - end, None)
-    if hidden:
-        yield from scan.hidden
-
-
 def _raw(fd: int, line: Line) -> bytes:
     return explicit(line) if line.raw else os.pread(fd, line.length, line.offset)
 
@@ -227,20 +211,6 @@ def only_counts(line: Line) -> bool:
     )
 
 
-def mentioned(log: Log, ids: Collection[str]) -> set[str]:
-    """Return the ids that have a line in a log."""
-    with log.reading() as fd:
-        if fd is None:
-            return set()
-        wanted = frozenset(ids)
-        return {
-            entry_id
-            for line in _lines(fd, hidden=True)
-            for entry_id in _ids_of(fd, line)
-            if entry_id in wanted
-        }
-
-
 def matching(log: Log, text: str) -> set[str]:
     """Return the ids of entries with a text in a key or value of any line, ignoring case.
 
@@ -248,8 +218,8 @@ def matching(log: Log, text: str) -> set[str]:
     """
     holds = holding(text)
     with log.reading() as fd:
-        lines = _lines(fd, hidden=True) if fd is not None else ()
-        found = {holds(line, _bytes_of(fd, line)) for line in lines if fd is not None}
+        lines = all_lines(fd, hidden=True) if fd is not None else ()
+        found = {holds(line, bytes_of(fd, line)) for line in lines if fd is not None}
     return {entry_id for entry_id in found if entry_id is not None}
 
 
@@ -289,18 +259,16 @@ def _texts(value: object) -> Iterator[str]:
         yield str(value)
 
 
-def _bytes_of(fd: int, line: Line) -> bytes:
-    """Return a line's bytes without its newline, even if it is too long for readers."""
-    return line.raw or os.pread(fd, line.length, line.offset).removesuffix(b"\n")
+def purge(log: Log, ids: Collection[str], *, is_there: bool = False) -> Rewritten | None:
+    """Remove every line of these entries; None if there is none. The caller holds the lock.
 
-
-def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
-    """Remove every line of these entries; None if there is none. The caller holds the lock."""
+    ``is_there`` says that there is one, so that the log need not be read to find out.
+    """
     before = log.stat()
     with log.reading() as fd:
         if fd is None or before is None:
             return None
-        if not any(_is_of(fd, line, ids) for line in _lines(fd, hidden=True)):
+        if not is_there and not any(_is_of(fd, line, ids) for line in all_lines(fd, hidden=True)):
             return None
         rewritten = Rewritten(before, before)
         rewritten.stat = log.replace(_without(fd, ids, rewritten.moved))
@@ -319,12 +287,12 @@ def leave_from(log: Log, offset: int) -> None:
     """Remove the lines before an offset. The caller holds the lock."""
     with log.reading() as fd:
         if fd is not None:
-            log.replace(_raw(fd, line) for line in _lines(fd) if line.offset >= offset)
+            log.replace(_raw(fd, line) for line in all_lines(fd) if line.offset >= offset)
 
 
 def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
     offset = 0
-    for line in _lines(fd):
+    for line in all_lines(fd):
         if not _is_of(fd, line, ids):
             raw = _raw(fd, line)
             moved[line.offset] = (offset, len(raw))
@@ -333,51 +301,7 @@ def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -
 
 
 def _is_of(fd: int, line: Line, ids: Collection[str]) -> bool:
-    return any(entry_id in ids for entry_id in _ids_of(fd, line))
-
-
-def _ids_of(fd: int, line: Line) -> set[str]:
-    """Return the ids of the entries that a line belongs to; a damaged line also has its digest as id.
-
-    A damaged line belongs to the entry that it names before the damage, and to each entry of which a line
-    starts inside it, as after a missing newline.
-    """
-    if line.record is not None:
-        return {entry_id} if (entry_id := id_of(line.record)) else set()
-    return named_in_damage(_bytes_of(fd, line))
-
-
-def named_in_damage(raw: bytes) -> set[str]:
-    """Return the ids by which a purge finds a damaged line, its digest among them."""
-    return {derived_id(raw), *_named_first(raw), *_begun_in(raw)}
-
-
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_KEY = re.compile(rf"\s*[{{,]\s*({_STRING})\s*:\s*")
-_BEGINNING = re.compile(rf'"id"\s*:\s*({_STRING})\s*,\s*(?:"type"\s*:\s*{_STRING}\s*,\s*)?"ts"\s*:'.encode())
-"""The start of a line written by keepstone."""
-_HEAD = 1 << 16
-"""Bytes of a damaged line that are searched for its id."""
-
-
-def _named_first(raw: bytes) -> Iterator[str]:
-    """Yield the id of a damaged line, if everything before it can be parsed."""
-    text, at = raw[:_HEAD].decode("utf-8", "replace"), 0
-    decoder = json.JSONDecoder()
-    with suppress(ValueError, RecursionError):
-        while pair := _KEY.match(text, at):
-            value, at = decoder.raw_decode(text, pair.end())
-            if json.loads(pair[1]) == "id":
-                if isinstance(value, str):
-                    yield value
-                return
-
-
-def _begun_in(raw: bytes) -> Iterator[str]:
-    """Yield the ids of the lines that start inside a damaged one."""
-    for beginning in _BEGINNING.finditer(raw):
-        with suppress(ValueError):
-            yield json.loads(beginning[1])
+    return any(entry_id in ids for entry_id in ids_of(fd, line))
 
 
 def explicit(line: Line) -> bytes:

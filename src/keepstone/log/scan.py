@@ -144,12 +144,13 @@ class Scan:
         self._end, self.rest = yield from split(self._fd, self._start)
 
 
-_DIGEST = 32
+DIGEST = 32
+"""Characters of a derived id without its number."""
 
 
 def derived_id(raw: bytes) -> str:
     """Return the derived id of a line without one; repeated lines get a number appended."""
-    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:_DIGEST]
+    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:DIGEST]
 
 
 _DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
@@ -162,7 +163,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
     """
     named = id_of(line.record or {})
     if named is not None:
-        if len(named) >= _DIGEST and (found := _DERIVED.fullmatch(named)):
+        if len(named) >= DIGEST and (found := _DERIVED.fullmatch(named)):
             seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
     elif line.record is not None and is_put(line.record):
         digest = derived_id(line.raw)

@@ -24,6 +24,7 @@ from keepstone.recall.pipeline import CANDIDATES, Question
 from keepstone.recall.query import named, speakers_of, terms_of
 from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrated, estimated
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, times_of
 from keepstone.recall.vectors import Vectors
 from keepstone.store.reader_protocol import Matches, Reader
@@ -174,23 +175,38 @@ class _Search:
     ) -> None:
         self._hits = hits
         self._sections = sections
-        self._question = question
         self._scope = scope
         self._vectors = vectors
-        self._terms = terms_of(question.text)
         self._language = language
+        terms = terms_of(question.text)
+        self._stems = [stems_of(with_name_parts(one.searched), language) for one in sections if terms]
+        unknown = [term for term, count in self._holders_of(terms).items() if not count]
+        text = corrected(question.text, unknown, self._holders_of) if unknown else question.text
+        self._question = question if text == question.text else replace(question, text=text)
+        self._terms = terms_of(text)
         self._matcher = Matcher(self._terms, language)
         self._vector: Vector | None = None
         self.space: str | None = None
         self.reason = ""
 
+    def _holders_of(self, words: Sequence[str]) -> dict[str, int]:
+        """Return how many excerpts hold each word; of one that none holds, how many entries do."""
+        stems = [set(found) for found in self._stems]
+        forms = {word: set(stems_of(word, self._language)) for word in words}
+        held = {word: sum(form <= there for there in stems) for word, form in forms.items()}
+        unknown = [word for word, count in held.items() if not count]
+        if unknown:
+            held |= self._vectors.ask(lambda reader, _: reader.search(unknown, self._scope, 1)).holders
+        return held
+
     def found(self) -> list[Hit]:
         """Return the excerpts that fit, with scores on the scale of the entries' ones."""
         # Entries have numbers below nothing, so that they are told from sections.
         entries = dict(zip(range(-len(self._hits), 0), self._hits, strict=True))
-        texts = {number: hit.text for number, hit in entries.items()}
-        searched = texts | {number: one.searched for number, one in enumerate(self._sections)}
-        words, held = _bm25(self._terms, self._language, searched)
+        stems = {
+            number: stems_of(with_name_parts(hit.text), self._language) for number, hit in entries.items()
+        }
+        words, held = _bm25(self._terms, self._language, stems | dict(enumerate(self._stems)))
         best = sorted((n for n in words if n >= 0), key=lambda n: -words[n])
         cosines = self._cosines(best)
         near = sorted((n for n in cosines if n >= 0), key=lambda n: -cosines[n])
@@ -280,7 +296,7 @@ class _Search:
             sum(parts.values()),
             why,
             excerpt=excerpt,
-            relevance=relevance.of(words, cosine),
+            relevance=relevance.of(words, cosine, len(excerpt.text)),
             _find_passage=partial(passage_of, matcher=self._matcher),
         )
 
@@ -291,14 +307,13 @@ class _Search:
 
 
 def _bm25(
-    terms: Sequence[str], language: str, texts: Mapping[int, str]
+    terms: Sequence[str], language: str, stems: Mapping[int, Sequence[str]]
 ) -> tuple[dict[int, float], dict[str, int]]:
     """Return the score of each text that has any of the words, and how many excerpts hold each word."""
     forms = {term: set(stems_of(term, language)) for term in terms}
     wanted = set[str]().union(*forms.values())
-    if not wanted or not texts:
+    if not wanted or not stems:
         return {}, dict.fromkeys(terms, 0)
-    stems = {number: stems_of(with_name_parts(text), language) for number, text in texts.items()}
     counts = {n: Counter(filter(wanted.__contains__, found)) for n, found in stems.items()}
     held = Counter(stem for count in counts.values() for stem in count)
     average = sum(map(len, stems.values())) / len(stems) or 1.0

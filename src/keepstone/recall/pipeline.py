@@ -299,7 +299,7 @@ class _Search:
                 ]
             )
         cosines = [found.cosines.get(key) for key, _ in scored]
-        relevances = list(map(found.relevance.of, words, cosines))
+        relevances = list(map(found.relevance.of, words, cosines, [len(entry.text) for entry in chosen]))
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
         rows = zip(scored, chosen, words, cosines, relevances, strict=True)

@@ -41,7 +41,7 @@ KNOWN: Mapping[str, Cosines] = MappingProxyType(
     {
         "minilm:all-MiniLM-L6-v2": Cosines(0.12, 0.60),
         "e5:multilingual-e5-small-q4": Cosines(0.76, 0.87),
-        "static:wordllama-0.4-l2_supercat_256": Cosines(0.10, 0.56),
+        "static:wordllama-0.4-l2_supercat_256": Cosines(0.115, 0.575),
     }
 )
 """Embedders that were measured, by the ids of their spaces."""
@@ -62,8 +62,21 @@ _WHOLE = 0.999
 """The part of a question's information that is all of it, after rounding."""
 _MAIN = 0.75
 """The part of a question's information that its main words have."""
+_ASKING = frozenset(
+    """
+    kind kinds type types sort sorts many much often ever during different various several specific particular
+    mention mentions mentioned mentioning discuss discussed describe described regarding related according
+    happen happened aspect aspects example examples name named list listed order item items explain suggest
+    time times way ways thing things something someone anything throughout across between brought bring
+    conversation conversations summary recent recently first last new
+    """.split()
+)
+_ASKING_WEIGHT = 0.5
+"""Words by which a question asks, rather than what it asks about, and what they weigh beside others."""
+_CHARACTERS = 50
+"""Characters by which the length of an entry is counted."""
 
-SECOND = 0.05
+SECOND = 0.03
 """The relevance from which a hit goes into a prompt beside one that is relevant."""
 _BESIDE = 0.15
 """What its neighbours must have given to the score of a hit that goes into a prompt for them."""
@@ -80,12 +93,16 @@ class _Model:
     """Of the square root of that information, in words that nobody else used."""
     unseen: float = 0.0
     """Of the part of the question's information in words that no entry holds."""
+    brevity: float = 0.0
+    """Of 1 divided by the number of words: of a short question an entry holds all by chance more often."""
+    length: float = 0.0
+    """Of the logarithm of the entry's length: a long one holds more of any question's words."""
     cosine: float = 0.0
     """Of the place of the cosine."""
 
 
 _BOTH = _Model(-4.0, coverage=2.0, mass=1.5, unseen=-1.0, cosine=4.3)
-_WORDS = _Model(-2.45, coverage=4.3, mass=0.5, unseen=-1.2)
+_WORDS = _Model(-1.06, coverage=4.7, mass=0.8, unseen=-2.1, brevity=-3.3, length=-0.35)
 _VECTOR = _Model(-3.7, cosine=6.4)
 
 
@@ -149,7 +166,10 @@ class Relevance:
     ) -> None:
         self._cosines = cosines
         most = _idf(rows, 0)
-        self._weights = {term: _idf(rows, holders.get(term, 0)) / most for term in terms}
+        self._weights = {
+            term: _idf(rows, holders.get(term, 0)) / most * (_ASKING_WEIGHT if term in _ASKING else 1.0)
+            for term in terms
+        }
         self._total = sum(self._weights.values())
         unseen = sum(self._weights[term] for term in terms if not holders.get(term))
         self._unseen = unseen / self._total if self._total else 0.0
@@ -160,8 +180,8 @@ class Relevance:
         sums = list(accumulate(map(self._weights.__getitem__, rarest)))
         return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]
 
-    def of(self, words: Iterable[str], cosine: float | None) -> float:
-        """Return the relevance of an entry that holds these words of the question."""
+    def of(self, words: Iterable[str], cosine: float | None, length: int = 0) -> float:
+        """Return the relevance of an entry of so many characters that holds these words of the question."""
         place = None if cosine is None or self._cosines is None else self._cosines.place(cosine)
         if not self._total:
             # Without words, and without a scale of cosines, only the cosine itself is left.
@@ -169,13 +189,15 @@ class Relevance:
         mass = 0.0
         for word in words:
             mass += self._weights.get(word, 0.0)
-        coverage = mass / self._total
-        by_words = _logistic(_WORDS, coverage, math.sqrt(mass), self._unseen)
-        if place is None or self._cosines is None:
-            return by_words
-        both = _logistic(_BOTH, coverage, math.sqrt(mass), self._unseen, place)
+        coverage, root = mass / self._total, math.sqrt(mass)
+        both = 0.0
+        if place is not None and self._cosines is not None:
+            both = _logistic(_BOTH, coverage, root, self._unseen, place=place)
+            if self._cosines.is_measured or coverage < _WHOLE:
+                return both
         # An embedder that was not measured may know little: it does not outweigh all words of the question.
-        return both if self._cosines.is_measured or coverage < _WHOLE else max(both, by_words)
+        short, long = 1 / len(self._weights), math.log1p(length / _CHARACTERS)
+        return max(both, _logistic(_WORDS, coverage, root, self._unseen, short, long))
 
 
 def _idf(rows: int, holders: int) -> float:
@@ -183,9 +205,16 @@ def _idf(rows: int, holders: int) -> float:
 
 
 def _logistic(
-    model: _Model, coverage: float = 0.0, mass: float = 0.0, unseen: float = 0.0, place: float = 0.0
+    model: _Model,
+    coverage: float = 0.0,
+    mass: float = 0.0,
+    unseen: float = 0.0,
+    brevity: float = 0.0,
+    length: float = 0.0,
+    place: float = 0.0,
 ) -> float:
-    speaks = model.coverage * coverage + model.mass * mass + model.unseen * unseen + model.cosine * place
+    speaks = model.coverage * coverage + model.mass * mass + model.unseen * unseen
+    speaks += model.brevity * brevity + model.length * length + model.cosine * place
     return 1 / (1 + math.exp(-(model.base + speaks)))
 
 

@@ -8,12 +8,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.concurrency import run_in_threadpool
 
 from keepstone.errors import KeepstoneError
 from keepstone.server.authorization import Access
 from keepstone.server.problems import ProblemError
-from keepstone.server.rate_limit import Failures
+from keepstone.server.rate_limit import MOST, WINDOW
 from keepstone.server.tokens import Token, Tokens
 
 SESSION_SECONDS = 12 * 60 * 60
@@ -22,15 +24,9 @@ LINK_SECONDS = 15 * 60
 """Lifetime of a one-time sign-in link."""
 _MOST_SESSIONS = 50
 """Browser sessions per token; a further one ends the oldest."""
+T = TypeVar("T")
 _log = logging.getLogger("keepstone.server")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="keepstone"'}
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    until: float
-    token: str | None
-    """The digest of the token that started it; None for a sign-in link."""
 
 
 class TokensUnusableError(ProblemError):
@@ -46,15 +42,18 @@ class TokensUnusableError(ProblemError):
 
 
 class Gate:
-    """Authenticates requests. Not thread-safe: for the event loop's thread only."""
+    """Authenticates requests. Not thread-safe: see ``apart``."""
 
     def __init__(self, tokens: Tokens, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.failures = Failures(clock)
+        self.failed = 0
+        """Failed authentications since the start."""
         self._tokens = tokens
-        self._clock = clock
-        self._sessions: dict[str, _Session] = {}
-        self._links: dict[str, float] = {}
+        self._sign_ins = tokens.sign_ins(clock)
         self._reported = ""
+
+    async def apart(self, work: Callable[[], T]) -> T:
+        """Do what calls other methods: on the event loop's thread, or on another one if they may wait."""
+        return await run_in_threadpool(work) if self._sign_ins.is_shared else work()
 
     def bearer(self, header: str, address: str) -> Access:
         """Return the access that an ``Authorization`` header grants.
@@ -74,12 +73,10 @@ class Gate:
             TokensUnusableError: The tokens file is unusable.
         """
         key = _key(value)
-        session = self._sessions.get(key)
-        if session is None:
-            return None
-        access = self._access(session, key) if self._clock() < session.until else None
-        if access is None:
-            del self._sessions[key]
+        session = self._sign_ins.session(key)
+        access = None if session is None else self._access(session[0], key)
+        if session is not None and access is None:
+            self._sign_ins.end(key)
         return access
 
     def sign_in(self, secret: str, address: str) -> str:
@@ -93,7 +90,7 @@ class Gate:
     def link(self) -> str:
         """Return the secret of a one-time sign-in link, which grants access to the whole home."""
         secret = secrets.token_urlsafe(32)
-        self._links[_key(secret)] = self._clock() + LINK_SECONDS
+        self._sign_ins.add_link(_key(secret), LINK_SECONDS)
         return secret
 
     def follow(self, secret: str, address: str) -> str:
@@ -102,10 +99,8 @@ class Gate:
         Raises:
             ProblemError: The secret is unknown, used or expired.
         """
-        until = self._links.pop(_key(secret), 0.0)
-        if until <= self._clock():
-            self._refuse_if_often(address)
-            self.failures.record(address)
+        if not self._sign_ins.take_link(_key(secret)):
+            self._count_failure(address)
             raise ProblemError(
                 401, "unauthorized", "this sign-in link was used or has expired: sign in with a token"
             )
@@ -113,7 +108,7 @@ class Gate:
 
     def sign_out(self, value: str) -> None:
         """End a browser's session."""
-        self._sessions.pop(_key(value), None)
+        self._sign_ins.end(_key(value))
 
     def _holder(self, secret: str, address: str) -> Token:
         with self._reading_tokens():
@@ -121,28 +116,22 @@ class Gate:
         if token is None:
             # A valid token always passes, so that one misconfigured client cannot lock out its whole
             # machine: 256 random bits cannot be guessed.
-            self._refuse_if_often(address)
-            self.failures.record(address)
+            self._count_failure(address)
             raise ProblemError(401, "unauthorized", "invalid, expired or revoked token", _CHALLENGE)
         return token
 
     def _begin(self, token: str | None) -> str:
-        now = self._clock()
-        self._sessions = {key: session for key, session in self._sessions.items() if now < session.until}
-        # The limit is per token, so that one token's holder cannot end the sessions of another's.
-        own = [key for key, session in self._sessions.items() if session.token == token]
-        for key in own[: max(0, len(own) + 1 - _MOST_SESSIONS)]:
-            del self._sessions[key]
         value = secrets.token_urlsafe(32)
-        self._sessions[_key(value)] = _Session(now + SESSION_SECONDS, token)
+        # The limit is per token, so that one token's holder cannot end the sessions of another's.
+        self._sign_ins.begin(_key(value), token, SESSION_SECONDS, _MOST_SESSIONS)
         return value
 
-    def _access(self, session: _Session, key: str) -> Access | None:
+    def _access(self, digest: str | None, key: str) -> Access | None:
         """Return the current access of a session's token; None if it was revoked or has expired."""
-        if session.token is None:
+        if digest is None:
             return Access(holder=key)
         with self._reading_tokens():
-            alive = [token for token in self._tokens.alive() if token.digest == session.token]
+            alive = [token for token in self._tokens.alive() if token.digest == digest]
         return _access_of(alive[0], key) if alive else None
 
     @contextmanager
@@ -157,13 +146,16 @@ class Gate:
             raise TokensUnusableError from error
         self._reported = ""
 
-    def _refuse_if_often(self, address: str) -> None:
-        wait = self.failures.wait(address)
+    def _count_failure(self, address: str) -> None:
+        """Count a failure, or refuse the address that has failed too often."""
+        wait = self._sign_ins.wait(address, MOST, WINDOW)
         if wait:
             headers = {"Retry-After": str(int(wait) + 1)}
             raise ProblemError(
                 429, "too_many_failures", "too many invalid tokens from this address: wait a minute", headers
             )
+        self._sign_ins.fail(address, WINDOW)
+        self.failed += 1
 
 
 def cookies_of(headers: Mapping[str, str]) -> dict[str, str]:

@@ -56,7 +56,7 @@ class Guard:
             # Routes get the encoded path and decode it, so that an id may hold a slash (%2F).
             scope["path"] = quote(scope["raw_path"], safe=printable)
         try:
-            scope[SCOPE_KEY] = self._check(scope)
+            scope[SCOPE_KEY] = await self._gate.apart(partial(self._check, scope))
             scope[AGAIN_KEY] = partial(self._again, scope)
         except ProblemError as error:
             await _refuse(error, scope, receive, send)

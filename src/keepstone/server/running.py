@@ -70,15 +70,16 @@ def run(app: Any, listening: socket.socket, *, proxied: bool = False, limits: Li
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=_CONNECTIONS,
     )
-    with _signals_ignored_at_exit(), _logging_to_stderr():
-        uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+    with _signals_at_start_and_exit(server), _logging_to_stderr():
+        server.run(sockets=[listening])
 
 
 @contextmanager
-def _signals_ignored_at_exit() -> Iterator[None]:
-    """Ignore the signals that uvicorn raises again after shutdown, so that the exit status is 0."""
+def _signals_at_start_and_exit(server: uvicorn.Server) -> Iterator[None]:
+    """Let signals before the start end the server, and those raised again after it leave the status 0."""
     kinds = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(kind, lambda *_: None) for kind in kinds]
+    before = [signal.signal(kind, lambda *_: setattr(server, "should_exit", True)) for kind in kinds]
     try:
         yield
     finally:

@@ -45,7 +45,8 @@ async def sign_in_page(
     if not once:
         return page(_TITLE, _form(request, there, _ENDED if ended else ""))
     try:
-        return _signed_in(request, _gate(request).follow(once, address_of(request.scope)), there)
+        gate, address = _gate(request), address_of(request.scope)
+        return _signed_in(request, await gate.apart(lambda: gate.follow(once, address)), there)
     except ProblemError as error:
         if signed_in(request) is not None:
             return _welcome(there)
@@ -60,7 +61,8 @@ async def sign_in(request: Request) -> Response:
     there = form.get("next", [""])[0]
     try:
         secret = form.get("token", [""])[0].strip()
-        return _signed_in(request, _gate(request).sign_in(secret, address_of(request.scope)), there)
+        gate, address = _gate(request), address_of(request.scope)
+        return _signed_in(request, await gate.apart(lambda: gate.sign_in(secret, address)), there)
     except ProblemError as error:
         return _wrong(request, error, there)
 
@@ -69,7 +71,8 @@ async def sign_in(request: Request) -> Response:
 async def sign_out(request: Request) -> Response:
     """End the browser session."""
     name = cookie_name(request.scope)
-    _gate(request).sign_out(cookies_of(request.headers).get(name, ""))
+    gate, value = _gate(request), cookies_of(request.headers).get(name, "")
+    await gate.apart(lambda: gate.sign_out(value))
     response = RedirectResponse("/sign-in", 303)
     response.delete_cookie(name, secure=is_secure(request.scope), httponly=True, samesite="strict")
     return response

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keepstone.errors import StoreError
 from keepstone.filesystem.atomic import replace_file
@@ -23,6 +23,12 @@ from keepstone.filesystem.layout import TOKENS, TOKENS_LOCK, TOKENS_TEMPORARY, L
 from keepstone.filesystem.lock import Lock
 from keepstone.log.arguments import Clock, system_clock
 from keepstone.log.line import format_time, read_time
+from keepstone.server.sign_ins import LocalSignIns, SignIns
+from keepstone.store.opening import is_database
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+    from keepstone.store.postgres.sign_in_rows import SignInRows
 
 PREFIX = "kst_"
 """The prefix of every token, by which secret scanners recognize it."""
@@ -127,6 +133,10 @@ class Tokens:
         """Return the tokens that have not expired."""
         return [token for token in self.all() if self._is_alive(token)]
 
+    def sign_ins(self, clock: Callable[[], float]) -> SignIns:
+        """Return where browser sessions of these tokens are kept; ``clock`` is that of one process."""
+        return LocalSignIns(clock)
+
     def _is_alive(self, token: Token) -> bool:
         return token.expires is None or self._clock() < token.expires
 
@@ -159,6 +169,51 @@ class Tokens:
             except FileNotFoundError:
                 tokens = []
             _write(folder, change(tokens))
+
+
+class DatabaseTokens(Tokens):
+    """The tokens of a home in a database, and the browser sessions: those of all its servers."""
+
+    def __init__(self, rows: SignInRows, *, clock: Clock = system_clock) -> None:
+        super().__init__(Path(), clock=clock)
+        self._rows = rows
+
+    def all(self) -> list[Token]:
+        """Return all tokens, oldest first, including expired ones."""
+        return [
+            Token(row.id, row.digest, None if row.agents is None else tuple(row.agents), *row[3:])
+            for row in self._rows.tokens()
+        ]
+
+    def sign_ins(self, clock: Callable[[], float]) -> SignIns:  # noqa: ARG002  Times are the database's.
+        """Return where browser sessions of these tokens are kept."""
+        return self._rows
+
+    def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
+        from keepstone.store.postgres.sign_in_rows import TokenRow
+
+        before = self.all()
+        after = change(before)
+        for token in after:
+            if token not in before:
+                slugs = None if token.agents is None else list(token.agents)
+                times = (token.created, token.expires)
+                self._rows.add_token(TokenRow(token.id, token.digest, slugs, token.read_only, *times))
+        for token in before:
+            if token not in after:
+                self._rows.remove_token(token.id)
+
+
+def tokens_of(home: Home) -> Tokens:
+    """Return the tokens of a home: in a file of its folder, or in its database."""
+    if not is_database(home.root):
+        return Tokens(home.root)
+    from keepstone.home import store_of
+    from keepstone.store.postgres.postgres_store import PostgresStore
+
+    store = store_of(home)
+    assert isinstance(store, PostgresStore)  # noqa: S101  The only store in a database.
+    return DatabaseTokens(store.sign_ins)
 
 
 def _version(status: os.stat_result) -> _Version:

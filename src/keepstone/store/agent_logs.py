@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -19,9 +19,10 @@ from keepstone.filesystem.layout import Layout
 from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
 from keepstone.log.line import MAX_LINE
-from keepstone.log.log_file import Log, Stat, stat_of
+from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.model import Record
+from keepstone.store.looking import take_in, take_in_all
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
@@ -81,6 +82,7 @@ class AgentLogs:
         self._looking = threading.RLock()
         self._looked = float("-inf")
         self._lags = 0
+        self._followed: int | None = None
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
@@ -239,21 +241,13 @@ class AgentLogs:
         logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
 
     def _look(self) -> None:
-        known = self.index.known()
-        names: dict[str, str] = {}
-        for session, name, status in self.files():
-            names[session] = name
-            if known.pop(session, None) != (name, stat_of(status)):
-                with self._guard:
-                    self.session_files.keep_one(session, name)
-                self.index.catch_up(session, self.log(session))
-        for session in known:
-            log: Log | None = None
-            with suppress(InvalidSessionIdError):  # Its file had a name made by hand, too long for ours.
-                log = self.log(session)
-            self.index.drop(session, log)
-        with self._guard:
-            self.session_files.keep(names)
+        index = self.index
+        changed = self.session_files.changed() if self._followed == index.epoch else None
+        self._followed = None  # What is not taken in to its end is looked for in the whole folder.
+        if changed is None or not take_in(self, changed):
+            self.session_files.watch(is_read=True)
+            take_in_all(self)
+        self._followed = index.epoch
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
@@ -280,10 +274,8 @@ class AgentLogs:
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
                 logs[session] = self.log(session)
-        if logs:
-            self._follow_all(logs)
-
-    def _follow_all(self, logs: Mapping[str, Log]) -> None:
+        if not logs:
+            return
         stats = {session: log.stat() for session, log in logs.items()}
         try:
             current = self.asking(Index.current, stats)
@@ -330,9 +322,19 @@ class AgentLogs:
             # The index knows the file's name, so nothing has to be looked up or held open for it.
             try:
                 fd: int | None = self.folder.open(file, os.O_RDONLY)
-            except (FileNotFoundError, KeepstoneError):
+            except (FileNotFoundError, KeepstoneError, TypeError, ValueError):  # Renamed, or a damaged row.
                 fd = self.log(session).open_to_read()
-            loaded |= _read(fd, others)
+            if fd is None:
+                continue
+            try:
+                for row in others:
+                    # A damaged row may name a place or a length that no file has.
+                    if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
+                        record = row.record(os.pread(fd, row.length, row.at))
+                        if record is not None:
+                            loaded[row.eid] = record
+            finally:
+                os.close(fd)
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:
@@ -355,6 +357,7 @@ class AgentLogs:
         """Close what a forked child got of the folder and the logs, and leave the rest to the parent."""
         for log in self._logs.values():
             log.forget()
+        self.session_files.close()
         self.folder.close()
 
     def release_memory(self) -> None:
@@ -372,6 +375,7 @@ class AgentLogs:
             if self._index is not None:
                 self._index.close(soon_reopened=soon_reopened)
                 self._index = None
+            self.session_files.close()
             self.folder.close()
 
 
@@ -382,23 +386,6 @@ def _opened(path: Path, root: Path, *, create: bool, durable: bool) -> Folder:
     except NotADirectoryError as error:
         file = next((place for place in reversed((path, *path.parents)) if not place.is_dir()), path)
         raise StoreError(f"{file} is not a folder; move it away, then try again") from error
-
-
-def _read(fd: int | None, rows: Sequence[Row]) -> dict[int, Record]:
-    """Return the records of rows from their log, which is closed; None if there is no log."""
-    loaded: dict[int, Record] = {}
-    if fd is None:
-        return loaded
-    try:
-        for row in rows:
-            # A damaged row may name a place or a length that no file has.
-            if row.at >= 0 and 0 <= row.length <= 2 * MAX_LINE:
-                record = row.record(os.pread(fd, row.length, row.at))
-                if record is not None:
-                    loaded[row.eid] = record
-    finally:
-        os.close(fd)
-    return loaded
 
 
 def unusable(agent: str, error: Exception) -> StoreError:

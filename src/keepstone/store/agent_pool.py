@@ -95,7 +95,10 @@ class OpenAgents:
 
     def _lease(self, agent: str, *, create: bool) -> AgentLogs | None:
         with self._guard:
-            uncached = self._uncached(agent)
+            self._cached[agent] = uncached = None
+            self._cached.move_to_end(agent)
+            if len(self._cached) > MOST_CACHED:
+                uncached = self._open.get(self._cached.popitem(last=False)[0])
             known = self._open.get(agent)
             if known is not None:
                 self._open.move_to_end(agent)
@@ -122,14 +125,6 @@ class OpenAgents:
         for each in others:
             each.close_some()
         return logs
-
-    def _uncached(self, agent: str) -> AgentLogs | None:
-        """Note that an agent is used; return the logs of the one that thereby is not among the last used."""
-        self._cached[agent] = None
-        self._cached.move_to_end(agent)
-        if len(self._cached) <= MOST_CACHED:
-            return None
-        return self._open.get(self._cached.popitem(last=False)[0])
 
     def _made(self, agent: str, *, create: bool) -> AgentLogs | None:
         try:

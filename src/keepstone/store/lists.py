@@ -24,7 +24,13 @@ _LAST = 1 << 62
 
 
 def sessions(logs: AgentLogs, limit: int | None, cursor: str | None) -> Page[SessionInfo]:
-    """Return sessions, the one changed last first. The folder keeps no order, so each page looks at all."""
+    """Return sessions, the one changed last first.
+
+    The folder keeps no order, so each page looks at all, unless only the first is asked for and known.
+    """
+    if limit == 1 and cursor is None and (newest := logs.session_files.newest()) is not None:
+        info = info_of(newest[0], stat_of(newest[1]))
+        return Page([info], encode(format_time(info.modified), info.id))
     infos = [info_of(session, stat_of(status)) for session, _, status in logs.files()]
     if cursor is not None:
         last = tuple(decode(cursor, str, str))

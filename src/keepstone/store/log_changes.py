@@ -19,9 +19,9 @@ from typing import Any
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import Layout
-from keepstone.log import rewrite
 from keepstone.log.line import ENVELOPE, RESERVED, id_of, is_put, is_tombstone, type_of
 from keepstone.log.log_file import Stat, checksum, stat_of
+from keepstone.log.mentioned_ids import mentioned
 from keepstone.log.scan import Line, Scan
 from keepstone.model import Record
 from keepstone.store.agent_logs import AgentLogs
@@ -222,9 +222,7 @@ class Changes:
                 deque(now.read(fd), maxlen=0)
                 was_emptied = told.stat.inode == os.fstat(fd).st_ino
                 ids = [*told.entries, *told.deleted]
-                kept = rewrite.mentioned(logs.archive(session), ids) | rewrite.mentioned(
-                    logs.log(session), ids
-                )
+                kept = mentioned(logs.archive(session), ids) | mentioned(logs.log(session), ids)
                 yield from _differences(told, now, kept, was_emptied=was_emptied)
 
     def _changes(

@@ -6,7 +6,6 @@ one line in ``SCHEMES``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -134,16 +133,6 @@ def _open_database(target: str, _: Layout, durable: bool, language: str | None) 
 def is_database(root: Path) -> bool:
     """Tell whether what stands for a home's folder is the URL of a database."""
     return str(root).startswith(("postgresql:", "postgres:"))
-
-
-def local_folder(root: Path) -> Path:
-    """Return the folder of what this machine keeps of a home: its own folder, or one of the user's data."""
-    if not is_database(root):
-        return root
-    from platformdirs import user_data_dir
-
-    name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
-    return Path(user_data_dir("keepstone", appauthor=False)) / "databases" / name
 
 
 SCHEMES: Mapping[str, Open] = MappingProxyType(

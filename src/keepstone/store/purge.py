@@ -27,7 +27,14 @@ from keepstone.model import Record
 from keepstone.store import purged
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.protocol import SessionCheck
-from keepstone.store.purge_marks import PurgeMarks, erase_entries, erase_session, mentioned, remove_others
+from keepstone.store.purge_marks import (
+    Mentioned,
+    PurgeMarks,
+    erase_entries,
+    erase_session,
+    mentioned,
+    remove_others,
+)
 from keepstone.store.purged import is_recording
 from keepstone.store.session_files import info_of
 from keepstone.store.spellings import parts
@@ -51,26 +58,30 @@ class Eraser:
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
         """Remove every byte of entries; return how many of them there were."""
         log, others = logs.log(session), logs.spellings(session)
-        if not mentioned(logs.folder, [log, *others], ids):
+        before = mentioned(logs.folder, [log, *others], ids)
+        if not _ids_in(before):
             return 0
         with closing(PurgeMarks(logs.folder)) as marks, log.locked():
-            there = mentioned(logs.folder, [log, *others], ids)
+            mentions = mentioned(logs.folder, [log, *others], ids, before)
+            there = _ids_in(mentions)
             if not there:
                 return 0
             made = marks.add(session, there)
             with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
                 if is_recording(logs.folder, self._root):
                     purged.record(logs.folder, session, there)
-                self._erase(logs, session, others, there)
+                self._erase(logs, session, others, there, mentions)
                 marks.remove(made)
         self.finish(logs)
         return len(there)
 
-    def _erase(self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str]) -> None:
+    def _erase(
+        self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str], there: Mentioned
+    ) -> None:
         log = logs.log(session)
         logs.leave_replaced()  # What another process rebuilt has the text as well.
         logs.follow(session, log, log.stat())
-        rewritten = erase_entries(logs.folder, log, others, ids)
+        rewritten = erase_entries(logs.folder, log, others, ids, there)
         try:
             logs.asking(Index.forget, session, ids)
         except UnavailableError as error:
@@ -278,6 +289,10 @@ class Eraser:
         folder = self._root / INDEX / self._layout.check_agent(agent)
         if folder.is_dir() and not folder.is_symlink():
             _remove_tree(folder)
+
+
+def _ids_in(mentioned: Mentioned) -> list[str]:
+    return sorted(frozenset[str]().union(*(each.ids for each in mentioned.values())))
 
 
 def _state_of(folder: Folder) -> str | None:

@@ -7,7 +7,7 @@ done when the home is opened next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 
 from keepstone.filesystem.confine import Folder
@@ -16,6 +16,7 @@ from keepstone.filesystem.lock import Lock
 from keepstone.log import rewrite
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log, checksum
+from keepstone.log.mentioned_ids import Mentions, mentions
 from keepstone.log.rewrite import Rewritten
 from keepstone.log.scan import Scan
 from keepstone.model import Record
@@ -110,20 +111,39 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
             marks.leave_index(begun)
 
 
-def mentioned(folder: Folder, logs: Iterable[Log], ids: Collection[str]) -> list[str]:
-    """Return those of the ids to which any line of logs, archives or originals belongs, sorted."""
-    there = (rewrite.mentioned(part, ids) for log in logs for part in parts(folder, log))
-    return sorted(set[str]().union(*there))
+Mentioned = Mapping[str, Mentions]
+"""Which entries each file of a session has lines of, by the file's name."""
+
+
+def mentioned(
+    folder: Folder, logs: Iterable[Log], ids: Collection[str], before: Mentioned | None = None
+) -> Mentioned:
+    """Return to which of the ids lines of logs, archives and originals belong.
+
+    Of a file that has only grown since ``before``, only the rest is read.
+    """
+    seen = before or {}
+    files = [part for log in logs for part in parts(folder, log)]
+    return {part.name: mentions(part, ids, seen.get(part.name)) for part in files}
 
 
 def erase_entries(
-    folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str]
+    folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str], there: Mentioned | None = None
 ) -> Rewritten | None:
-    """Remove the lines of entries from all files of a session; None if its log had none. The lock is held."""
+    """Remove the lines of entries from all files of a session; None if its log had none. The lock is held.
+
+    ``there`` says which entries the files have lines of; without it they are read to find out.
+    """
     log.clear_away()
     wanted = frozenset(ids)
     # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
-    rewritten, *_ = [rewrite.purge(part, wanted) for part in parts(folder, log)]
+    files = [(part, there.get(part.name) if there else None) for part in parts(folder, log)]
+    rewritten, *_ = [
+        None
+        if known is not None and not known.ids
+        else rewrite.purge(part, wanted, is_there=known is not None)
+        for part, known in files
+    ]
     for other in spellings:
         with holding(other):
             erase_entries(folder, other, (), wanted)

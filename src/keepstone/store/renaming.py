@@ -17,6 +17,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log import rewrite
 from keepstone.log.line import entry_of
 from keepstone.log.log_file import Log
+from keepstone.log.mentioned_ids import mentioned
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.history import state
 from keepstone.store.maintenance.copying import chunks, length_of
@@ -128,7 +129,7 @@ def _write(logs: AgentLogs, part: Log, source: Log, target: Log, ids: frozenset[
         if fd is None:
             return
         if folder:
-            if ids is not None and not rewrite.mentioned(part, ids):
+            if ids is not None and not mentioned(part, ids):
                 return
             logs.folder.make_folder(ARCHIVE)
         if ids is not None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from keepstone.errors import InvalidSessionIdError, KeepstoneError
 from keepstone.filesystem.confine import Folder, MovedError
@@ -17,17 +19,115 @@ from keepstone.model import SessionInfo
 from keepstone.store.purge_marks import resume
 from keepstone.store.spellings import named_sessions, other_spellings
 
+if TYPE_CHECKING:
+    from keepstone.filesystem.inotify import FolderChanges
+
+WATCHED_FROM = 256
+"""Sessions from which on a folder is watched: reading all of fewer takes little."""
+
 _LONGEST_NAME = 255
 """Characters of the longest file name of the usual file systems."""
 
 
 class SessionFiles:
-    """The names of the logs in one sessions folder. The caller guards what is kept of them."""
+    """The names of the logs in one sessions folder; any thread may ask.
+
+    A folder of many sessions is watched, where the system reports changes, so that it need not be read
+    again. ``_watching`` guards the watch and what it has told; each file name is kept in one step.
+    """
 
     def __init__(self, folder: Folder, layout: Layout) -> None:
         self.folder = folder
         self.layout = layout
         self._known: dict[str, str] = {}
+        self._watching = threading.Lock()
+        self._watch: FolderChanges | None = None
+        self._is_large = False
+        self._all_canonical = False
+        self._is_read = False
+        self._changed: set[str] = set()
+        self._touched: set[str] = set()
+        self._newest: tuple[int, str, os.stat_result] | None = None
+
+    def watch(self, *, is_read: bool) -> None:
+        """Begin to follow the folder's changes, if it has many sessions.
+
+        ``is_read`` says that the caller now reads the whole folder, so that only later changes matter.
+        """
+        with self._watching:
+            self._changed.clear()
+            self._is_read, self._newest = is_read, None
+            if self._watch is None or self._watch.names() is None:
+                self._unwatch()
+                self._watch = _watched(self.folder) if self._is_large else None
+            self._all_canonical = self._watch is not None and all(
+                self._is_canonical(entry.name) for entry in self.folder.scan()
+            )
+
+    def changed(self) -> set[str] | None:
+        """Return the sessions that changed since the last call; None if the whole folder has to be read.
+
+        That is so unless it is watched and every file has the name that we give it.
+        """
+        with self._watching:
+            if not self._follow() or not self._is_read:
+                return None
+            changed, self._changed = self._changed, set()
+            return changed
+
+    def newest(self) -> tuple[str, os.stat_result] | None:
+        """Return the session changed last, and its state; None if that is not known without reading all."""
+        with self._watching:
+            if not self._follow() or not self._is_read:
+                return None
+            for session in self._touched:
+                self._newest = self._newest and self._newer(self._newest, session)
+            self._touched.clear()
+            return self._newest and self._newest[1:]
+
+    def _newer(
+        self, newest: tuple[int, str, os.stat_result], session: str
+    ) -> tuple[int, str, os.stat_result] | None:
+        """Return the newest session once another one has changed; None if it is the newest that went."""
+        try:
+            status = self.folder.stat(self.layout.session_file(session))
+        except FileNotFoundError:
+            return None if session == newest[1] else newest
+        changed = _dated(session, status)
+        return None if session == newest[1] and changed < newest else max(changed, newest)
+
+    def close(self) -> None:
+        """Stop watching. No thread may be at work here, as in a forked child."""
+        self._unwatch()
+
+    def _unwatch(self) -> None:
+        watch, self._watch, self._all_canonical = self._watch, None, False
+        if watch is not None:
+            watch.close()
+
+    def _follow(self) -> bool:
+        """Take note of what changed; tell whether all changes are known, and all names are ours."""
+        if self._watch is None or not self._all_canonical:
+            return False
+        names = self._watch.names()
+        if names is None or not all(map(self._is_canonical, names)):
+            self._all_canonical = False
+            return False
+        sessions = [session for name in names if (session := self.layout.session_of(name))]
+        self._changed.update(sessions)
+        self._touched.update(sessions)
+        return True
+
+    def _is_canonical(self, name: str) -> bool:
+        session = self.layout.session_of(name)
+        return session is None or self.canonical(session) == name
+
+    def _has_only_canonical(self) -> bool:
+        """Tell whether it is known, without reading the folder, that every file has the name we give it."""
+        if self._is_large and self._watch is None:
+            self.watch(is_read=False)
+        with self._watching:
+            return self._follow()
 
     def keep(self, names: Mapping[str, str]) -> None:
         """Keep the file names of all sessions, as the folder was just read."""
@@ -54,6 +154,8 @@ class SessionFiles:
             if session not in found or self._is_better(entry.name, found[session][0], session):
                 with suppress(FileNotFoundError):
                     found[session] = (entry.name, entry.stat(follow_symlinks=False))
+        self._is_large = len(found) >= WATCHED_FROM
+        self._newest = max((_dated(name, status) for name, (_, status) in found.items()), default=None)
         for session, (name, status) in found.items():
             yield session, name, status
 
@@ -99,6 +201,8 @@ class SessionFiles:
 
     def _name_by_hand(self, session: str) -> str | None:
         """Return the name of an existing file that another program, or a person, named for a session."""
+        if self._has_only_canonical():
+            return None
         if not self._known:
             self._known = {session: name for session, name, _ in self}
         by_hand = self._known.get(session, session + self.layout.extension)
@@ -116,6 +220,8 @@ class SessionFiles:
         """
         if len(session) > _LONGEST_NAME or self.canonical(session) == session + self.layout.extension:
             return None
+        if self._has_only_canonical():
+            return None
         is_spelled = _spelling(session + self.layout.extension).fullmatch
         return min(
             (
@@ -127,6 +233,24 @@ class SessionFiles:
             ),
             default=None,
         )
+
+
+def _dated(session: str, status: os.stat_result) -> tuple[int, str, os.stat_result]:
+    return status.st_mtime_ns // 1000, session, status
+
+
+def _watched(folder: Folder) -> FolderChanges | None:
+    """Return the changes in a folder from now on; None where the system does not report them."""
+    from keepstone.filesystem.inotify import FolderChanges  # Only large folders need it.
+
+    try:
+        watch = FolderChanges(str(folder.path))
+    except OSError:
+        return None
+    if folder.is_moved():
+        watch.close()
+        return None
+    return watch
 
 
 class SessionLog(Log):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 
 from keepstone.errors import EntryNotFoundError, KeepstoneError, LockTimeoutError
 from keepstone.filesystem.lock import TIMEOUT
@@ -129,9 +130,11 @@ def revised(
         there = entries[entry_id] if entry_id in entries else live.get(entry_id)
         line = Written(record, dump(record))
         after: Entry | None = None
-        if not is_tombstone(record):
-            line = line if there is None else without_old_vector(there.line, line)
-            changed = create(line.record) if there is None else apply(there.line, line.record)
+        if not is_tombstone(record) and there is None:
+            after = entry_of(*place, create(record))
+        elif not is_tombstone(record) and there is not None:
+            line = without_old_vector(there.line, line)
+            changed = apply(there.line, line.record)
             check_size(changed)  # A compaction will have to write all of it as one line.
             after = entry_of(*place, changed)
         entries[entry_id] = after
@@ -220,9 +223,7 @@ def _append(
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
-    raw = [one.raw for one in written]
-    if len(raw) > 1:
-        raw = in_batch(raw)
+    raw = in_batch(list(map(attrgetter("raw"), written)))
     begin, after = log.append(raw)
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))

@@ -10,12 +10,14 @@ from typing import Generic, TypeVar
 from nicegui import ui
 
 from keepstone.operations.error_codes import message_of
-from keepstone.web.elements import EXPECTED, aside, box, failure
+from keepstone.web.elements import EXPECTED, aside, box, failure, say
 
 T = TypeVar("T")
 
 _SECONDS = 1.0
 """Minimum seconds between reloads."""
+_PATIENCE = 0.4
+"""Seconds that a page waits for its first data before it is sent without them."""
 _SHARE = 20
 """Minimum interval between reloads, as a multiple of a reload's duration."""
 
@@ -34,12 +36,25 @@ class Live(Generic[T]):
         self._known: T | None = None
         self._error: str | None = None
         self._turn = asyncio.Lock()
+        self._first: asyncio.Task[None] | None = None
         self._trouble = box()
         self._timer = ui.timer(_SECONDS, self._tick, immediate=False)
 
     async def start(self) -> None:
-        """Load and draw the data before the page is sent."""
-        await self.refresh()
+        """Load and draw the data before the page is sent, or after it if that takes long."""
+        page = ui.context.client
+
+        async def load() -> None:
+            with page:
+                await self.refresh()
+
+        self._first = asyncio.create_task(load())
+        done, _ = await asyncio.wait([self._first], timeout=_PATIENCE)
+        if done:
+            self._first.result()
+        else:
+            with self._trouble:
+                say("p", "Reading …", "hint")
 
     async def refresh(self) -> None:
         """Load now and draw again, after a reload that has already started."""
@@ -61,9 +76,8 @@ class Live(Generic[T]):
         self._timer.interval = max(_SECONDS, _SHARE * (time.monotonic() - began))
 
     def _show(self, found: T) -> None:
-        if self._error is not None:
-            self._error = None
-            self._trouble.clear()
+        self._error = None
+        self._trouble.clear()
         if found != self._known:
             self._known = found
             self._draw(found)

@@ -123,6 +123,10 @@ class Place:
         """Return the address of one of this agent's pages."""
         return address(self.agent.slug, page, **query)
 
+    def is_home_empty(self) -> bool:
+        """Tell whether the home has no agent; False for readers who may not know."""
+        return self.access.agents is None and not self.agents()
+
     def agents(self) -> list[str]:
         """Return the agents that may be seen."""
         allowed = self.access.agents

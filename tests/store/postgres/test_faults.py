@@ -9,7 +9,7 @@ from contextlib import closing
 
 import psycopg
 import pytest
-from tests.postgres_server import PostgresServer, running_server, schema_of
+from tests.postgres_server import PASSWORD, PostgresServer, running_server, schema_of, second_server
 
 import keepstone
 from keepstone.errors import LockTimeoutError, StoreError
@@ -229,3 +229,23 @@ def test_a_watch_goes_on_after_its_connection_was_cut(dsn: str) -> None:
         _cut(dsn)
         session.add("note", text="two", id="two")
         assert next(changes).id == "two"
+
+
+def test_a_second_server_takes_over_with_every_acknowledged_write(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "POOL_SECONDS", 0.5)
+    with running_server() as first, second_server(first) as second, schema_of(first.dsn) as dsn:
+        both = dsn.replace(f":{first.port}/", f":{first.port},127.0.0.1:{second.port}/")
+        with keepstone.open(f"{both}&target_session_attrs=read-write", embedder="none") as home:
+            session = home.agent("a").session("s")
+            written = [session.add("note", text=f"walnut {at}").id for at in range(20)]
+            first.crash()
+            with pytest.raises(StoreError) as refused:
+                session.entries()  # The second one only follows yet.
+            second.promote()
+            assert [entry.id for entry in session.entries()] == written
+            written.append(session.add("note", text="pecan").id)
+            assert home.agent("a").recall("pecan")[0].entry.id == written[-1]
+            assert [entry.id for entry in session.entries()] == written
+        assert PASSWORD not in f"{refused.value!r} {caplog.text}"

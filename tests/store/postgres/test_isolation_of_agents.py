@@ -10,11 +10,10 @@ from tests.postgres_server import PASSWORD
 
 import keepstone
 from keepstone.store.postgres.connecting import Connections
-from keepstone.store.postgres.postgres_maintenance import TABLES
+from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES
 from keepstone.store.postgres.schema import grant
 
 ROLE = "keepstone_member"
-OF_AGENTS = [table for table in TABLES if table not in ("home", "agents")]
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def member(dsn: str) -> Iterator[str]:
         connection.execute(f"DROP ROLE {ROLE}".encode())
 
 
-@pytest.mark.parametrize("table", OF_AGENTS)
+@pytest.mark.parametrize("table", AGENT_TABLES)
 def test_a_query_without_an_agent_sees_no_rows(member: str, table: str) -> None:
     with psycopg.connect(member) as connection:
         assert connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchall() == [(0,)]
@@ -64,3 +63,23 @@ def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
         assert list(home.watch(timeout=0)) == []
         assert [(change.kind, change.id) for change in changes] == [("purge", "two")]
         assert home.agents() == ["a", "b"]
+
+
+def test_the_role_adds_many_entries_at_once(member: str) -> None:
+    items = [{"type": "note", "text": f"oak {at}", "embedding": [1, at]} for at in range(150)]
+    with keepstone.open(member) as home:
+        home.agent("b").session("many").add_many(items)
+        assert home.agent("b").count() == 151
+        assert len(home.agent("b").recall(None, vector=[1, 0], sessions=["many"], limit=200)) == 150
+        assert home.agent("a").count() == 1
+
+
+def test_a_watch_hears_that_an_agent_was_purged(member: str) -> None:
+    with keepstone.open(member) as home, keepstone.open(member) as other:
+        changes, of_b = home.watch(timeout=20), home.watch(agents=["b"], timeout=0)
+        other.agent("a").session("new").add("note", text="walnut")
+        assert next(changes).kind == "add"
+        assert list(of_b) == []
+        other.purge_agent("a")
+        found = {(change.agent, change.session, change.kind) for change in (next(changes), next(changes))}
+        assert found == {("a", "s", "remove"), ("a", "new", "remove")}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from tests.recall.concepts import Concepts
 
@@ -109,3 +110,21 @@ def _relevance(home: str) -> Any:
 @pytest.mark.parametrize("script", [_adapter, _session_memory, _memory_service, _agent, _async, _relevance])
 def test_a_database_answers_as_a_folder_does(script: Script, dsn: str, tmp_path: Path) -> None:
     assert script(dsn) == script(str(tmp_path / "home"))
+
+
+def test_the_loop_goes_on_while_a_write_waits_for_the_database(dsn: str) -> None:
+    async def run() -> list[str]:
+        async with await keepstone.aopen(dsn, embedder="none") as home:
+            session = home.agent("a").session("s")
+            await session.add("note", text="one", id="one")
+            with psycopg.connect(dsn) as other, psycopg.connect(dsn, autocommit=True) as look:
+                other.execute("SELECT 1 FROM sessions FOR UPDATE")
+                waiting = asyncio.create_task(session.add("note", text="two", id="two"))
+                lock = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                while not look.execute(lock).fetchall():  # noqa: ASYNC110  The database has no event.
+                    await asyncio.sleep(0)
+                other.rollback()  # A loop that waited for the write would never come here.
+                await waiting
+            return [entry.id for entry in await session.entries()]
+
+    assert asyncio.run(run()) == ["one", "two"]

@@ -18,6 +18,8 @@ _FEWEST, _TIMES = 100, 4
 """Maximum number of rows that float32 rescores: this many, or this many times the limit."""
 _FEWEST_OF_GRAPH = 40
 """Number of rows asked of a graph, or ``_TIMES`` times the limit if that is more."""
+_MANY = 2_000
+"""Rows of a range from which the best are chosen by themselves."""
 _STEPS = 4.0
 """Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
 _SPARSE = 4
@@ -61,8 +63,10 @@ class ExactScan:
         rows, scores = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
         for at in ranges(self.generation, self._sessions, asked):
             there, near = self._scan(query, at, asked)
-            chosen = best(near, limit, margin)
-            rows.append(there[chosen] if there is not None else chosen + at[0])
+            there = np.arange(*at) if there is None else there
+            # Few are compared with those of all other ranges as well.
+            chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
+            rows.append(there[chosen])
             scores.append(near[chosen])
         return self._most(np.concatenate(rows), np.concatenate(scores), limit, margin)
 

@@ -101,4 +101,4 @@ def _embed_pending(home: Home) -> int | None:
 async def metrics(request: Request, _: HomeReading) -> Response:
     """Return counts and latencies in the Prometheus text format. They hold no memory and no ids."""
     state = request.app.state
-    return Response(state.metrics.text(state.gate.failures.total), media_type=MEDIA_TYPE)
+    return Response(state.metrics.text(state.gate.failed), media_type=MEDIA_TYPE)

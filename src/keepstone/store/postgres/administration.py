@@ -10,11 +10,10 @@ from psycopg import errors as pg
 
 from keepstone.errors import StoreError
 from keepstone.store.postgres.connecting import Connection, Connections
-from keepstone.store.postgres.postgres_maintenance import TABLES
+from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, HOME_TABLES, TABLES
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.schema import grant, version_of
 
-_OF_THE_HOME = ("keepstone_schema", "home", "agents")
 """Tables without an agent: each node of a Citus cluster has all of them."""
 
 
@@ -94,15 +93,15 @@ def distribute(url: str) -> list[str]:
             ) from None
         known = connection.execute("SELECT logicalrelid::text FROM pg_dist_partition").fetchall()
         done = {name for (name,) in known}
-        for table in _OF_THE_HOME:
+        for table in ("keepstone_schema", *HOME_TABLES):
             if table not in done:
                 connection.execute("SELECT create_reference_table(%s)", (table,))
-        first = TABLES[0]
-        for table in TABLES:
-            if table in done or table in _OF_THE_HOME:
+        first = AGENT_TABLES[0]
+        for table in AGENT_TABLES:
+            if table in done:
                 continue
             together = "default" if table == first else first
             connection.execute(
                 "SELECT create_distributed_table(%s, 'agent', colocate_with => %s)", (table, together)
             )
-        return [table for table in TABLES if table not in _OF_THE_HOME]
+        return list(AGENT_TABLES)

@@ -6,6 +6,7 @@ the second one has beside it, all up to the number. So what commits late is neve
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import weakref
@@ -50,6 +51,7 @@ class PostgresChanges:
         self._listener: Connection | None = None
         self._looked = float("-inf")
         self._last = -1
+        self._purged: list[tuple[str, str]] = []
         if since is None:
             [(now,)] = connections.read("", "SELECT pg_current_snapshot()::text")
             self._place = (now, now, 0)
@@ -77,12 +79,20 @@ class PostgresChanges:
         found, now = self._connections.run(self._look)
         self._looked = time.monotonic()
         first, self._place = self._place[0], (now, now, 0)
-        changes = []
+        changes: list[Change] = []
         for at, (number, agent, session, entry_id, kind) in enumerate(found, 1):
             place = (now, now, 0) if at == len(found) else (first, now, number)
             shown_id = None if entry_id is None else shown(entry_id)
             changes.append(Change(agent, shown(session), shown_id, kind, encode(*place)))
-        return changes
+        purged, self._purged = self._purged, []
+        return [
+            *changes,
+            *(
+                Change(agent, session, None, "remove", encode(*self._place))
+                for agent, session in purged
+                if self._agents is None or agent in self._agents
+            ),
+        ]
 
     def _look(self, connection: Connection) -> tuple[list[Found], str]:
         """Return what is new, in the order of writing, and the state of the database that has it."""
@@ -120,10 +130,22 @@ class PostgresChanges:
             # Numbers are given before the commit, so the last one tells of what no notice has come of yet.
             [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()
             is_new, self._last = last != self._last, last
-            return bool(list(self._listener.notifies(timeout=0))) or is_new
+            notices = [notice.payload for notice in self._listener.notifies(timeout=0)]
+            self._purged += [(agent, name) for agent, name in map(json.loads, filter(None, notices))]
+            return bool(notices) or is_new
         except psycopg.Error:
             self._listener = None
             return True
+
+
+def tell_purged(connection: Connection, agent: str) -> None:
+    """Tell those who watch now, at the commit, which sessions a purge of their agent removes.
+
+    It stands in no table, as nothing of the agent may stay.
+    """
+    rows = connection.execute("SELECT session FROM sessions WHERE agent = %s", (agent,)).fetchall()
+    for (name,) in rows:
+        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, json.dumps([agent, shown(name)])))
 
 
 def prune(connections: Connections, agent: str) -> None:

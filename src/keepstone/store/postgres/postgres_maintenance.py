@@ -175,7 +175,10 @@ class PostgresMaintenance:
         return list(TABLES)
 
 
-TABLES = ("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events", "home", "agents")
+AGENT_TABLES = ("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events")
+"""Tables whose rows are an agent's."""
+HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins")
+TABLES = (*AGENT_TABLES, *HOME_TABLES)
 """All tables of a home but that of its version."""
 
 

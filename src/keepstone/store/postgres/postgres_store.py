@@ -19,6 +19,7 @@ from keepstone.store.history import gone_in
 from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
+    event_rows,
     schema,
     session_copies,
     session_removal,
@@ -28,9 +29,9 @@ from keepstone.store.postgres import (
 from keepstone.store.postgres.agent_file_rows import PostgresFiles
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
-from keepstone.store.postgres.event_rows import PostgresChanges
-from keepstone.store.postgres.postgres_maintenance import TABLES, PostgresMaintenance
+from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, PostgresMaintenance
 from keepstone.store.postgres.postgres_reader import PostgresReader
+from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.put import refuse_other
@@ -49,6 +50,7 @@ class PostgresStore:
     def __init__(self, url: str, *, durable: bool = True, language: str | None = None) -> None:
         self._connections = Connections(url, durable=durable)
         self._counts = HolderCounts()
+        self.sign_ins = SignInRows(self._connections)
         self._due: set[tuple[str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
         self._samples = vector_rows.VectorSamples(self._connections)
@@ -188,9 +190,9 @@ class PostgresStore:
                 connection.execute(
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
                 )
-                for table in TABLES:
-                    if table != "home":
-                        connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
+                event_rows.tell_purged(connection, agent)
+                for table in (*AGENT_TABLES, "agents"):
+                    connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
         self._connections.run(work)
@@ -311,7 +313,7 @@ class PostgresStore:
         session_copies.take(self._connections, agent, session, lines)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
-        return PostgresChanges(self._connections, agents, since).look
+        return event_rows.PostgresChanges(self._connections, agents, since).look
 
     def sync(self) -> None:
         for agent in self.agents():

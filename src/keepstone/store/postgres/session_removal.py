@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from keepstone.log.line import (
     read_time,
 )
-from keepstone.log.rewrite import named_in_damage
+from keepstone.log.mentioned_ids import named_in_damage
 from keepstone.model import SessionInfo
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored

@@ -63,7 +63,7 @@ class Loaded:
     minute: int
     """The minute, so that relative times are drawn again."""
     in_empty_home: bool = False
-    """Whether there is no agent that the reader may see."""
+    """Whether there is no agent at all, as far as a reader of all agents sees."""
 
 
 class SessionsPage:
@@ -115,7 +115,7 @@ class SessionsPage:
         page = chosen[self.at * _PAGE : (self.at + 1) * _PAGE]
         texts = {one.id: one for one in agent.session_summaries([info.id for info in page])}
         rows = [(info, texts.get(info.id)) for info in page]
-        in_empty_home = not infos and not self.place.agents()
+        in_empty_home = not infos and self.place.is_home_empty()
         return Loaded(len(infos), chosen, rows, int(time.time() // 60), in_empty_home)
 
     def _draw(self, loaded: Loaded) -> None:

@@ -73,9 +73,11 @@
   document.addEventListener("focusin", (event) => {
     if (!event.target.closest("[role=dialog]")) before = event.target;
   });
-  const restore = () => {
+  const isDialog = (node) => node.id?.startsWith("q-portal--dialog");
+  const restore = (changes) => {
+    const isGone = changes.some((change) => [...change.removedNodes].some(isDialog));
     const isLost = document.activeElement === document.body && !document.querySelector("[role=dialog]");
-    if (isLost && before?.isConnected) before.focus();
+    if (isGone && isLost && before?.isConnected) before.focus({ preventScroll: true });
   };
   window.addEventListener("load", () => new MutationObserver(restore).observe(document.body, { childList: true }));
 

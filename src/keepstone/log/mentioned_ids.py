@@ -1,0 +1,128 @@
+"""Which entries the lines of a log belong to, damaged and hidden lines included."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from keepstone.log.line import id_of
+from keepstone.log.log_file import Log, Stat, checksum, stat_of
+from keepstone.log.scan import Line, Scan, behind_last_newline, derived_id
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """Those of some ids that have a line in a log, and how far the log was read."""
+
+    ids: frozenset[str] = frozenset()
+    stat: Stat | None = None
+    """The log's state before it was read; None if there was none, or if its end may still change."""
+    offset: int = 0
+    """The end of the last line that was read."""
+    crc: int = 0
+    """The checksum of the bytes before that."""
+    seen: Counter[str] = field(default_factory=Counter)
+    """How many lines without an id there were, by their digests."""
+
+    def begins(self, fd: int, stat: Stat) -> bool:
+        """Tell whether a log has only grown since it was read."""
+        before = self.stat
+        if before is None or before.inode != stat.inode or stat.size < self.offset:
+            return False
+        return (before == stat or stat.size > before.size) and checksum(fd, self.offset) == self.crc
+
+
+def mentions(log: Log, ids: Collection[str], before: Mentions | None = None) -> Mentions:
+    """Return which of the ids have a line in a log; if it has only grown since ``before``, read the rest."""
+    with log.reading() as fd:
+        if fd is None:
+            return Mentions()
+        stat = stat_of(os.fstat(fd))
+        if before is None or not before.begins(fd, stat):
+            before = Mentions()
+        scan = Scan(fd, before.offset, seen=Counter(before.seen), unfinished=True)
+        wanted = frozenset(ids)
+        found = before.ids.union(
+            entry_id
+            for line in all_lines(fd, scan, hidden=True)
+            for entry_id in ids_of(fd, line)
+            if entry_id in wanted
+        )
+        is_final = not scan.rest and not scan.hidden
+        return Mentions(
+            found, stat if is_final else None, scan.settled, checksum(fd, scan.settled), scan.seen
+        )
+
+
+def mentioned(log: Log, ids: Collection[str]) -> set[str]:
+    """Return the ids that have a line in a log."""
+    return set(mentions(log, ids).ids)
+
+
+def all_lines(fd: int, scan: Scan | None = None, *, hidden: bool = False) -> Iterator[Line]:
+    """Yield all lines that a rewrite must keep, including a damaged last one without a newline.
+
+    With ``hidden`` also the lines of torn batches, which it drops. Without ``scan`` those of the whole log.
+    """
+    scan = scan or Scan(fd, unfinished=True)
+    yield from scan
+    if scan.unread or (hidden and scan.torn and scan.rest):
+        size = os.fstat(fd).st_size
+        end = behind_last_newline(fd, size)
+        yield Line(end, os.pread(fd, size - end, end), size - end, None)
+    if hidden:
+        yield from scan.hidden
+
+
+def bytes_of(fd: int, line: Line) -> bytes:
+    """Return a line's bytes without its newline, even if it is too long for readers."""
+    return line.raw or os.pread(fd, line.length, line.offset).removesuffix(b"\n")
+
+
+def ids_of(fd: int, line: Line) -> set[str]:
+    """Return the ids of the entries that a line belongs to; a damaged line also has its digest as id.
+
+    A damaged line belongs to the entry that it names before the damage, and to each entry of which a line
+    starts inside it, as after a missing newline.
+    """
+    if line.record is not None:
+        return {entry_id} if (entry_id := id_of(line.record)) else set()
+    return named_in_damage(bytes_of(fd, line))
+
+
+def named_in_damage(raw: bytes) -> set[str]:
+    """Return the ids by which a purge finds a damaged line, its digest among them."""
+    return {derived_id(raw), *_named_first(raw), *_begun_in(raw)}
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_KEY = re.compile(rf"\s*[{{,]\s*({_STRING})\s*:\s*")
+_BEGINNING = re.compile(rf'"id"\s*:\s*({_STRING})\s*,\s*(?:"type"\s*:\s*{_STRING}\s*,\s*)?"ts"\s*:'.encode())
+"""The start of a line written by keepstone."""
+_HEAD = 1 << 16
+"""Bytes of a damaged line that are searched for its id."""
+
+
+def _named_first(raw: bytes) -> Iterator[str]:
+    """Yield the id of a damaged line, if everything before it can be parsed."""
+    text, at = raw[:_HEAD].decode("utf-8", "replace"), 0
+    decoder = json.JSONDecoder()
+    with suppress(ValueError, RecursionError):
+        while pair := _KEY.match(text, at):
+            value, at = decoder.raw_decode(text, pair.end())
+            if json.loads(pair[1]) == "id":
+                if isinstance(value, str):
+                    yield value
+                return
+
+
+def _begun_in(raw: bytes) -> Iterator[str]:
+    """Yield the ids of the lines that start inside a damaged one."""
+    for beginning in _BEGINNING.finditer(raw):
+        with suppress(ValueError):
+            yield json.loads(beginning[1])

@@ -1,0 +1,90 @@
+"""Browser sessions, sign-in links and failed sign-ins, where one server keeps them for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from keepstone.server.rate_limit import Failures
+
+
+class SignIns(Protocol):
+    """What servers of a home know of those who sign in."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether servers share it, so that each call waits for a database."""
+
+    def session(self, key: str) -> tuple[str | None] | None:
+        """Return the digest of the token that started a browser session; None if it has ended."""
+
+    def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
+        """Begin a browser session; of more than ``most`` of a token the oldest end."""
+
+    def end(self, key: str) -> None:
+        """End a browser session."""
+
+    def add_link(self, key: str, seconds: float) -> None:
+        """Keep a sign-in link."""
+
+    def take_link(self, key: str) -> bool:
+        """Use a sign-in link up; False if there is none, or it has expired."""
+
+    def fail(self, address: str, window: float) -> None:
+        """Count a failure of an address."""
+
+    def wait(self, address: str, most: int, window: float) -> float:
+        """Return how many seconds an address must wait that failed too often within a window; else 0.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    until: float
+    token: str | None
+
+
+class LocalSignIns:
+    """The ``SignIns`` of one process. Not thread-safe: for the event loop's thread only."""
+
+    is_shared = False
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._failures = Failures(clock)
+        self._sessions: dict[str, _Session] = {}
+        self._links: dict[str, float] = {}
+
+    def session(self, key: str) -> tuple[str | None] | None:
+        """Return the digest of the token that started a browser session; None if it has ended."""
+        session = self._sessions.get(key)
+        return None if session is None or session.until <= self._clock() else (session.token,)
+
+    def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
+        """Begin a browser session; of more than ``most`` of a token the oldest end."""
+        now = self._clock()
+        self._sessions = {one: session for one, session in self._sessions.items() if now < session.until}
+        own = [one for one, session in self._sessions.items() if session.token == token]
+        for one in own[: max(0, len(own) + 1 - most)]:
+            del self._sessions[one]
+        self._sessions[key] = _Session(now + seconds, token)
+
+    def end(self, key: str) -> None:
+        """End a browser session."""
+        self._sessions.pop(key, None)
+
+    def add_link(self, key: str, seconds: float) -> None:
+        """Keep a sign-in link."""
+        self._links[key] = self._clock() + seconds
+
+    def take_link(self, key: str) -> bool:
+        """Use a sign-in link up; False if there is none, or it has expired."""
+        return self._links.pop(key, 0.0) > self._clock()
+
+    def fail(self, address: str, window: float) -> None:  # noqa: ARG002  That of ``Failures``.
+        """Count a failure of an address."""
+        self._failures.record(address)
+
+    def wait(self, address: str, most: int, window: float) -> float:  # noqa: ARG002
+        """Return how many seconds an address must wait that failed too often; else 0.0."""
+        return self._failures.wait(address)

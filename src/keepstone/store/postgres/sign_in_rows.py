@@ -1,0 +1,107 @@
+"""Tokens, browser sessions, sign-in links and failures in the database, for all servers of a home."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from keepstone.store.postgres.connecting import Connections
+
+_NOW = "clock_timestamp()"
+
+
+class TokenRow(NamedTuple):
+    """The row of an access token."""
+
+    id: str
+    digest: str
+    agents: list[str] | None
+    read_only: bool
+    created: datetime
+    expires: datetime | None
+
+
+class SignInRows:
+    """What servers know of those who sign in. Times are those of the database, which all servers share."""
+
+    is_shared = True
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def tokens(self) -> list[TokenRow]:
+        """Return all access tokens, oldest first."""
+        rows = self._connections.read(
+            "", "SELECT id, digest, agents, read_only, created, expires FROM tokens ORDER BY created, id"
+        )
+        return [TokenRow(*row) for row in rows]
+
+    def add_token(self, row: TokenRow) -> None:
+        """Keep an access token."""
+        self._connections.read(
+            "", "INSERT INTO tokens VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", row
+        )
+
+    def remove_token(self, token_id: str) -> None:
+        """Remove an access token."""
+        self._connections.read("", "DELETE FROM tokens WHERE id = %s", (token_id,))
+
+    def session(self, key: str) -> tuple[str | None] | None:
+        """Return the digest of the token that started a browser session; None if it has ended."""
+        sql = f"SELECT token FROM sign_ins WHERE key = %s AND NOT is_link AND until > {_NOW}"
+        return next(((token,) for (token,) in self._connections.read("", sql, (key,))), None)
+
+    def begin(self, key: str, token: str | None, seconds: float, most: int) -> None:
+        """Begin a browser session; of too many of a token the oldest end."""
+        self._connections.read_all(
+            "",
+            [
+                (f"DELETE FROM sign_ins WHERE until <= {_NOW}", ()),
+                (
+                    "DELETE FROM sign_ins WHERE key IN (SELECT key FROM sign_ins WHERE NOT is_link "
+                    "AND token IS NOT DISTINCT FROM %s ORDER BY until DESC OFFSET %s)",
+                    (token, most - 1),
+                ),
+                (
+                    f"INSERT INTO sign_ins VALUES (%s, false, %s, {_NOW} + make_interval(secs => %s)) "
+                    "ON CONFLICT DO NOTHING",
+                    (key, token, seconds),
+                ),
+            ],
+        )
+
+    def end(self, key: str) -> None:
+        """End a browser session."""
+        self._connections.read("", "DELETE FROM sign_ins WHERE key = %s AND NOT is_link", (key,))
+
+    def add_link(self, key: str, seconds: float) -> None:
+        """Keep a sign-in link."""
+        until = f"{_NOW} + make_interval(secs => %s)"
+        sql = f"INSERT INTO sign_ins VALUES (%s, true, NULL, {until}) ON CONFLICT DO NOTHING"
+        self._connections.read("", sql, (key, seconds))
+
+    def take_link(self, key: str) -> bool:
+        """Use a sign-in link up; False if there is none, or it has expired."""
+        sql = f"DELETE FROM sign_ins WHERE key = %s AND is_link RETURNING until > {_NOW}"
+        return (True,) in self._connections.read("", sql, (key,))
+
+    def fail(self, address: str, window: float) -> None:
+        """Count a failure of an address; those before the window are let go of."""
+        self._connections.read_all(
+            "",
+            [
+                (f"DELETE FROM failed_sign_ins WHERE at < {_NOW} - make_interval(secs => %s)", (window,)),
+                ("INSERT INTO failed_sign_ins (address) VALUES (%s)", (address,)),
+            ],
+        )
+
+    def wait(self, address: str, most: int, window: float) -> float:
+        """Return how many seconds an address must wait that failed too often within a window; else 0.0."""
+        [(count, seconds)] = self._connections.read(
+            "",
+            f"SELECT count(*), extract(epoch FROM min(at) + make_interval(secs => %s) - {_NOW})::float8 FROM "
+            f"(SELECT at FROM failed_sign_ins WHERE address = %s AND at > {_NOW} - make_interval(secs => %s) "
+            "ORDER BY at DESC LIMIT %s) f",
+            (window, address, window, most),
+        )
+        return max(0.0, seconds) if count >= most else 0.0

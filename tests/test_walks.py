@@ -1,0 +1,72 @@
+"""The walk of one call: how many functions of the package it calls, and how often it changes modules."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import keepstone
+from keepstone import Agent
+
+OURS = os.path.dirname(keepstone.__file__) + os.sep
+
+
+class Toy:
+    """An embedder for which all texts mean the same."""
+
+    id, dim = "toy", 8
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        return np.ones((len(texts), 8), np.float32)
+
+    def embed_query(self, text: str) -> Any:
+        return self.embed_documents([text])[0]
+
+
+def walk(call: Callable[[], object]) -> tuple[int, int]:
+    files: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(OURS):
+            files.append(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return len(files), sum(one != other for one, other in pairwise(files))
+
+
+WALKS: dict[str, tuple[object, Callable[[Agent], object], int, int]] = {
+    "recall by words": ("none", lambda agent: agent.recall("oauth walnut"), 420, 150),
+    "recall with vectors": (Toy(), lambda agent: agent.recall("oauth walnut"), 550, 190),
+    "add": ("none", lambda agent: agent.session("main").add("note", {"content": "Use pnpm"}), 110, 80),
+    "get": ("none", lambda agent: agent.get("walnut-7"), 80, 60),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_warm_call_stays_within_its_bounds(tmp_path: Path, name: str) -> None:
+    embedder, call, most_calls, most_changes = WALKS[name]
+    with keepstone.open(tmp_path, embedder=embedder) as home:  # type: ignore[arg-type]
+        agent = home.agent("coder")
+        agent.session("main").add_many(
+            {"type": "message", "id": f"walnut-{n}", "data": {"role": "user", "content": f"oauth walnut {n}"}}
+            for n in range(30)
+        )
+        for _ in range(3):
+            agent.recall("oauth walnut")
+        # Now and then a call also looks whether other programs wrote; the shortest of a few does not.
+        calls, changes = min(walk(lambda: call(agent)) for _ in range(5))
+    assert calls <= most_calls
+    assert changes <= most_changes
