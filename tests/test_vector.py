@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.errors import EmbeddingDimMismatchError, InvalidEmbeddingError
-from keepstone.vector import Space, decode, embedding_of, encode, given_space, settle, unit
+from keepstone.vector import Space, decode, embedding_of, embeddings_of, encode, given_space, settle, unit
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20).filter(any)
 
@@ -150,6 +150,21 @@ def test_an_embedding_of_another_entrys_line_is_taken_as_it_is() -> None:
 def test_a_mapping_that_is_not_an_embedding_of_a_line_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(InvalidEmbeddingError, match="base64"):
         embedding_of(value)
+
+
+def test_vectors_of_one_call_are_those_made_one_by_one() -> None:
+    chance = np.random.default_rng(1)
+    given = [chance.normal(size=24) * 10.0**power for power in range(-90, 90, 20)]
+    together = embeddings_of([vector.astype(np.float64) for vector in given])
+    assert together == [embedding_of(vector) for vector in given]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [[1.0, 0.0], np.zeros(2), np.array([np.nan, 1]), np.ones(3), np.ones((1, 2)), np.array([1, 0]), None],
+)
+def test_vectors_that_need_a_closer_look_are_left_to_it(odd: Any) -> None:
+    assert embeddings_of([np.ones(2), odd]) is None
 
 
 def test_vectors_without_an_embedder_join_the_agents_space() -> None:

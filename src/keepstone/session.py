@@ -17,6 +17,7 @@ from keepstone.log.arguments import (
     name_of,
     names_of,
     new_record_of,
+    new_records_of,
     now,
     record_of,
 )
@@ -108,8 +109,7 @@ class Session:
         do not come between them. See ``add``.
         """
         clock = _stopped(self._clock)
-        records = [new_record_of(item, clock) for item in _checked(items)]
-        return self._added(self._settle(records))
+        return self._added(self._settle(new_records_of(_checked(items), clock)))
 
     def put(self, item: Mapping[str, Any]) -> Entry:
         """Add an entry, or replace type and payload of the entry with the item's id.
@@ -516,7 +516,9 @@ class Session:
         return self._store.entry_counts(self.agent, self.id).get(self.id, 0)
 
     def _added(self, records: list[Record]) -> list[Entry]:
-        return self._shared.conflicts.attach(self._store.append(self.agent, self.id, records))
+        added = self._store.append(self.agent, self.id, records)
+        self._shared.meaning.given(self.agent, sum("embedding" in record for record in records))
+        return self._shared.conflicts.attach(added)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
         clock = _stopped(self._clock)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keepstone.errors import EmbeddingDimMismatchError, InvalidEmbeddingError
@@ -26,8 +28,8 @@ F32 = "<f4"
 """How NumPy calls the little-endian float32 that reaches the disk."""
 
 _GIVEN = "given:"
-_TINY, _HUGE = 1e-100, 1e100
-"""Between these the squares of a vector's numbers are floats."""
+_TINY, _HUGE = 1e-200, 1e200
+"""Between these the square of a vector's length has lost nothing to underflow or overflow."""
 _IS_UNIT = 1e-6
 """How far the length of a float32 vector may be from 1 after rounding; what is nearer is left as it is."""
 
@@ -46,6 +48,7 @@ class Space:
         return self.id.startswith(_GIVEN)
 
 
+@cache
 def given_space(dim: int) -> Space:
     """Return the space of vectors of this dimension that come without an embedder."""
     return Space(f"{_GIVEN}{dim}", dim)
@@ -69,9 +72,11 @@ def unit(value: Any) -> Vector:
         raise InvalidEmbeddingError(
             f"an embedding has one axis and at least one number; this has the shape {numbers.shape}"
         )
+    with np.errstate(all="ignore"):
+        square = float(numbers @ numbers)
+    if _TINY < square < _HUGE:  # False for NaN, too.
+        return np.asarray(numbers / math.sqrt(square), np.float32)
     largest = np.abs(numbers).max()
-    if _TINY < largest < _HUGE:  # False for NaN, too.
-        return np.asarray(numbers / np.sqrt(numbers @ numbers), np.float32)
     if not np.isfinite(numbers).all():
         raise InvalidEmbeddingError("an embedding has finite numbers only; this holds NaN or infinity")
     if not largest:
@@ -84,7 +89,9 @@ def unit(value: Any) -> Vector:
 def _numbers(value: Any) -> NDArray[np.float64]:
     import numpy as np
 
-    if isinstance(value, str | bytes | bytearray | memoryview | Mapping):
+    if not isinstance(value, np.ndarray) and isinstance(
+        value, str | bytes | bytearray | memoryview | Mapping
+    ):
         raise _no_numbers(value)
     try:
         found = np.asarray(value)
@@ -106,7 +113,8 @@ def _no_numbers(value: object) -> TypeError:
 class Embedding(dict[str, str]):
     """What a log line says of a vector: its space, and its float32 in base64; and the vector itself.
 
-    So what was just encoded need not be decoded by those who pass it on.
+    So what was just encoded need not be decoded by those who pass it on, nor looked through for
+    characters that JSON escapes.
     """
 
     def __init__(self, space: str, vector: Vector, coded: str) -> None:
@@ -120,8 +128,18 @@ class Embedding(dict[str, str]):
 
 def encode(space: str, vector: Vector) -> Embedding:
     """Return what a log line says of a vector of unit length."""
-    plain = vector.astype(F32)
-    return Embedding(space, plain, base64.b64encode(plain.tobytes()).decode())
+    plain = vector.astype(F32, copy=False)
+    return Embedding(space, plain, binascii.b2a_base64(plain.tobytes(), newline=False).decode("ascii"))
+
+
+def encoded(record: dict[str, Any], encode: Callable[[Any], str]) -> str:
+    """Return a line's JSON; a vector goes last, for its base64 has nothing to escape."""
+    embedding = record.get("embedding")
+    if not isinstance(embedding, Embedding):
+        return encode(record)
+    others = encode({key: value for key, value in record.items() if key != "embedding"} | {"": 0})
+    coded = f'"embedding":{{"space":{encode(embedding["space"])},"f32":"{embedding["f32"]}"}}}}'
+    return others.removesuffix('"":0}') + coded
 
 
 def decode(value: object) -> tuple[Space, Vector] | None:
@@ -160,6 +178,8 @@ def embedding_of(value: Any) -> Embedding:
     Raises:
         TypeError, InvalidEmbeddingError: As for ``unit``; also a mapping that is not of that shape.
     """
+    if isinstance(value, Embedding):
+        return value
     if not isinstance(value, Mapping):
         vector = unit(value)
         return encode(given_space(len(vector)).id, vector)
@@ -170,6 +190,29 @@ def embedding_of(value: Any) -> Embedding:
         )
     space, vector = found
     return encode(space.id, vector)
+
+
+def embeddings_of(values: Sequence[Any]) -> list[Embedding] | None:
+    """Return callers' embeddings as log lines say them, made all at once, which takes a third of the time.
+
+    None unless all are arrays of floats of one length that ``unit`` has nothing to say against.
+    """
+    if not values or not hasattr(values[0], "dtype"):
+        return None
+    import numpy as np
+
+    first = values[0]
+    if not all(isinstance(value, np.ndarray) and value.dtype.kind == "f" for value in values):
+        return None
+    if first.ndim != 1 or any(value.shape != first.shape for value in values):
+        return None
+    numbers = np.array(values, np.float64)
+    with np.errstate(all="ignore"):
+        squares = np.einsum("ij,ij->i", numbers, numbers)
+    if not ((squares > _TINY) & (squares < _HUGE)).all():  # False for NaN, too.
+        return None
+    name = given_space(len(first)).id
+    return [encode(name, row.copy()) for row in (numbers / np.sqrt(squares)[:, None]).astype(F32)]
 
 
 def settle(records: Iterable[dict[str, Any]], known: Space | None) -> None:

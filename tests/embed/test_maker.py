@@ -224,3 +224,17 @@ def test_one_text_that_is_refused_raises_for_who_must_have_it() -> None:
         Maker(Refusing()).make_one("bad")
     with pytest.raises(InvalidEmbeddingError):
         Maker(NotFinite()).make_one("bad")
+
+
+def test_as_many_texts_fit_into_some_seconds_as_the_pace_allows() -> None:
+    clock, embedder = Clock(), Refusing()
+    maker = Maker(embedder, clock)
+    assert maker.fitting(1, unknown=8) == 8
+
+    def slow(texts: list[str]) -> Any:
+        clock.now += 0.25 * len(texts)
+        return Letters.embed_documents(embedder, texts)
+
+    embedder.embed_documents = slow  # type: ignore[method-assign]
+    maker.make(GOOD[:2])
+    assert [maker.fitting(seconds, unknown=8) for seconds in (1.1, 0.2, 0, -1)] == [4, 0, 0, 0]

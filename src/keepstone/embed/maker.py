@@ -25,6 +25,8 @@ _PROBE = "probe"
 """A text that no embedder rejects: it distinguishes a rejected text from a failed embedder."""
 _EMBEDDER_WAIT, _TEXT_WAIT = (1.0, 60.0), (60.0, 86_400.0)
 """Initial and maximum backoff in seconds, for a failed embedder and for a rejected text."""
+_QUICKEST = 1e-6
+"""Seconds that a text takes at least."""
 _MOST_REFUSED = 10_000
 """Maximum number of rejected texts that are remembered."""
 
@@ -66,6 +68,13 @@ class Maker:
         self._unstored = Unstored()
         self._refused: dict[bytes, _Failure] = {}
         self._failed: _Failure | None = None
+        self._pace: float | None = None
+
+    def fitting(self, seconds: float, unknown: int) -> int:
+        """Return how many texts can probably be embedded in some seconds; ``unknown`` before the first."""
+        if seconds <= 0:
+            return 0
+        return unknown if self._pace is None else int(seconds / max(self._pace, _QUICKEST))
 
     def make(self, texts: Sequence[str], *, must: bool = False) -> dict[str, Vector]:
         """Return the vectors, of unit length or zeros, of all texts that the embedder does not reject.
@@ -143,6 +152,7 @@ class Maker:
         return made | self._embed_in_halves(texts[half:], must=must, probed=True)
 
     def _embed(self, texts: list[str], *, must: bool) -> dict[str, Vector]:
+        began = self._now()
         try:
             rows = embed_texts(self.embedder, texts)
         except EmbedderUnavailableError:
@@ -154,6 +164,8 @@ class Maker:
             if has_loaded:
                 return self._embed(texts, must=False)
             raise
+        pace = (self._now() - began) / len(texts)
+        self._pace = pace if self._pace is None else (self._pace + pace) / 2
         self._failed = None
         for text in texts if self._refused else ():
             self._refused.pop(digest_of(text), None)

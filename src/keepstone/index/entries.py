@@ -89,11 +89,29 @@ ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, 
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
-def insert(database: Database, sid: int, entries: Iterable[Folded], room: Room) -> None:
-    """Add rows for new entries of one session, in the order of their places."""
+def insert(database: Database, sid: int, entries: Iterable[Folded | None], room: Room) -> None:
+    """Add rows for new entries of one session, in the order of their places; None leaves out a number."""
     sql = f"INSERT INTO entry(eid, sid, number, {', '.join(_COLUMNS)}) VALUES(?, ?, ?, {_MARKS})"
-    rows = [(room.eid + at, sid, room.number + at, *_columns(folded)) for at, folded in enumerate(entries)]
+    rows = [
+        (room.eid + at, sid, room.number + at, *_columns(folded))
+        for at, folded in enumerate(entries)
+        if folded is not None
+    ]
     database.connection.executemany(sql, rows)
+
+
+def present(database: Database, sid: int, ids: Sequence[str]) -> set[str]:
+    """Return those of the ids that a session has rows for."""
+    sql = "SELECT id FROM entry WHERE sid=? AND id IN (SELECT value FROM json_each(?))"
+    return {entry_id for (entry_id,) in database.rows(sql, (sid, json.dumps(ids)))}
+
+
+def row_of(database: Database, sid: int, entry_id: str) -> Row:
+    """Return the row of an entry that a session has."""
+    sql = f"SELECT eid, '', '', {_SAID}, {IS_SOUND} FROM entry WHERE id=? AND sid=?"
+    if (values := database.row(sql, (entry_id, sid))) is None:
+        raise apsw.CorruptError("a row is in an index of its table, but not in the table")
+    return Row(*values)
 
 
 def change(database: Database, eid: int, folded: Folded | None) -> None:

@@ -7,6 +7,7 @@ inode, and ``catch_up`` reads on from where the index stands, or from the start.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.search import Nearest, VectorSearch
-from keepstone.index.vectors.vector_table import Pending
+from keepstone.index.vectors.vector_table import BLOCK, Pending
 from keepstone.index.words import word_table
 from keepstone.index.words.ranking import Ranked, Ranking
 from keepstone.log.fold import Folded
@@ -32,8 +33,8 @@ from keepstone.model import Entry, Record, Scope
 from keepstone.text.stemming import ENGLISH
 from keepstone.vector import Space, Vector
 
-_WAITING_AT_MOST = 4096
-"""Rows that may wait for the full-text tables before an add flushes them itself."""
+_PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
+"""Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
 
 
 class Index:
@@ -53,6 +54,9 @@ class Index:
         self._ranking = Ranking()
         self._similar = VectorSearch(self._database)
         self._pending = Pending()
+        self._given = 0
+        self._written = 0.0
+        self._expected_by = math.inf
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
@@ -106,12 +110,10 @@ class Index:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
-            entries.insert(database, sid, lines, room)
-            records = [(room.eid + at, folded.record) for at, folded in enumerate(lines)]
-            fields.save(database, records, are_new=True)
-            vector_table.insert(database, lines, room.eid)
-            if room.waiting > _WAITING_AT_MOST:
+            reading.insert_new(database, sid, lines, room)
+            if room.waiting > reading.WAITING_AT_MOST:
                 word_table.flush(database)
+            self._took_in(sum("embedding" in folded.record for folded in lines))
             return True
 
     def relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> None:
@@ -344,9 +346,27 @@ class Index:
         """Return how near the vectors of some rows are to one, without rows that have none."""
         return self._similar.cosines(vector, Space(space, len(vector)), eids)
 
-    def upkeep(self) -> bool:
-        """Do one piece of the work that queries left; False if there is none that can be done now."""
+    def upkeep(self, graph_from: int | None = None) -> bool:
+        """Do one piece of the work that queries left; False if there is none that can be done now.
+
+        With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
+        graph from this many vectors on. While it does not pause, this waits a moment.
+        """
+        if graph_from is None or self._given < BLOCK:
+            return self._similar.upkeep.step()
+        if time.monotonic() < min(self._written + _PAUSE, self._expected_by):
+            time.sleep(_MOMENT)
+            return True
+        self._given, self._expected_by = 0, math.inf
+        self._similar.upkeep.expect(graph_from)
         return self._similar.upkeep.step()
+
+    def _took_in(self, vectors: int) -> None:
+        """Remember that vectors were written now."""
+        self._written = time.monotonic()
+        if self._given < BLOCK <= self._given + vectors:
+            self._expected_by = self._written + _LONGEST_LOAD
+        self._given += vectors
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
@@ -365,7 +385,9 @@ class Index:
     def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
         """Keep vectors of entries that are still there with the same text; return how many were kept."""
         with self._database.guarded() as database, database.writing():
-            return sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
+            kept = sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
+            self._took_in(kept)
+            return kept
 
     def check_texts(self, found: Iterable[Entry]) -> None:
         """Look whether rows have the texts that entries have in the log.

@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from keepstone.index import entries, fields, session_table
 from keepstone.index.database import Database
-from keepstone.index.entries import Row
-from keepstone.index.session_table import LogState
+from keepstone.index.session_table import LogState, Room
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.words import word_table
-from keepstone.log.fold import step
-from keepstone.log.line import id_of, microseconds, read_time
+from keepstone.log.fold import Folded, step
+from keepstone.log.line import id_of, is_put, microseconds, read_time
 from keepstone.log.log_file import CHECKED, Log, Stat, checksum, stat_of
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line, Scan
@@ -28,6 +28,9 @@ STEP_LINES = 1_000
 STEP_BYTES = 1 << 20
 """What one transaction takes in at most, so that others wait a small part of a second: one line or batch
 that is longer is taken in whole."""
+
+WAITING_AT_MOST = 4096
+"""Rows that may wait for the full-text tables before a writer flushes them itself."""
 
 _LARGEST_COUNT = 1 << 63
 """The smallest number that SQLite cannot hold as an integer."""
@@ -109,32 +112,33 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     sid = known.sid or session_table.save_known(database, session, known)
     seen = _LineCounts(database, sid)
     scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
-    done, taken = _take_lines(database, sid, scan, fd)
+    done, lines = _next_lines(scan)
+    taking = _Step(database, sid, fd)
+    waiting = taking.take(lines)
     database.connection.executemany(
         "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
         ((sid, digest, count) for digest, count in seen.items()),
     )
-    vector_table.give_back(database, sid, taken)
+    vector_table.give_back(database, sid, taking.taken)
     if done:
         vector_table.forget_kept(database, sid)
     ts = None if scan.ts is None else microseconds(scan.ts)
     state = replace(known, sid=sid, stat=begun if done else _unfinished(begun), offset=scan.settled, ts=ts)
     session_table.save_known(database, session, checksummed(state, fd))
-    word_table.flush(database)
+    if done or waiting > WAITING_AT_MOST:
+        word_table.flush(database)
     # What was added since this reading of the log began is for the next transaction to judge.
     return None if done and begun.size == stat.size else scan.settled - known.offset
 
 
-def _take_lines(database: Database, sid: int, scan: Scan, fd: int) -> tuple[bool, list[int]]:
-    """Take in some lines; return whether these were the last, and the rows that have other texts now."""
-    begin, taken = scan.settled, []
-    for number, line in enumerate(scan, 1):
-        eid = _take(database, sid, line, fd) if line.record is not None else None
-        if eid is not None:
-            taken.append(eid)
-        if number == STEP_LINES or scan.settled - begin >= STEP_BYTES:
-            return False, taken
-    return True, taken
+def _next_lines(scan: Scan) -> tuple[bool, list[Line]]:
+    """Return the lines of one transaction, and whether these are the last."""
+    begin, lines = scan.settled, []
+    for line in scan:
+        lines.append(line)
+        if len(lines) == STEP_LINES or scan.settled - begin >= STEP_BYTES:
+            return False, lines
+    return True, lines
 
 
 class _LineCounts(Counter[str]):
@@ -151,40 +155,99 @@ class _LineCounts(Counter[str]):
         return int(found[0]) if found else 0
 
 
-def _take(database: Database, sid: int, line: Line, fd: int) -> int | None:
-    """Let one line change the row of its entry; return the row if its text may be another now."""
-    entry_id = id_of(line.record or {})
-    if entry_id is None:
-        return None
-    access = line.record.get("access") if line.record and only_counts(line) else None
-    if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
-        entries.count(database, sid, entry_id, access)
-        return None
-    said = f"id, place, at, length, head, access, {entries.IS_SOUND}"
-    sql = f"SELECT eid, '', '', {said} FROM entry WHERE id=? AND sid=?"
-    values = database.row(sql, (entry_id, sid))
-    row = Row(*values) if values else None
-    known = row.folded(os.pread(fd, row.length, row.at)) if row else None
-    folded = step(known, line)
-    if row is None or known is None:
-        if folded is None:
-            if line.record is not None and is_title(line.record):
-                session_table.set_title(database, sid, title_of(line.record))
-            return None
-        room = session_table.room_in(database, sid)
-        entries.insert(database, sid, [folded], room)
-        fields.save(database, [(room.eid, folded.record)])
-        vector_table.insert(database, [folded], room.eid)
-        return room.eid
-    if folded is not None and folded.at == known.at and "aliases" not in (line.record or {}):
-        entries.patch(database, row.eid, folded)
-    else:
-        entries.change(database, row.eid, folded)
-    if folded is not None:
-        fields.save(database, [(row.eid, folded.record)])
-    if folded is not None and "embedding" in (line.record or {}):
-        vector_table.renew(database, row.eid, folded)
-    return row.eid
+class _Step:
+    """The lines of one transaction: new entries are added together, changes are made one by one."""
+
+    def __init__(self, database: Database, sid: int, fd: int) -> None:
+        self._database = database
+        self._sid = sid
+        self._fd = fd
+        self._new: dict[str, int] = {}
+        self._rows: list[Folded | None] = []
+        """New entries by the order of their creation; None for one that is deleted again."""
+        self._room = Room(0, 0, 0)
+        """Where they go."""
+        self.taken: list[int] = []
+        """The rows whose texts may be others now."""
+
+    def take(self, lines: Sequence[Line]) -> int:
+        """Let lines change the rows of their entries; return about how many rows wait for their words."""
+        named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
+        there = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
+        for entry_id, line in named:
+            if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
+                there |= self._new.keys()
+                self._insert()
+            if entry_id not in there:
+                self._take_new(entry_id, line)
+            elif self._change(entry_id, line):
+                there.remove(entry_id)
+        return self._insert()
+
+    def _may_lose_its_vector(self, entry_id: str, line: Line) -> bool:
+        """Tell whether the text of a new entry may change, for which its vector was not given then."""
+        known = self._rows[self._new[entry_id]]
+        return known is not None and "embedding" in known.record and is_put(line.record or {})
+
+    def _take_new(self, entry_id: str, line: Line) -> None:
+        at = self._new.get(entry_id)
+        folded = step(None if at is None else self._rows[at], line)
+        if at is not None:
+            self._rows[at] = folded
+            if folded is None:
+                del self._new[entry_id]
+            while self._rows and self._rows[-1] is None:
+                self._rows.pop()
+        elif folded is not None:
+            if not self._rows:
+                self._room = session_table.room_in(self._database, self._sid)
+            self._new[entry_id] = len(self._rows)
+            self._rows.append(folded)
+        elif line.record is not None and is_title(line.record):
+            session_table.set_title(self._database, self._sid, title_of(line.record))
+
+    def _insert(self) -> int:
+        if not self._rows:
+            return 0
+        insert_new(self._database, self._sid, self._rows, self._room)
+        self.taken += [self._room.eid + at for at in self._new.values()]
+        self._new, self._rows = {}, []
+        return self._room.waiting + len(self.taken)
+
+    def _change(self, entry_id: str, line: Line) -> bool:
+        """Let a line change the row of an entry; True if the row is gone."""
+        database, record = self._database, line.record or {}
+        access = record.get("access") if only_counts(line) else None
+        if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
+            entries.count(database, self._sid, entry_id, access)
+            return False
+        row = entries.row_of(database, self._sid, entry_id)
+        known = row.folded(os.pread(self._fd, row.length, row.at))
+        if known is None:  # A put of it is refused by the table, which shows that the row is damaged.
+            self._take_new(entry_id, line)
+            return False
+        folded = step(known, line)
+        if folded is not None and folded.at == known.at and "aliases" not in record:
+            entries.patch(database, row.eid, folded)
+        else:
+            entries.change(database, row.eid, folded)
+        if folded is not None:
+            fields.save(database, [(row.eid, folded.record)])
+            if "embedding" in record:
+                vector_table.renew(database, row.eid, folded)
+            self.taken.append(row.eid)
+        return folded is None
+
+
+def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room: Room) -> None:
+    """Add rows for new entries of one session, with their vectors; their words wait.
+
+    None leaves out a number, as an entry does that is deleted later.
+    """
+    entries.insert(database, sid, new, room)
+    records = [(eid, folded.record) for eid, folded in enumerate(new, room.eid) if folded]
+    fields.save(database, records, are_new=True)
+    vector_table.insert(database, new, room.eid)
 
 
 def _begun(known: LogState) -> Stat | None:

@@ -18,7 +18,7 @@ from uuid_utils import uuid7
 from keepstone.log.line import DEFAULT_TYPE, format_time, instant, plain
 from keepstone.log.merging import check_content
 from keepstone.model import Record
-from keepstone.vector import embedding_of
+from keepstone.vector import embedding_of, embeddings_of
 
 Clock = Callable[[], datetime]
 """Returns the time as an aware datetime. Tests inject their own."""
@@ -80,6 +80,16 @@ def new_record_of(item: Mapping[str, Any], clock: Clock) -> Record:
         raise ValueError(f"an item has no type: {dict(item)!r:.80}; add one, such as 'note'")
     check_content(record)
     return record
+
+
+def new_records_of(items: Iterable[Any], clock: Clock) -> list[Record]:
+    """Return the records of entries to add; their vectors are brought to unit length together."""
+    given = list(items)
+    vectors = [item.get("embedding") for item in given if isinstance(item, Mapping)]
+    made = embeddings_of(vectors) if len(vectors) == len(given) else None
+    if made is not None:
+        given = [{**item, "embedding": vector} for item, vector in zip(given, made, strict=True)]
+    return [new_record_of(item, clock) for item in given]
 
 
 def check_keys(keys: Iterable[str], known: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from keepstone.model import Entry, Record
 from keepstone.text.bounded import joined
+from keepstone.vector import encoded
 
 MAX_LINE = 16 * 1024 * 1024
 """Maximum bytes of a line, newline included; readers skip longer ones."""
@@ -115,7 +116,7 @@ def dump(record: Record) -> bytes:
             number has too many digits.
     """
     try:
-        raw = _encode(record).encode() + b"\n"
+        raw = encoded(record, _encode).encode() + b"\n"
     except UnicodeEncodeError as error:
         lone = error.object[error.start]
         raise ValueError(f"text has the lone surrogate {lone!r}, which cannot be stored: remove it") from None

@@ -24,8 +24,14 @@ AUTO, NONE = "auto", "none"
 UNWANTED = "no embedder was wanted"
 """The reason when the caller asked for none."""
 
+MANY_GIVEN = 4096
+"""Vectors given with entries of an agent after which its index is improved in the background."""
+
 _MOMENT = 0.005
 """Seconds that background work waits before it checks again whether it may continue."""
+
+_BUSY = 2.0
+"""Seconds after a call in which the next one is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,18 @@ class Turns:
         """Free the turn."""
         self._lock = threading.Lock()
         self._urgent = 0
+        self._called = float("-inf")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call asked for the turn a moment ago, so that another one may come."""
+        return time.monotonic() - self._called < _BUSY
 
     @contextmanager
     def soon(self, seconds: float = -1) -> Iterator[bool]:
         """Take the turn for a call that waits; False if it is not free within some seconds."""
         self._urgent += 1
+        self._called = time.monotonic()
         lock = self._lock
         try:
             mine = lock.acquire(timeout=seconds)
@@ -105,6 +118,7 @@ class Meaning:
         self._maker: Maker | None = None
         self._owed: dict[str, None] = {}
         self.wake = wake
+        self._given: dict[str, int] = {}
         self._is_auto = wanted == AUTO if isinstance(wanted, str) else False
         self.named: Choice | None = None
         """What the caller named, an embedder or none, instead of taking the home's."""
@@ -158,6 +172,15 @@ class Meaning:
     def owe(self, agent: str) -> None:
         """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
         self._owed[agent] = None
+
+    def given(self, agent: str, vectors: int) -> None:
+        """Wake the background once vectors were added that are worth files of their own."""
+        if vectors:
+            count = self._given.pop(agent, 0) + vectors
+            if count < MANY_GIVEN:
+                self._given[agent] = count
+            else:
+                self.wake(agent)
 
     def owed(self) -> list[str]:
         """Return the agents that a server is to make vectors for before the home closes, each once."""

@@ -25,6 +25,8 @@ AT_ONCE = 64
 """Texts that an embedder gets at a time when the call waits for all, and in all for a recall."""
 FEW = 8
 """Texts that it gets at a time when a recall waits, or another call waits for its turn."""
+_STEP, _LONG_STEP = 0.02, 0.25
+"""Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall asks for it once."""
 _PATIENCE = 0.25
@@ -333,18 +335,20 @@ class Vectors:
         if embedder is None or not waiting or self.is_remote:
             return waiting, ""
         refused = ""
-        with self._meaning.turns.soon(_PATIENCE) as mine:
+        until, maker = time.monotonic() + seconds, self._meaning.maker(embedder)
+        with self._meaning.turns.soon(seconds) as mine:
             pending = reader.pending(embedder.id, scope)
-            began, left = time.monotonic(), len(pending)
+            left = len(pending)
             wanted = set(first)
             rest = [key for key in reversed(pending) if key not in wanted]
             chosen = self._refused_last([key for key in pending if key in wanted] + rest)[:AT_ONCE]
-            for keys in _slices(chosen, FEW) if mine else ():
-                made = self._make(embedder, reader, keys)
+            count = max(1, maker.fitting(max(seconds, _STEP), FEW))
+            while mine and chosen and count:
+                made = self._make(embedder, reader, chosen[:count])
                 left -= made.kept
+                chosen = chosen[count:]
                 refused = made.reason or refused
-                if not made.any or time.monotonic() - began >= seconds:
-                    break
+                count = maker.fitting(until - time.monotonic(), FEW) if made.any else 0
         return left, refused
 
     def of_texts(self, texts: Sequence[str], seconds: float) -> dict[str, Vector]:
@@ -376,10 +380,13 @@ class Vectors:
 
         def make(reader: Reader, _: bool) -> bool:  # noqa: FBT001  Called by place.
             pending = self._refused_last(reader.pending(embedder.id, scope))
-            made = self._make(embedder, reader, pending[:FEW])
+            seconds = _STEP if turns.is_busy else _LONG_STEP
+            count = max(1, min(self._meaning.maker(embedder).fitting(seconds, FEW), AT_ONCE))
+            made = self._make(embedder, reader, pending[:count])
             return made.any and made.kept < len(pending)
 
-        with self._meaning.turns.later() as mine:
+        turns = self._meaning.turns
+        with turns.later() as mine:
             return self.ask(make) if mine else True
 
     def _refused_last(self, keys: Sequence[int]) -> list[int]:

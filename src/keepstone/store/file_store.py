@@ -468,7 +468,7 @@ class FileStore:
                     logs.look(0)
                     with suppress(UnavailableError):
                         logs.asking(Index.flush)
-                while self.maintenance.upkeep(agent):
+                while self.maintenance.upkeep(agent, ahead=False):
                     pass
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ STOP_WORDS = frozenset(
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
-_HUMP = re.compile(r"[a-z][A-Z]")
+_HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with what is rare, so that most of a text is skipped.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +13,17 @@ from keepstone.errors import KeepstoneError
 from keepstone.filesystem.atomic import temporary_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import TEMPORARY
-from keepstone.index.database import Database, UnavailableError
-from keepstone.index.vectors import building
-from keepstone.index.vectors.cache import VectorCache
-from keepstone.index.vectors.hnsw import Growing
+from keepstone.index.database import DamagedError, Database, UnavailableError
+from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors.cache import ALL, VectorCache
+from keepstone.index.vectors.exact_scan import ExactScan
+from keepstone.index.vectors.hnsw import Growing, load
 from keepstone.vector import Space
+
+_SAVED_EVERY, _WORTH_SAVING = 40_000, 4_000
+"""Rows after which an unfinished graph is saved, in case the process is killed; and before it ends."""
+_ROWS = (1 << 32) - 1
+"""The bits of an unfinished graph's mark that say how many rows are done."""
 
 
 class Due(NamedTuple):
@@ -28,7 +34,7 @@ class Due(NamedTuple):
     """The number of the session that it is of, or ``ALL``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Work:
     """A graph in the making."""
 
@@ -40,6 +46,8 @@ class _Work:
     purges: int
     """How often anything was purged when it was begun."""
     growing: Growing
+    saved: int
+    """How many rows of the generation were done when it was last saved."""
 
 
 class GraphUpkeep:
@@ -79,9 +87,20 @@ class GraphUpkeep:
             return True
 
     def stop(self) -> None:
-        """Stop the graph that is being built."""
+        """Stop the graph that is being built; what is done of it is saved."""
         with self._guard:
+            if self._work is not None and self._work.growing.done - self._work.saved >= _WORTH_SAVING:
+                with suppress(UnavailableError, DamagedError, OSError, RuntimeError):
+                    self._save_unfinished(self._work)
             self._end()
+
+    def expect(self, fewest: int) -> None:
+        """Schedule what the next query for everything would ask for, in each space."""
+        with self._database.guarded() as database:
+            for space in vector_table.spaces(database):
+                held = self._held(space)
+                if held is not None and (held.is_due or held.live(ALL) >= fewest):
+                    self.add(Due(space, ALL), fewest)
 
     def _end(self) -> None:
         if self._work is not None:
@@ -107,9 +126,22 @@ class GraphUpkeep:
             building.build(self._database, folder, held.number, held.space)
             self._alone.close()
         else:
-            growing = Growing(held.scan.generation, held.range_of(due.sid), held.scan.dead)
-            self._work = _Work(due, held, folder, held.published, purges, growing)
+            growing = self._growing(folder, held, held.scan, due.sid)
+            self._work = _Work(due, held, folder, held.published, purges, growing, growing.done)
         return True
+
+    def _growing(self, folder: Folder, held: VectorCache, scan: ExactScan, sid: int) -> Growing:
+        """Return the graph of a session's rows, as far as it was saved by a process that ended."""
+        begin, end = held.range_of(sid)
+        with self._database.guarded() as database:
+            sql = "SELECT mark, checksum FROM graph WHERE space=? AND sid=? AND number=?"
+            known = database.row(sql, (held.number, _unfinished(sid), held.published))
+        if known is not None and begin <= (done := begin + (known[0] & _ROWS)) <= end:
+            name = building.name_of_graph(held.number, held.published, _unfinished(sid), known[0])
+            begun = load(folder, name, scan.generation.header.stride, known[1])
+            if begun is not None:
+                return Growing(scan.generation, (done, end), scan.dead, begun)
+        return Growing(scan.generation, (begin, end), scan.dead)
 
     def _go_on(self, work: _Work) -> bool:
         """Add some rows; True once the graph is published or obsolete."""
@@ -117,16 +149,21 @@ class GraphUpkeep:
             if not self._is_wanted(database, work):
                 return True
         if not work.growing.step():
+            if work.growing.done - work.saved >= _SAVED_EVERY:
+                self._save_unfinished(work)
             return False
-        mark = random.getrandbits(48)
-        name = building.name_of_graph(work.held.number, work.generation, work.due.sid, mark)
-        self._publish(work, name, mark)
-        with self._database.guarded() as database:
-            building.tidy(database, work.folder)
+        self._publish(work, work.due.sid, random.getrandbits(48))
         return True
 
-    def _publish(self, work: _Work, name: str, mark: int) -> None:
-        """Write a finished graph and record it in the index, unless a purge came in between."""
+    def _save_unfinished(self, work: _Work) -> None:
+        """Save what is done of a graph, for the process that goes on if this one ends."""
+        done = work.growing.done - work.held.range_of(work.due.sid)[0]
+        self._publish(work, _unfinished(work.due.sid), random.getrandbits(16) * (_ROWS + 1) + done)
+        work.saved = work.growing.done
+
+    def _publish(self, work: _Work, sid: int, mark: int) -> None:
+        """Write a graph and record it in the index, unless a purge came in between."""
+        name = building.name_of_graph(work.held.number, work.generation, sid, mark)
         with temporary_file(work.folder, name + TEMPORARY) as fd:
             # The file is there before this look: a purge after it removes the name, whatever becomes of us.
             with self._database.guarded() as database:
@@ -136,11 +173,21 @@ class GraphUpkeep:
             with self._database.guarded() as database, database.writing():
                 if self._is_wanted(database, work):
                     work.folder.replace(name + TEMPORARY, name)
-                    row = (work.held.number, work.due.sid, work.generation, mark, checksum)
+                    row = (work.held.number, sid, work.generation, mark, checksum)
                     database.execute("INSERT OR REPLACE INTO graph VALUES(?, ?, ?, ?, ?)", row)
+                    if sid == work.due.sid:
+                        sql = "DELETE FROM graph WHERE space=? AND sid=?"
+                        database.execute(sql, (work.held.number, _unfinished(sid)))
+        with self._database.guarded() as database:
+            building.tidy(database, work.folder)
 
     @staticmethod
     def _is_wanted(database: Database, work: _Work) -> bool:
         """Tell whether nothing was purged, and the generation is the same; the guard is held."""
         row = database.row("SELECT number FROM generation WHERE space=?", (work.held.number,))
         return row == (work.generation,) and building.value(database, "purges") == work.purges
+
+
+def _unfinished(sid: int) -> int:
+    """Return the number under which the unfinished graph of a session is recorded."""
+    return -1 - sid

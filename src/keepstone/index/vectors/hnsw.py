@@ -7,8 +7,10 @@ of; no native code reads a file that was not compared with it.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keepstone.errors import KeepstoneError
@@ -30,40 +32,47 @@ _STEP = 2000
 _QUICK = 4 << 20
 """Bytes that are read, with the import of the library, before anybody notices."""
 _PAGE = 4096
+_LOWEST = 19
+"""The priority that gives way to all others; Linux has one for each thread."""
 
 
 class Graph:
     """A graph that can be asked."""
 
     def __init__(self, index: Index) -> None:
-        self._index = index
+        self.index = index
 
     def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
         import numpy as np
 
-        found = self._index.search(row, count, threads=1)
+        found = self.index.search(row, count, threads=1)
         return np.asarray(found.keys).astype(np.intp), 1 - np.asarray(found.distances, np.float32)
 
 
 class Growing:
-    """A graph in the making: ``step`` until it says that all rows are in."""
+    """A graph in the making: ``step`` until it says that all rows are in.
 
-    def __init__(self, generation: Generation, rows: Range, dead: NDArray[np.intp]) -> None:
+    ``begun`` is what was saved of it before, with the rows up to ``done``.
+    """
+
+    def __init__(
+        self, generation: Generation, rows: Range, dead: NDArray[np.intp], begun: Graph | None = None
+    ) -> None:
         self._generation = generation
         self._dead = dead
-        self._done, self._end = rows
-        self._index = _empty(generation.header.stride)
+        self.done, self._end = rows
+        self._index = begun.index if begun else _empty(generation.header.stride)
 
     def step(self) -> bool:
         """Add some rows; True once all are in."""
         import numpy as np
 
-        end = min(self._done + _STEP, self._end)
-        live = np.setdiff1d(np.arange(self._done, end), self._dead, assume_unique=True)
-        rows = self._generation.between(self._done, end)[live - self._done]
-        self._index.add(live.astype(np.uint64), rows, threads=_threads())
-        self._done = end
+        end = min(self.done + _STEP, self._end)
+        live = np.setdiff1d(np.arange(self.done, end), self._dead, assume_unique=True)
+        rows = self._generation.between(self.done, end)[live - self.done]
+        with_idle_processors(lambda threads: self._index.add(live.astype(np.uint64), rows, threads=threads))
+        self.done = end
         return end == self._end
 
     def save(self, fd: int) -> int:
@@ -121,9 +130,30 @@ def _empty(stride: int) -> Index:
     )
 
 
-def _threads() -> int:
-    """Return how many threads may work: one processor is left to others."""
-    return max(1, (os.cpu_count() or 1) - 1)
+def with_idle_processors(work: Callable[[int], object]) -> None:
+    """Call a function with a number of threads, in a thread whose priority gives way to all others.
+
+    It passes its priority on to threads that it starts. Where only processes have priorities, one
+    processor is left to others instead.
+    """
+    count = os.cpu_count() or 1
+    if sys.platform != "linux":
+        work(max(1, count - 1))
+        return
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST)
+            work(count)
+        except BaseException as error:  # noqa: BLE001  The caller gets it.
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="keepstone-graph", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 def checksum_of(raw: bytes | bytearray) -> int:

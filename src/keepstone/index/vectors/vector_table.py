@@ -61,13 +61,17 @@ class Block:
     matrix: Matrix
 
 
-def insert(database: Database, entries: Iterable[Folded], eid: int) -> None:
+def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> None:
     """Add the vectors that were given with new entries, whose rows are numbered from ``eid``."""
     numbers: dict[Space, int] = {}
     values = []
     for row, folded in enumerate(entries, eid):
         # What another program wrote may be malformed; then the entry has no vector.
-        if "embedding" in folded.record and (found := decode(folded.record["embedding"])) is not None:
+        if (
+            folded
+            and "embedding" in folded.record
+            and (found := decode(folded.record["embedding"])) is not None
+        ):
             space, vector = found
             if space not in numbers:
                 numbers[space] = _numbered(database, space)

@@ -11,6 +11,7 @@ from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.model import BackupInfo, Finding
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.protocol import Store
+from keepstone.store.reader_protocol import HNSW_FROM
 
 
 class FileMaintenance:
@@ -30,12 +31,13 @@ class FileMaintenance:
         self._using = using
         self._opened = opened
 
-    def upkeep(self, agent: str) -> bool:
+    def upkeep(self, agent: str, *, ahead: bool = True) -> bool:
+        """Do one step of background work; ``ahead`` also of what no query asked for yet."""
         with self._using(agent) as logs:
             if logs is None:
                 return False
             try:
-                return logs.asking(Index.upkeep)
+                return logs.asking(Index.upkeep, HNSW_FROM if ahead else None)
             except UnavailableError:
                 return False  # The next query asks for it again.
 

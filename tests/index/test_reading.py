@@ -1,0 +1,81 @@
+"""Reading a log into the index: the rows do not depend on how many lines a transaction takes in."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepstone.filesystem.confine import Folder
+from keepstone.filesystem.lock import Lock
+from keepstone.index import Index, entries, reading
+from keepstone.index.database import Database
+from keepstone.index.words import word_table
+from keepstone.log.log_file import Log
+from keepstone.vector import encode
+
+VECTORS = [encode("given:2", np.array(pair, np.float32)) for pair in ([1, 0], [0, 1])]
+
+LINES = st.fixed_dictionaries(
+    {"id": st.sampled_from("abcd"), "ts": st.just("2026-01-11T14:31:00Z")},
+    optional={
+        "type": st.sampled_from(["note", "fact"]),
+        "text": st.sampled_from(["walnut", "pecan", ""]),
+        "deleted": st.just(value=True),
+        "embedding": st.sampled_from(VECTORS),
+        "access": st.integers(0, 2),
+        "tags": st.lists(st.sampled_from("xy")),
+        "aliases": st.just(["nut"]),
+    },
+)
+
+
+def rows_of(log: bytes, lines: int) -> tuple[Any, ...]:
+    """Return the rows and vectors that an index has of a log, read with some lines a transaction."""
+    with TemporaryDirectory() as name, Folder(Path(name), root=Path(name)) as folder:
+        (folder.path / "s.ndjson").write_bytes(log)
+        index = Index(folder.path / "index.db")
+        with patch.object(reading, "STEP_LINES", lines):
+            index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
+        index.close()
+        with closing(Database(folder.path / "index.db")) as database:
+            said = entries.rows_of(database, range(1, 1000)).values()
+            return (
+                database.rows("SELECT number, id, text, type, ts, tags, priority FROM entry ORDER BY number"),
+                {row.id: row.record(log[row.at : row.at + row.length]) for row in said},
+                database.rows("SELECT number, f32 FROM vector JOIN entry USING(eid) ORDER BY number"),
+                database.rows("SELECT number, value FROM field JOIN entry USING(eid) ORDER BY number, value"),
+            )
+
+
+@given(st.lists(LINES, max_size=12))
+def test_rows_are_the_same_however_many_lines_a_transaction_takes(lines: list[dict[str, Any]]) -> None:
+    log = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    assert rows_of(log, 1000) == rows_of(log, 3) == rows_of(log, 1)
+
+
+def test_words_of_a_long_log_are_flushed_before_too_many_rows_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+
+    def flush(database: Database) -> None:
+        flushed.extend(count for (count,) in database.rows("SELECT count(*) FROM entry"))
+        real(database)
+
+    real = word_table.flush
+    monkeypatch.setattr(word_table, "flush", flush)
+    monkeypatch.setattr(reading, "WAITING_AT_MOST", 5)
+    monkeypatch.setattr(reading, "STEP_LINES", 3)
+    (tmp_path / "s.ndjson").write_bytes(
+        b"".join(b'{"id":"%d","type":"note","text":"walnut"}\n' % number for number in range(20))
+    )
+    with Folder(tmp_path, root=tmp_path) as folder, closing(Index(None)) as index:
+        index.catch_up("s", Log(folder, "s.ndjson", Lock(folder, ".s.lock")))
+    assert flushed == [6, 12, 18, 20]
