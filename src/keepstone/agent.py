@@ -12,6 +12,7 @@ from keepstone.context.block import Context
 from keepstone.context.standing import standing
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
+    Filters,
     count_of,
     entry_id_of,
     name_of,
@@ -20,8 +21,8 @@ from keepstone.log.arguments import (
     now,
     number_of,
     query_of,
+    scope_of,
 )
-from keepstone.log.filters import Filters, scope_of
 from keepstone.log.line import instant
 from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, SessionSummary, Version
 from keepstone.recall import Question, recall
