@@ -407,12 +407,12 @@ class Agent:
             >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
             'found by words #1; words: sign'
         """
-        vectors = self.vectors()
+        vectors = None if vector is None and self._shared.meaning.is_unwanted else self.vectors()
         question = Question(
             query_of(query),
             count_of(limit, "limit"),
             self._shared.clock(),
-            None if vector is None else vectors.check(vector),
+            None if vector is None or vectors is None else vectors.check(vector),
             number_of(min_priority, "min_priority", least=0),
             number_of(min_relevance, "min_relevance", least=0, most=1),
             count_of(neighbours, "neighbours"),
@@ -434,7 +434,14 @@ class Agent:
             for note in (notes.entries() if notes is not None and "notes" in kinds else ())
         ]
         return with_excerpts(
-            hits, files, found, question, scope, vectors, self._store.language, self._shared.reranker
+            hits,
+            files,
+            found,
+            question,
+            scope,
+            vectors or self.vectors(),
+            self._store.language,
+            self._shared.reranker,
         )
 
     def holds(self, entry: Entry) -> bool:
