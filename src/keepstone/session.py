@@ -517,7 +517,11 @@ class Session:
 
     def _added(self, records: list[Record]) -> list[Entry]:
         added = self._store.append(self.agent, self.id, records)
-        self._shared.meaning.given(self.agent, sum("embedding" in record for record in records))
+        given = 0
+        for record in records:
+            given += "embedding" in record
+        if given:
+            self._shared.meaning.given(self.agent, given)
         return self._shared.conflicts.attach(added)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:
