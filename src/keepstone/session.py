@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
+from operator import contains
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import EntryNotFoundError
@@ -517,7 +519,8 @@ class Session:
 
     def _added(self, records: list[Record]) -> list[Entry]:
         added = self._store.append(self.agent, self.id, records)
-        self._shared.meaning.given(self.agent, sum("embedding" in record for record in records))
+        if vectors := sum(map(contains, records, repeat("embedding"))):
+            self._shared.meaning.given(self.agent, vectors)
         return self._shared.conflicts.attach(added)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:

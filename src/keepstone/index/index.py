@@ -110,10 +110,11 @@ class Index:
                 return known is not None and known.stat == after
             last = lines[-1].record["ts"]
             sid = session_table.save_known(database, session, reading.advanced(known, after, tail, last))
-            reading.insert_new(database, sid, lines, room)
+            vectors = reading.insert_new(database, sid, lines, room)
             if room.waiting > reading.WAITING_AT_MOST:
                 word_table.flush(database)
-            self._took_in(sum("embedding" in folded.record for folded in lines))
+            if vectors:
+                self._took_in(vectors)
             return True
 
     def relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> None:

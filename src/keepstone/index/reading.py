@@ -239,15 +239,18 @@ class _Step:
         return folded is None
 
 
-def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room: Room) -> None:
-    """Add rows for new entries of one session, with their vectors; their words wait.
+def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room: Room) -> int:
+    """Add rows for new entries of one session, with their vectors; return how many. Their words wait.
 
     None leaves out a number, as an entry does that is deleted later.
     """
     entries.insert(database, sid, new, room)
-    records = [(eid, folded.record) for eid, folded in enumerate(new, room.eid) if folded]
+    records = []
+    for eid, folded in enumerate(new, room.eid):
+        if folded:
+            records.append((eid, folded.record))
     fields.save(database, records, are_new=True)
-    vector_table.insert(database, new, room.eid)
+    return vector_table.insert(database, new, room.eid)
 
 
 def _begun(known: LogState) -> Stat | None:

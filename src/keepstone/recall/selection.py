@@ -175,12 +175,11 @@ class Meaning:
 
     def given(self, agent: str, vectors: int) -> None:
         """Wake the background once vectors were added that are worth files of their own."""
-        if vectors:
-            count = self._given.pop(agent, 0) + vectors
-            if count < MANY_GIVEN:
-                self._given[agent] = count
-            else:
-                self.wake(agent)
+        count = self._given.pop(agent, 0) + vectors
+        if count < MANY_GIVEN:
+            self._given[agent] = count
+        else:
+            self.wake(agent)
 
     def owed(self) -> list[str]:
         """Return the agents that a server is to make vectors for before the home closes, each once."""

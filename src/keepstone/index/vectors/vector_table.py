@@ -61,8 +61,8 @@ class Block:
     matrix: Matrix
 
 
-def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> None:
-    """Add the vectors that were given with new entries, whose rows are numbered from ``eid``."""
+def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> int:
+    """Add the vectors given with new entries, whose rows are numbered from ``eid``; return how many."""
     numbers: dict[Space, int] = {}
     values = []
     for row, folded in enumerate(entries, eid):
@@ -78,6 +78,7 @@ def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> No
             values.append((numbers[space], row, 0, _bytes(vector)))
     if values:
         database.connection.executemany(_INSERT, values)
+    return len(values)
 
 
 def renew(database: Database, eid: int, folded: Folded) -> None:

@@ -26,7 +26,9 @@ window.KeepstoneMenu = {
       setTimeout(() => (this.told = ""), 2500);
     },
     leave(event) {
-      if (!this.$refs.menu.contains(event.relatedTarget)) this.$refs.menu.open = false;
+      // The menu itself may just be going, with the focus in it.
+      const menu = event.currentTarget;
+      if (menu && !menu.contains(event.relatedTarget)) menu.open = false;
     },
   },
   template: `
