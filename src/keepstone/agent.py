@@ -12,6 +12,7 @@ from keepstone.context.block import Context
 from keepstone.context.standing import standing
 from keepstone.errors import AmbiguousIdError, EntryNotFoundError, MemoryFileNotFoundError
 from keepstone.log.arguments import (
+    Filters,
     count_of,
     entry_id_of,
     name_of,
@@ -20,8 +21,8 @@ from keepstone.log.arguments import (
     now,
     number_of,
     query_of,
+    scope_of,
 )
-from keepstone.log.filters import Filters, scope_of
 from keepstone.log.line import instant
 from keepstone.model import Entry, Excerpt, Hits, Purged, Scope, SessionInfo, SessionSummary, Version
 from keepstone.recall import Question, recall
@@ -406,12 +407,12 @@ class Agent:
             >>> str(agent.recall("how do we sign in?", types=["decision"])[0].why)
             'found by words #1; words: sign'
         """
-        vectors = self.vectors()
+        vectors = None if vector is None and self._shared.meaning.is_unwanted else self.vectors()
         question = Question(
             query_of(query),
             count_of(limit, "limit"),
             self._shared.clock(),
-            None if vector is None else vectors.check(vector),
+            None if vector is None or vectors is None else vectors.check(vector),
             number_of(min_priority, "min_priority", least=0),
             number_of(min_relevance, "min_relevance", least=0, most=1),
             count_of(neighbours, "neighbours"),
@@ -433,7 +434,14 @@ class Agent:
             for note in (notes.entries() if notes is not None and "notes" in kinds else ())
         ]
         return with_excerpts(
-            hits, files, found, question, scope, vectors, self._store.language, self._shared.reranker
+            hits,
+            files,
+            found,
+            question,
+            scope,
+            vectors or self.vectors(),
+            self._store.language,
+            self._shared.reranker,
         )
 
     def holds(self, entry: Entry) -> bool:

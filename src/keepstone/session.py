@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import repeat
-from operator import contains
 from typing import Any, Literal, TypeVar
 
 from keepstone.errors import EntryNotFoundError
@@ -519,8 +517,11 @@ class Session:
 
     def _added(self, records: list[Record]) -> list[Entry]:
         added = self._store.append(self.agent, self.id, records)
-        if vectors := sum(map(contains, records, repeat("embedding"))):
-            self._shared.meaning.given(self.agent, vectors)
+        given = 0
+        for record in records:
+            given += "embedding" in record
+        if given:
+            self._shared.meaning.given(self.agent, given)
         return self._shared.conflicts.attach(added)
 
     def _records(self, items: Iterable[Mapping[str, Any]]) -> list[Record]:

@@ -13,6 +13,9 @@ from tests.recall.concepts import Concepts
 import keepstone
 from keepstone import Agent, Home, MemoryService
 from keepstone.embed.timeout import Patient
+from keepstone.index import Index
+from keepstone.model import Scope
+from keepstone.recall.vectors import AT_ONCE
 from keepstone.store.file_store import FileStore
 
 
@@ -68,6 +71,31 @@ def test_more_refused_texts_than_a_recall_embeds_block_none(agent: Agent) -> Non
     pending = [agent.recall("a sibling").pending for _ in range(20)]
     assert pending[-1] == 100
     assert agent.recall("a sibling")[0].entry.id == "her brother"
+
+
+def test_a_recall_and_background_work_read_a_page_of_pending_keys(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    pending = Index.pending
+
+    def counted(*of: Any, **options: Any) -> list[int]:
+        found = pending(*of, **options)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Index, "pending", counted)
+    remember(agent, *(f"text {number}" for number in range(300)))
+    assert agent.recall("a sibling", limit=5).pending > 200
+    assert agent.vectors().fill_some(Scope("a"))
+    assert 0 < max(read) <= AT_ONCE + 1
+
+
+def test_filling_makes_all_vectors_page_by_page(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keepstone.recall.vectors._PAGE", 3)
+    remember(agent, "POISON", *(f"text {number}" for number in range(7)))
+    agent.vectors().fill(Scope("a"))
+    assert agent.recall("a sibling").pending == 1
 
 
 def test_a_refused_entry_that_is_changed_gets_its_vector(agent: Agent) -> None:

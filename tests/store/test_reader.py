@@ -164,6 +164,7 @@ def test_words_are_found_without_those_that_wait_where_the_index_cannot_be_writt
     [
         ("nearest", lambda reader: reader.similar(unit([1, 0]), "given:2", SCOPE, 3)),
         ("pending", lambda reader: reader.pending("given:2", SCOPE)),
+        ("pending_count", lambda reader: reader.pending_count("given:2", SCOPE)),
     ],
 )
 def test_vectors_that_cannot_be_looked_up_are_an_error(

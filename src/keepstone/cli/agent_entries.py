@@ -9,7 +9,7 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command, confirm, option
 from keepstone.cli.options import TypesOption, YesOption, moment_or_none
 from keepstone.cli.screen import table
-from keepstone.log.filters import Filters
+from keepstone.log.arguments import Filters
 from keepstone.operations.documents import entry_document
 from keepstone.text.display import clipped, counted, moment, one_line
 

@@ -373,10 +373,26 @@ class Index:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
         return self._similar.cosine_quartiles(vector, Space(space, len(vector)))
 
-    def pending(self, space: str, scope: Scope) -> list[int]:
+    def pending(
+        self,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        after: int | None = None,
+        *,
+        newest_first: bool = False,
+        among: Sequence[int] | None = None,
+    ) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""
         with self._database.guarded() as database:
-            return self._pending.rows(database, space, scope)
+            return self._pending.rows(
+                database, space, scope, limit, after, newest_first=newest_first, among=among
+            )
+
+    def pending_count(self, space: str, scope: Scope) -> int:
+        """Return how many rows in scope have text and no vector of a space."""
+        with self._database.guarded() as database:
+            return self._pending.count(database, space, scope)
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, without those that have none."""

@@ -240,7 +240,7 @@ class _Step:
 
 
 def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room: Room) -> int:
-    """Add rows for new entries of one session, with their vectors; return how many. Their words wait.
+    """Add rows for new entries of one session, with their vectors, and count these; their words wait.
 
     None leaves out a number, as an entry does that is deleted later.
     """

@@ -116,8 +116,7 @@ def dump(record: Record) -> bytes:
             number has too many digits.
     """
     try:
-        text = encoded(record, _encode) if "embedding" in record else _encode(record)
-        raw = text.encode() + b"\n"
+        raw = (encoded(record, _encode) if "embedding" in record else _encode(record)).encode() + b"\n"
     except UnicodeEncodeError as error:
         lone = error.object[error.start]
         raise ValueError(f"text has the lone surrogate {lone!r}, which cannot be stored: remove it") from None

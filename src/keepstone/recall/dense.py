@@ -100,7 +100,7 @@ class Dense:
         except FAILURES as error:
             # What has a vector can be compared all the same.
             self.reason = str(error)
-            self.pending = len(self._vectors.pending(reader, self._scope))
+            self.pending = self._vectors.pending_count(reader, self._scope)
 
     def _fail(self, error: KeepstoneError) -> None:
         # What an embedder says of its failure may quote a text, and logs hold none.

@@ -41,6 +41,7 @@ from keepstone.recall.query import (
 )
 from keepstone.recall.relevance import Relevance, asked_words
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
+from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.recall.vectors import Vectors
@@ -86,15 +87,18 @@ class Question:
 
 
 def recall(
-    store: Store, vectors: Vectors, question: Question, scope: Scope, reranker: Reranker | None = None
+    store: Store, vectors: Vectors | None, question: Question, scope: Scope, reranker: Reranker | None = None
 ) -> Hits:
-    """Return the entries in scope that fit the question best, with the reasons."""
+    """Return the entries in scope that fit the question best, with the reasons.
+
+    Without ``vectors`` only words are compared.
+    """
     began = time.perf_counter()
     stale = False
 
-    def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense]:  # noqa: FBT001  Called by place.
+    def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense | None]:  # noqa: FBT001  Called by place.
         nonlocal stale
-        dense = Dense(reader, vectors, scope, question.as_of)
+        dense = None if vectors is None else Dense(reader, vectors, scope, question.as_of)
         try:
             search = _Search(reader, question, scope, dense, reranker, store.language, patient=again)
             return search.hits() if question.limit else [], dense
@@ -102,6 +106,9 @@ def recall(
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
     hits, dense = ask(store, scope.agent, answer, question.as_of)
+    took_ms = (time.perf_counter() - began) * 1000
+    if dense is None:
+        return Hits(hits, reason=UNWANTED, stale=stale, took_ms=took_ms)
     return Hits(
         hits,
         embedder=dense.space,
@@ -109,7 +116,7 @@ def recall(
         pending=dense.pending,
         searched=dense.searched,
         stale=stale,
-        took_ms=(time.perf_counter() - began) * 1000,
+        took_ms=took_ms,
     )
 
 
@@ -134,7 +141,7 @@ class _Search:
         reader: Reader,
         question: Question,
         scope: Scope,
-        dense: Dense,
+        dense: Dense | None,
         reranker: Reranker | None,
         language: str,
         *,
@@ -150,6 +157,7 @@ class _Search:
         self._read(question.text[:_LONGEST])
         self._keys: dict[tuple[str, str], int] = {}
         self._dense = dense
+        """None where only words are compared, from the start or because vectors cannot be."""
         self._refused = False
         """Whether anything was left out after it was loaded."""
 
@@ -188,11 +196,10 @@ class _Search:
         words: Sequence[Candidate] = matches
         whole = len(words) < alone
         speakers = self._speakers(words) if words else frozenset()
-        self._dense.ask(without(self._text, speakers) if speakers else self._text, self._question.vector)
         near: Sequence[Candidate] = ()
-        if self._dense.space is not None:
-            near = self._dense.nearest([candidate.key for candidate in words[:each]], each)
-        if self._dense.space is not None:  # Or it turned out that vectors cannot be compared.
+        if self._dense is not None:
+            near = self._nearest(self._dense, words[:each], speakers, each)
+        if self._dense is not None:
             words, whole = words[:each], len(words) < each and len(near) < each
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
@@ -220,11 +227,24 @@ class _Search:
     def _holders_of(self, words: Sequence[str]) -> Mapping[str, int]:
         return self._reader.search(words, self._scope, 1).holders
 
+    def _nearest(
+        self, dense: Dense, words: Sequence[Candidate], speakers: frozenset[str], limit: int
+    ) -> Sequence[Candidate]:
+        """Return the entries with the nearest vectors, after those by words got vectors if they had none."""
+        dense.ask(without(self._text, speakers) if speakers else self._text, self._question.vector)
+        near: Sequence[Candidate] = ()
+        if dense.space is not None:
+            near = dense.nearest([candidate.key for candidate in words], limit)
+        if dense.space is None:  # There is no vector, or it turned out that vectors cannot be compared.
+            self._dense = None
+        return near
+
     def _relevance(self, matches: Matches, speakers: frozenset[str]) -> Relevance:
         asked: Sequence[str] = self._terms
         if speakers or self._periods:
             asked = asked_words(self._terms, self._times.rest, speakers, matches.holders)
-        return Relevance(asked, matches.rows, matches.holders, self._dense.calibrated(matches.rows))
+        cosines = None if self._dense is None else self._dense.calibrated(matches.rows)
+        return Relevance(asked, matches.rows, matches.holders, cosines)
 
     def _speakers(self, words: Sequence[Candidate]) -> frozenset[str]:
         """Return whom the question names, of those who speak in the best entries by words."""
@@ -240,10 +260,12 @@ class _Search:
         cosines = {candidate.key: candidate.score for candidate in near}
         keys = list(scores | cosines)
         links = self._reader.neighbours(keys, REACH, self._scope)
-        if self._dense.space is not None:
+        space = None
+        if self._dense is not None:
+            space = self._dense.space
             around = {*keys, *[other for _, other, _ in links]} - cosines.keys()
             cosines |= self._dense.cosines(list(around))
-        return cosines, fuse(scores, cosines, keys, links, weight_of(self._dense.space))
+        return cosines, fuse(scores, cosines, keys, links, weight_of(space))
 
     def _boosts(self, parts: Parts, speakers: frozenset[str]) -> Parts:
         about_user = is_of_user(self._text)

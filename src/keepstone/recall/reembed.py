@@ -12,7 +12,7 @@ from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Entry, Scope
 from keepstone.recall.selection import AUTO, Choice, best, chosen
-from keepstone.recall.vectors import AT_ONCE
+from keepstone.recall.vectors import pending_slices
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Reader, ask
 from keepstone.text.display import counted
@@ -82,12 +82,10 @@ class _Run:
     made: int = 0
 
     def count(self, reader: Reader, agent: str) -> None:
-        self.total += len(reader.pending(self.maker.embedder.id, Scope(agent)))
+        self.total += reader.pending_count(self.maker.embedder.id, Scope(agent))
 
     def embed(self, reader: Reader, agent: str) -> None:
-        keys = reader.pending(self.maker.embedder.id, Scope(agent))
-        for begin in range(0, len(keys), AT_ONCE):
-            some = keys[begin : begin + AT_ONCE]
+        for some in pending_slices(reader, self.maker.embedder.id, Scope(agent)):
             self.made += self._keep(agent, list(reader.load(some).values()))
             self.done = min(self.done + len(some), self.total)
             if self.progress:

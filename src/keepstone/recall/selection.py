@@ -124,7 +124,9 @@ class Meaning:
         """What the caller named, an embedder or none, instead of taking the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
         self._claimed = True
-        if wanted is None or (isinstance(wanted, str) and wanted == NONE):
+        self.is_unwanted = wanted is None or (isinstance(wanted, str) and wanted == NONE)
+        """Whether the caller wanted no embedder, so that only given vectors are compared."""
+        if self.is_unwanted:
             self.named = Choice(None, UNWANTED)
         elif not self._is_auto:
             self.named = chosen(wanted, "named by the caller")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,8 @@ FEW = 8
 """Texts that it gets at a time when a recall waits, or another call waits for its turn."""
 _STEP, _LONG_STEP = 0.02, 0.25
 """Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
+_PAGE = 64 * AT_ONCE
+"""Keys that are read at a time where the vectors of all entries are made."""
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall asks for it once."""
 _PATIENCE = 0.25
@@ -277,9 +279,10 @@ class Vectors:
             self.ask(lambda reader, _: self._fill(embedder, reader, scope))
 
     def _fill(self, embedder: Embedder, reader: Reader, scope: Scope) -> None:
-        if reader.pending(embedder.id, scope):
+        if reader.pending(embedder.id, scope, 1):
             with self._meaning.turns.soon():
-                for keys in _slices(self._refused_last(reader.pending(embedder.id, scope)), AT_ONCE):
+                refused = {key for agent, key in self._meaning.refused if agent == self._agent}
+                for keys in pending_slices(reader, embedder.id, scope, last=refused):
                     if not self._make(embedder, reader, keys, must=True).any:
                         break  # Nothing could be stored, or these texts are refused.
 
@@ -302,7 +305,7 @@ class Vectors:
             return
 
         def make(reader: Reader, _: bool) -> None:  # noqa: FBT001  Called by place.
-            keys = reader.pending(server.id, Scope(self._agent))[-AT_ONCE:]
+            keys = reader.pending(server.id, Scope(self._agent), AT_ONCE, newest_first=True)
             if not keys:
                 return
             ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
@@ -317,10 +320,10 @@ class Vectors:
 
         self.ask(make)
 
-    def pending(self, reader: Reader, scope: Scope) -> list[int]:
-        """Return the keys of the entries in scope whose vectors are still to be made, the oldest first."""
+    def pending_count(self, reader: Reader, scope: Scope) -> int:
+        """Return how many vectors of entries in scope are still to be made."""
         embedder = self.embedder()
-        return [] if embedder is None else reader.pending(embedder.id, scope)
+        return 0 if embedder is None else reader.pending_count(embedder.id, scope)
 
     def fill_quickly(
         self, reader: Reader, scope: Scope, first: Iterable[int], seconds: float
@@ -331,17 +334,17 @@ class Vectors:
         are left without, and why the embedder refuses some of these. Errors are those of ``fill``.
         """
         embedder = self.embedder()
-        waiting = 0 if embedder is None else len(reader.pending(embedder.id, scope))
+        waiting = 0 if embedder is None else reader.pending_count(embedder.id, scope)
         if embedder is None or not waiting or self.is_remote:
             return waiting, ""
         refused = ""
         until, maker = time.monotonic() + seconds, self._meaning.maker(embedder)
         with self._meaning.turns.soon(seconds) as mine:
-            pending = reader.pending(embedder.id, scope)
-            left = len(pending)
-            wanted = set(first)
-            rest = [key for key in reversed(pending) if key not in wanted]
-            chosen = self._refused_last([key for key in pending if key in wanted] + rest)[:AT_ONCE]
+            left = reader.pending_count(embedder.id, scope)
+            most = AT_ONCE + len(self._meaning.refused)
+            wanted = reader.pending(embedder.id, scope, keys=list(first))
+            newest = reader.pending(embedder.id, scope, most, newest_first=True)
+            chosen = self._refused_last(list(dict.fromkeys((*wanted, *newest))))[:AT_ONCE]
             count = max(1, maker.fitting(max(seconds, _STEP), FEW))
             while mine and chosen and count:
                 made = self._make(embedder, reader, chosen[:count])
@@ -379,9 +382,10 @@ class Vectors:
             return False
 
         def make(reader: Reader, _: bool) -> bool:  # noqa: FBT001  Called by place.
-            pending = self._refused_last(reader.pending(embedder.id, scope))
             seconds = _STEP if turns.is_busy else _LONG_STEP
             count = max(1, min(self._meaning.maker(embedder).fitting(seconds, FEW), AT_ONCE))
+            most = count + 1 + len(self._meaning.refused)  # One more than are made says that some are left.
+            pending = self._refused_last(reader.pending(embedder.id, scope, most))
             made = self._make(embedder, reader, pending[:count])
             return made.any and made.kept < len(pending)
 
@@ -417,6 +421,21 @@ class _Made:
     def any(self) -> bool:
         """Whether asking for more may help."""
         return bool(self.kept or self.refused)
+
+
+def pending_slices(
+    reader: Reader, space: str, scope: Scope, last: Collection[int] = ()
+) -> Iterator[Sequence[int]]:
+    """Yield the keys of entries without a vector, some at a time for an embedder, the oldest first.
+
+    ``last`` are keys that come after all others.
+    """
+    cursor, late = None, []
+    while page := reader.pending(space, scope, _PAGE, cursor):
+        cursor = page[-1]
+        late += [key for key in page if key in last]
+        yield from _slices([key for key in page if key not in last], AT_ONCE)
+    yield from _slices(late, AT_ONCE)
 
 
 def _slices(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:

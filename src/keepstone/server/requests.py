@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
-from keepstone.log.arguments import MOST_NAMES
-from keepstone.log.filters import Filters
+from keepstone.log.arguments import MOST_NAMES, Filters
 from keepstone.model import Record
 
 T = TypeVar("T")

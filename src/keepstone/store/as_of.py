@@ -63,9 +63,22 @@ class PastReader(IndexReader):
         self._fill(space, ())
         return super().cosines(vector, space, keys)
 
-    def pending(self, space: str, scope: Scope) -> list[int]:
+    def pending(
+        self,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        cursor: int | None = None,
+        *,
+        newest_first: bool = False,
+        keys: Sequence[int] | None = None,
+    ) -> list[int]:
         self._fill(space, scope.sessions)
-        return super().pending(space, scope)
+        return super().pending(space, scope, limit, cursor, newest_first=newest_first, keys=keys)
+
+    def pending_count(self, space: str, scope: Scope) -> int:
+        self._fill(space, scope.sessions)
+        return super().pending_count(space, scope)
 
     def _fill(self, space: str, sessions: Sequence[str] | None) -> None:
         """Give the entries that were read the vectors that the same texts have today."""

@@ -94,11 +94,28 @@ class IndexReader(ABC):
             return {first + row: head for row, head in found.items()}
         return {}
 
-    def pending(self, space: str, scope: Scope) -> list[int]:
+    def pending(
+        self,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        cursor: int | None = None,
+        *,
+        newest_first: bool = False,
+        keys: Sequence[int] | None = None,
+    ) -> list[int]:
         self._reach(scope.sessions)
         with self._asking() as index:
+            after = None if cursor is None else self._rows([cursor])[0]
+            among = None if keys is None else self._rows(keys)
+            found = index.pending(space, scope, limit, after, newest_first=newest_first, among=among)
             first = self._epoch * ROWS
-            return [first + row for row in index.pending(space, scope) if 0 <= row < ROWS]
+            return [first + row for row in found if 0 <= row < ROWS]
+
+    def pending_count(self, space: str, scope: Scope) -> int:
+        self._reach(scope.sessions)
+        with self._asking() as index:
+            return index.pending_count(space, scope)
 
 
 class LogReader(IndexReader):

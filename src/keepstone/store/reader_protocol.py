@@ -124,12 +124,32 @@ class Reader(Protocol):
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name; those that changed since they were found are left out."""
 
-    def pending(self, space: str, scope: Scope) -> list[int]:
+    def pending(
+        self,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        cursor: int | None = None,
+        *,
+        newest_first: bool = False,
+        keys: Sequence[int] | None = None,
+    ) -> list[int]:
         """Return the keys of entries in scope that have text and no vector of a space, the oldest first.
+
+        Args:
+            space: The id of the space.
+            scope: The scope.
+            limit: Maximum number of keys.
+            cursor: The last key of the page before.
+            newest_first: Whether the newest come first.
+            keys: Only of these entries.
 
         Raises:
             StoreError: Vectors cannot be looked up now.
         """
+
+    def pending_count(self, space: str, scope: Scope) -> int:
+        """Return how many keys ``pending`` returns without a limit; errors as for it."""
 
 
 TRIES = 3

@@ -83,6 +83,14 @@ def check_made_vectors(factory: Factory) -> None:
         with store.reader(AGENT) as reader:
             pending = reader.pending(_SPACE, scope)
             same(load(reader, pending), ["a", "b", "c"], "those with text and no vector")
+            same(reader.pending_count(_SPACE, scope), 3, "how many they are")
+            same(reader.pending(_SPACE, scope, 2), pending[:2], "the first page")
+            same(reader.pending(_SPACE, scope, 2, pending[1]), pending[2:], "the page after it")
+            newest = pending[::-1]
+            same(reader.pending(_SPACE, scope, 2, newest_first=True), newest[:2], "the newest")
+            same(reader.pending(_SPACE, scope, 2, newest[1], newest_first=True), newest[2:], "those before")
+            same(reader.pending(_SPACE, scope, keys=newest[:2]), pending[1:], "of some keys")
+            same(reader.pending(_SPACE, scope, keys=[]), [], "of no keys")
             late = [(entry, unit([0, 1])) for entry in reader.load(pending).values()]
         store.purge(AGENT, "s1", ["b"])
         amend(store, "s1", {"id": "c", "ts": time_at(9), "data": {"content": "changed"}})

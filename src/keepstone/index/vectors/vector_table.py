@@ -47,6 +47,8 @@ _HAS_NONE = (
     "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
     "(SELECT 1 FROM vector v WHERE v.space IN (SELECT number FROM space WHERE id=?) AND v.eid=e.eid)"
 )
+_IS_THERE = "EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid)"
+_MISPLACED = "an entry is not where its number says"
 _CHANGES = """
 SELECT (SELECT value FROM meta WHERE key='texts'), (SELECT seq FROM sqlite_sequence WHERE name='gone')
 """
@@ -62,7 +64,7 @@ class Block:
 
 
 def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> int:
-    """Add the vectors given with new entries, whose rows are numbered from ``eid``; return how many."""
+    """Add and count the vectors given with new entries, whose rows are numbered from ``eid``."""
     numbers: dict[Space, int] = {}
     values = []
     for row, folded in enumerate(entries, eid):
@@ -248,24 +250,61 @@ class Pending:
     def __init__(self) -> None:
         self._seen: dict[str, _Watermark] = {}
 
-    def rows(self, database: Database, space: str, scope: Scope) -> list[int]:
+    def rows(
+        self,
+        database: Database,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        after: int | None = None,
+        *,
+        newest_first: bool = False,
+        among: Sequence[int] | None = None,
+    ) -> list[int]:
         """Return the rows in scope that have text and no vector of the space, the oldest first.
+
+        Args:
+            database: The index.
+            space: The id of the space.
+            scope: The scope.
+            limit: Maximum number of rows.
+            after: The row that comes before the first one, in the order that is asked for.
+            newest_first: Whether the newest come first.
+            among: Only of these rows.
 
         Raises:
             apsw.CorruptError: One of them is not found by its number, so it would stay pending forever.
         """
+        source, bindings = self._without(database, space, scope)
+        if after is not None:
+            source += f" AND e.eid{'<' if newest_first else '>'}?"
+            bindings += (after,)
+        if among is not None:
+            source += " AND e.eid IN (SELECT value FROM json_each(?))"
+            bindings += (json.dumps(among),)
+        order = "DESC" if newest_first else "ASC"
+        sql = f"SELECT e.eid, {_IS_THERE} {source} ORDER BY e.eid {order} LIMIT ?"
+        found = database.rows(sql, (*bindings, -1 if limit is None else limit))
+        if not all(there for _, there in found):
+            raise apsw.CorruptError(_MISPLACED)
+        return [eid for eid, _ in found]
+
+    def count(self, database: Database, space: str, scope: Scope) -> int:
+        """Return how many rows ``rows`` returns without a limit; errors as for it."""
+        source, bindings = self._without(database, space, scope)
+        found = database.row(f"SELECT count(*), coalesce(sum({_IS_THERE}), 0) {source}", bindings)
+        count, there = found or (0, 0)
+        if count != there:
+            raise apsw.CorruptError(_MISPLACED)
+        return int(count)
+
+    def _without(self, database: Database, space: str, scope: Scope) -> tuple[str, tuple[Any, ...]]:
+        """Return the SQL of the rows in scope without a vector, from FROM on, and its values."""
         # A session has few rows; only where all are meant it pays to know where to begin.
         upto = self._upto(database, space) if scope.sessions is None else 0
         condition, bindings = conditions(scope)
         source = "entry e" if scope.sessions is None else _ENTRIES
-        sql = (
-            f"SELECT e.eid, EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid) FROM {source} "
-            f"WHERE e.eid>? AND {condition} AND {_HAS_NONE} ORDER BY e.eid"
-        )
-        found = database.rows(sql, (upto, *bindings, space))
-        if not all(there for _, there in found):
-            raise apsw.CorruptError("an entry is not where its number says")
-        return [eid for eid, _ in found]
+        return f"FROM {source} WHERE e.eid>? AND {condition} AND {_HAS_NONE}", (upto, *bindings, space)
 
     def _upto(self, database: Database, space: str) -> int:
         changes = database.row(_CHANGES)

@@ -47,7 +47,7 @@ class PostgresReader:
         self._asked: tuple[str, Vector] | None = None
         self._near: dict[int, float | None] = {}
         self._heads: dict[int, tuple[str, datetime]] = {}
-        self._pending: tuple[str, Scope, list[int]] | None = None
+        self._pending: tuple[str, Scope, int] | None = None
         self._sampled: list[float] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
@@ -58,11 +58,11 @@ class PostgresReader:
         queries: list[Query] = [(query.sql, query.values), self._space.query]
         space = self._space.known
         if space is not None:
-            queries += [_pending(space.id, scope), vector_rows.sizes(space.id, scope)]
+            queries += [_pending_count(space.id, scope), vector_rows.sizes(space.id, scope)]
         rows, recorded, *more = self._connections.read_all(self._agent, queries)
         self._space.take(recorded)
         if space is not None:
-            self._pending = (space.id, scope, [key for (key,) in more[0]])
+            self._pending = (space.id, scope, more[0][0][0])
             self._sizes.take(space.id, scope, more[1])
         ranked = query.ranked(rows)
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
@@ -216,19 +216,45 @@ class PostgresReader:
         found = {key: loaded(self._agent, row) for key, *row in rows}
         return {key: found[key] for key in keys if key in found}
 
-    def pending(self, space: str, scope: Scope) -> list[int]:
+    def pending(
+        self,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        cursor: int | None = None,
+        *,
+        newest_first: bool = False,
+        keys: Sequence[int] | None = None,
+    ) -> list[int]:
         """Return the keys of entries in scope that have text and no vector of a space, the oldest first."""
+        source, values = _pending(space, scope)
+        if cursor is not None:
+            source += f" AND e.key {'<' if newest_first else '>'} %s"
+            values = [*values, cursor]
+        if keys is not None:
+            source += " AND e.key = ANY(%s)"
+            values = [*values, list(keys)]
+        sql = f"SELECT e.key {source} ORDER BY e.key {'DESC' if newest_first else 'ASC'} LIMIT %s"
+        return [key for (key,) in self._connections.read(self._agent, sql, [*values, limit])]
+
+    def pending_count(self, space: str, scope: Scope) -> int:
+        """Return how many entries in scope have text and no vector of a space."""
         known, self._pending = self._pending, None  # Once: what is made later is to be seen.
         if known is not None and known[:2] == (space, scope):
             return known[2]
-        queries = [_pending(space, scope), vector_rows.sizes(space, scope)]
-        rows, sized = self._connections.read_all(self._agent, queries)
+        queries = [_pending_count(space, scope), vector_rows.sizes(space, scope)]
+        [[count]], sized = self._connections.read_all(self._agent, queries)
         self._sizes.take(space, scope, sized)
-        return [key for (key,) in rows]
+        return int(count)
+
+
+def _pending_count(space: str, scope: Scope) -> Query:
+    source, values = _pending(space, scope)
+    return f"SELECT count(*) {source}", values
 
 
 def _pending(space: str, scope: Scope) -> Query:
-    """Return the query of entries without a vector; sessions that have all of theirs are not looked at."""
+    """Return the SQL of entries without a vector, from FROM on; sessions that have all are not looked at."""
     condition, values = conditions(scope)
     lacking, lacking_values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     made = "SELECT c.vectors FROM spaces c WHERE c.agent = s.agent AND c.session = s.session AND c.space = %s"
@@ -237,8 +263,8 @@ def _pending(space: str, scope: Scope) -> Query:
         f"AND (s.entries > s.texts OR s.texts > coalesce(({made}), 0))"
     )
     return (
-        f"SELECT e.key FROM entries e WHERE {condition} AND e.sum IS NOT NULL "
+        f"FROM entries e WHERE {condition} AND e.sum IS NOT NULL "
         f"AND e.session = ANY(ARRAY({sessions})) AND NOT EXISTS (SELECT 1 FROM vectors v "
-        "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s) ORDER BY e.key",
+        "WHERE v.agent = e.agent AND v.key = e.key AND v.space = %s)",
         [*values, *lacking_values, stored(space), stored(space)],
     )

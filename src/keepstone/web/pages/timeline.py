@@ -10,7 +10,7 @@ from typing import Any
 
 from nicegui import ui
 
-from keepstone.log.filters import Filters
+from keepstone.log.arguments import Filters
 from keepstone.model import Entry, Version
 from keepstone.recall.time_words import moment_of
 from keepstone.text.display import counted
