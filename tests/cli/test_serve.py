@@ -69,6 +69,7 @@ def test_the_remedy_of_a_missing_token_names_the_home(
     told = cli("serve", "--home", str(home), "--host", ANYONE, "--port", "0")
     remedy = told.stderr.partition("run keepstone ")[2].partition("\n")[0]
     assert shlex.split(remedy)[:4] == ["token", "create", "--home", str(home)]
+    assert served == []
 
 
 def test_a_revoked_token_does_not_allow_listening_elsewhere(cli: Command, served: list[Any]) -> None:
