@@ -30,7 +30,7 @@ def test_commands_work_on_a_home_in_a_database(database: Command) -> None:
 
 def test_init_makes_the_schema_once(database: Command) -> None:
     assert (
-        database.json("postgres", "init") == database.json("postgres", "init") == {"schema": 1, "role": None}
+        database.json("postgres", "init") == database.json("postgres", "init") == {"schema": 2, "role": None}
     )
 
 

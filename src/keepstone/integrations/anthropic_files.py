@@ -34,8 +34,8 @@ with needs("anthropic"):
 ROOT = "/memories"
 _MOST_LINKS = 40
 """Links on the way of one path, beyond which they are taken for a circle."""
-_NO_FILE = (FileNotFoundError, NotADirectoryError, IsAFolderError, PathEscapeError, ValueError)
-"""What reading raises for a path that leads to no file, or only through a link."""
+_UNREAD = (KeepstoneError, OSError, ValueError)
+"""What reading raises for a path to no file, through a link, or to one that cannot be read."""
 
 
 class Listed(NamedTuple):
@@ -69,14 +69,15 @@ class MemoryFiles:
 
     def look(self, path: str) -> Seen:
         """Return what is at a path."""
-        with _told(path):
-            if path.startswith(f"{ROOT}/") and ".." not in path:
-                # Most paths lead to a file, through no link: reading it says so.
-                plain = path.removeprefix(f"{ROOT}/")
-                with suppress(*_NO_FILE):
-                    return Seen(plain, "file", self._files.read(plain))
-            with self._files.folder() as folder:
-                return _seen(folder, path)
+        text = None
+        if path.startswith(f"{ROOT}/") and ".." not in path:
+            # Most paths lead to a file, through no link: reading it says so. What fails is looked at below.
+            with suppress(*_UNREAD):
+                text = self._files.read(path[len(ROOT) + 1 :])
+        if text is not None:
+            return Seen(path[len(ROOT) + 1 :], "file", text)
+        with _told(path), self._files.folder() as folder:
+            return _seen(folder, path)
 
     def edit(self, path: str, change: Callable[[Seen], str]) -> None:
         """Write what a function makes of a file, in one step: no other writer comes between.

@@ -208,7 +208,8 @@ class KeepstoneStore(BaseStore):
                 results.append(recalled(self._agent, op))
             elif isinstance(op, GetOp):
                 found = self._namespaces.find(op.namespace, op.key, now)
-                self._renew([found] if found and op.refresh_ttl else [], now)
+                if found and op.refresh_ttl:
+                    self._renew([found], now)
                 results.append(found.item() if found else None)
             elif isinstance(op, SearchOp):
                 scored = self._search(op, asked.get(op.query or ""), now)

@@ -75,6 +75,8 @@ _ASKING_WEIGHT = 0.5
 """Words by which a question asks, rather than what it asks about, and what they weigh beside others."""
 _CHARACTERS = 50
 """Characters by which the length of an entry is counted."""
+_LONGEST = 1000
+"""Characters beyond which the length of an entry says no more; longer ones are documents, not turns."""
 
 SECOND = 0.03
 """The relevance from which a hit goes into a prompt beside one that is relevant."""
@@ -158,7 +160,7 @@ class Relevance:
     Example:
         >>> relevance = Relevance(["walnut", "tree"], 100, {"walnut": 1, "tree": 5}, None)
         >>> round(relevance.of(["walnut", "tree"], None), 2), round(relevance.of([], None), 2)
-        (0.92, 0.08)
+        (0.95, 0.06)
     """
 
     def __init__(
@@ -196,7 +198,7 @@ class Relevance:
             if self._cosines.is_measured or coverage < _WHOLE:
                 return both
         # An embedder that was not measured may know little: it does not outweigh all words of the question.
-        short, long = 1 / len(self._weights), math.log1p(length / _CHARACTERS)
+        short, long = 1 / len(self._weights), math.log1p(min(length, _LONGEST) / _CHARACTERS)
         return max(both, _logistic(_WORDS, coverage, root, self._unseen, short, long))
 
 

@@ -359,8 +359,11 @@ class Maintenance(Protocol):
     (``keepstone.store.maintenance.unsupported``).
     """
 
-    def upkeep(self, agent: str) -> bool:
-        """Do one step of background work, of about a second; False if none is left."""
+    def upkeep(self, agent: str, *, ahead: bool = True) -> bool:
+        """Do one step of background work, of about a second; False if none is left.
+
+        ``ahead``: also what no query has asked for yet.
+        """
 
     def rebuild(self, progress: Callable[[int, int], None] | None) -> int:
         """Rebuild all that is derived; return how many sessions there are. ``progress`` receives bytes."""

@@ -50,7 +50,11 @@ def record(folder: Folder, session: str, ids: Iterable[str]) -> None:
 def record_agent(root: Path, layout: Layout, agent: str) -> None:
     """Record all that an agent had before its folder goes, if the home is synced."""
     path = layout.sessions_folder(root, agent)
-    if not (root / INDEX / SYNC).is_dir() or not path.is_dir():
+    try:
+        is_synced = (root / INDEX / SYNC).is_dir() and path.is_dir()
+    except PermissionError:  # The purge goes on, and then says that the index keeps its bytes.
+        is_synced = False
+    if not is_synced:
         return
     with Folder(path, root=root) as folder, Folder(vanished(root, agent), root=root, create=True) as kept:
         _write(kept, purged_digests(folder))

@@ -32,7 +32,6 @@ class FileMaintenance:
         self._opened = opened
 
     def upkeep(self, agent: str, *, ahead: bool = True) -> bool:
-        """Do one step of background work; ``ahead`` also of what no query asked for yet."""
         with self._using(agent) as logs:
             if logs is None:
                 return False

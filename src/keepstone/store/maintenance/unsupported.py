@@ -27,7 +27,7 @@ class UnsupportedMaintenance:
         self._store = store
         self._remedies = remedies
 
-    def upkeep(self, agent: str) -> bool:  # noqa: ARG002  The protocol's.
+    def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  The protocol's.
         """Return False: there is nothing to do."""
         return False
 

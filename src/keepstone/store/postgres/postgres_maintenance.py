@@ -28,7 +28,7 @@ class PostgresMaintenance:
         self._connections = connections
         self._due = due
 
-    def upkeep(self, agent: str) -> bool:
+    def upkeep(self, agent: str, *, ahead: bool = True) -> bool:  # noqa: ARG002  Nothing is made ahead.
         """Make a graph that a query would have used; let go of what happened long ago."""
         if not self._due:
             event_rows.prune(self._connections, agent)
