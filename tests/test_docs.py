@@ -53,6 +53,16 @@ def test_commands_and_options_of_a_page_exist(page: str) -> None:
     assert {line: unknown for line in lines if (unknown := _unknown(shlex.split(line, comments=True)))} == {}
 
 
+def test_commands_and_options_of_the_makefile_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = dict(re.findall(r"^([\w-]+):[^\n]*\n((?:\t[^\n]*\n)+)", makefile, re.MULTILINE))
+    command = re.compile(r"\$\(BIN\)/keepstone ([^|>&\n]+)")
+    lines = {target: command.findall(told) for target, told in targets.items()}
+    assert lines["serve"]
+    commands = [line for found in lines.values() for line in found]
+    assert {line: unknown for line in commands if (unknown := _unknown(shlex.split(line)))} == {}
+
+
 def _unknown(words: list[str]) -> list[str]:
     command: Any = typer.main.get_command(app)
     while words and hasattr(command, "commands") and not words[0].startswith("-"):

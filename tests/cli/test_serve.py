@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,16 @@ def test_without_a_token_others_are_not_served(cli: Command, served: list[Any]) 
     told = cli("serve", "--host", ANYONE, "--port", "0")
     assert (told.exit_code, served) == (2, [])
     assert "0.0.0.0 is not loopback and there is no token: run keepstone token create" in told.stderr
+
+
+def test_the_remedy_of_a_missing_token_names_the_home(
+    cli: Command, served: list[Any], tmp_path: Path
+) -> None:
+    home = tmp_path / "another home"
+    told = cli("serve", "--home", str(home), "--host", ANYONE, "--port", "0")
+    remedy = told.stderr.partition("run keepstone ")[2].partition("\n")[0]
+    assert shlex.split(remedy)[:4] == ["token", "create", "--home", str(home)]
+    assert served == []
 
 
 def test_a_revoked_token_does_not_allow_listening_elsewhere(cli: Command, served: list[Any]) -> None:

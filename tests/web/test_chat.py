@@ -225,6 +225,13 @@ def test_a_quote_of_a_quote_line_leads_to_no_other_entry(site: Site, agent: Agen
     expect(links).to_contain_text("decision, session old")
 
 
+def test_every_value_of_a_payload_is_shown(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("run").add("finding", {"issue": "slow", "seconds": 14, "of": {"runs": [1, 2]}})
+    page = browse(site.url(agent.slug, "chat", session="run"))
+    for value in ("slow", "14", '{"runs": [1, 2]}'):
+        expect(page.locator(".entry")).to_contain_text(value)
+
+
 def test_past_chats_are_listed_with_their_titles(site: Site, agent: Agent, browse: Browse) -> None:
     agent.session("c1").add("message", {"role": "user", "content": "How do ferries turn?"})
     agent.session("c2").add("note", {"content": "x"})

@@ -198,6 +198,59 @@ def test_a_hit_is_corrected_where_it_was_found(site: Site, agent: Agent, browse:
     expect(page.locator(".hits article > .text")).to_have_text("The lease ends in 2029")
 
 
+def test_a_hit_is_pinned_deleted_and_brought_back_where_it_was_found(
+    site: Site, agent: Agent, browse: Browse
+) -> None:
+    entry = agent.session("talk").add("fact", text="The lease ends in 2027")
+    page = browse(site.url(agent.slug, "recall", q="when does the lease end"))
+    page.get_by_role("button", name="Pin").click()
+    expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+    assert agent.get(entry.id).pinned
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator(".hits > li")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".hits article > .text")).to_have_text("The lease ends in 2027")
+
+
+def test_a_hit_is_superseded_where_it_was_found(site: Site, agent: Agent, browse: Browse) -> None:
+    old = agent.session("talk").add("fact", text="The lease ends in 2027")
+    page = browse(site.url(agent.slug, "recall", q="when does the lease end"))
+    more(page.locator(".hits > li"), "Supersede")
+    page.get_by_label("Text").fill("The lease ends in 2029")
+    page.get_by_role("dialog").get_by_role("button", name="Supersede").click()
+    expect(page.locator(".hits article > .text")).to_have_text("The lease ends in 2029")
+    assert not agent.holds(agent.get(old.id))
+
+
+def test_a_hit_is_linked_and_purged_where_it_was_found(site: Site, agent: Agent, browse: Browse) -> None:
+    entry = agent.session("talk").add("fact", text="The lease ends in 2027")
+    agent.session("other").add("note", text="Ask the owner", id="b")
+    page = browse(site.url(agent.slug, "recall", q="when does the lease end"))
+    more(page.locator(".hits > li"), "Link to another")
+    page.get_by_label("Id of the other entry").fill("b")
+    page.get_by_role("dialog").get_by_role("button", name="Link").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert [link["to"] for link in agent.get(entry.id).links] == ["b"]
+    more(page.locator(".hits > li"), "Purge")
+    page.get_by_role("dialog").get_by_role("button", name="Purge").click()
+    expect(page.locator(".box h2")).to_have_text("Nothing found")
+    assert agent.count() == 1
+
+
+def test_the_text_and_a_link_of_an_entry_are_copied(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.session("talk").add_many({"type": "fact", "text": f"entry {at}"} for at in range(80))
+    page = opened(site, agent, browse)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    row = page.locator(".entry", has_text="entry 79")
+    more(row, "Copy text")
+    expect(row.locator(".told-small")).to_have_text("Text copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "entry 79"
+    more(row, "Copy link")
+    expect(row.locator(".told-small")).to_have_text("Link copied")
+    page.goto(page.evaluate("navigator.clipboard.readText()"))
+    expect(page.locator(".entry", has_text="entry 79")).to_be_in_viewport()
+
+
 def test_the_raw_line_and_the_id_are_at_hand(site: Site, agent: Agent, browse: Browse) -> None:
     entry = agent.session("talk").add("fact", {"content": "one", "n": 3})
     page = opened(site, agent, browse)

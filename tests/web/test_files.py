@@ -132,6 +132,18 @@ def test_leaving_unsaved_changes_asks_first(site: Site, agent: Agent, browse: Br
     expect(page.locator("h1")).to_have_text("Recall")
 
 
+def test_reloading_with_unsaved_changes_asks_first(site: Site, agent: Agent, browse: Browse) -> None:
+    agent.files.write("a.md", "old")
+    page = browse(site.url(agent.slug, "files", path="a.md"))
+    page.get_by_label("Content of a.md").fill("new")
+    expect(page.locator("[data-unsaved]")).to_have_count(1)
+    with page.expect_event("dialog") as asked:
+        page.evaluate("void setTimeout(() => location.reload())")
+    assert asked.value.type == "beforeunload"
+    asked.value.dismiss()
+    expect(page.get_by_label("Content of a.md")).to_have_value("new")
+
+
 BASE = "".join(f"line {number}\n" for number in range(40))
 
 

@@ -110,6 +110,40 @@ def test_what_opens_in_a_page_has_no_serious_fault_of_accessibility(
     assert [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}] == []
 
 
+UNFOLDED = {
+    "commands": ("chat", ["textarea", "key /"], "[role=option]"),
+    "past chats": ("chat", ["summary:has-text('Past chats')"], ".past li"),
+    "filters of recall": ("recall", ["summary:has-text('Filters')", "[aria-label^=Types]"], "[role=option]"),
+    "filters of the timeline": ("timeline", ["[aria-label^=Tags]"], "[role=option]"),
+    "finder": ("overview", ["key Control+k", "key p", "key a"], "[role=dialog] li"),
+    "actions of a session": ("sessions", ["summary:has-text('More')"], ".menu-items"),
+    "actions of an entry": ("session", [".entry summary:has-text('More')"], ".menu-items"),
+    "payload as JSON": ("session", ["text=Edit", "text=As JSON"], "[aria-label='Payload as JSON']"),
+    "supersede": ("session", [".entry summary:has-text('More')", "text=Supersede"], ".q-dialog .card"),
+    "link": ("session", [".entry summary:has-text('More')", "text=Link to another"], ".q-dialog .card"),
+    "purge": ("session", [".entry summary:has-text('More')", "text=Purge"], ".q-dialog .card"),
+    "raw line": ("session", [".entry summary:has-text('More')", "text=raw line"], "pre.raw"),
+    "many": ("session", ["text=Select", "[type=checkbox]"], ".bulk"),
+}
+
+
+@pytest.mark.parametrize("what", UNFOLDED)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_what_unfolds_in_a_page_has_no_serious_fault_of_accessibility(
+    site: Site, agent: Agent, browse: Browse, what: str, *, dark: bool
+) -> None:
+    furnished(site, agent)
+    name, steps, sign = UNFOLDED[what]
+    page = browse(at(site, agent, name), dark=dark)
+    for step in steps:
+        if step.startswith("key "):
+            page.keyboard.press(step.removeprefix("key "))
+        else:
+            page.locator(step).first.click()
+    page.locator(sign).first.wait_for()
+    assert faults(page) == []
+
+
 def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(at(site, agent, "sessions"))
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
@@ -144,13 +178,34 @@ def test_an_address_without_a_page_says_so_and_leads_back(site: Site, agent: Age
     assert "There is no such page" in answer.text()
 
 
-@pytest.mark.parametrize("given", ["NaN", "inf", "-1", "9" * 400, "ten", ""])
-def test_odd_numbers_in_an_address_count_as_the_usual_ones(
+ODD = ["NaN", "inf", "-1", "9" * 400, "ten"]
+
+
+@pytest.mark.parametrize("given", ODD)
+def test_an_odd_number_in_an_address_is_refused_at_its_field(
     site: Site, agent: Agent, browse: Browse, given: str
 ) -> None:
     furnished(site, agent)
-    numbers = dict.fromkeys(("limit", "neighbours", "min_priority"), given)
-    page = browse(site.url(agent.slug, "recall", q="passkeys", **numbers))
+    page = browse(site.url(agent.slug, "recall", q="passkeys", limit=given, min_priority=given))
+    expect(page.locator(".answer-line")).to_contain_text("nothing was searched")
+    expect(page.locator(".filters").get_by_role("alert")).to_have_text(
+        ["a whole number from 1 to 100", "a number from 0 to 1"]
+    )
+    expect(page.locator(".hits li")).to_have_count(0)
+
+
+@pytest.mark.parametrize("given", ODD)
+def test_an_odd_budget_in_an_address_is_refused(site: Site, agent: Agent, browse: Browse, given: str) -> None:
+    page = browse(site.url(agent.slug, "context", budget=given))
+    expect(page.get_by_role("alert")).to_contain_text("tokens must be a whole number from 0 to 1,000,000")
+    page.get_by_label("Tokens").fill("500")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".answer-line")).to_contain_text("of 500 tokens")
+
+
+def test_an_empty_number_in_an_address_is_the_default(site: Site, agent: Agent, browse: Browse) -> None:
+    furnished(site, agent)
+    page = browse(site.url(agent.slug, "recall", q="passkeys", limit="", min_priority=""))
     expect(page.locator(".hits li").first).to_be_visible()
 
 

@@ -218,9 +218,19 @@ def test_sessions_have_titles_counts_and_previews(site: Site, agent: Agent, brow
     row = page.locator("tbody tr")
     expect(row.locator(".col-id a")).to_have_text("Which sign-in do we use?")
     expect(row.locator(".name")).to_have_text("7f3a")
-    expect(row.locator(".preview")).to_have_text("assistant: Passkeys")
+    expect(row.locator(".latest")).to_have_text("assistant: Passkeys")
     expect(row.locator(".col-entries")).to_have_text("2")
     expect(row.locator("time")).to_have_attribute("title", "2025-01-01 10:01 UTC")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_preview_of_a_session_takes_one_line(
+    site: Site, agent: Agent, browse: Browse, width: int
+) -> None:
+    agent.session("talk").add("message", {"role": "user", "content": "Which sign-in do we use? " * 20})
+    page = browse(site.url(agent.slug, "sessions"), width=width)
+    heights = [page.locator(f"tbody .{part}").bounding_box() for part in ("name", "latest")]
+    assert all(box is not None and box["height"] < 30 for box in heights)
 
 
 def test_a_session_is_created_with_a_title_and_renamed(site: Site, agent: Agent, browse: Browse) -> None:

@@ -46,6 +46,15 @@ def test_filters_are_kept_in_the_address(site: Site, agent: Agent, browse: Brows
     expect(page.locator(".entry .text")).to_have_text(["Walnuts were bought"])
 
 
+def test_entries_after_a_time_are_left_out(site: Site, agent: Agent, browse: Browse) -> None:
+    filled(agent)
+    page = browse(site.url(agent.slug, "timeline"))
+    page.get_by_label("Made before").fill("2026-02-15")
+    page.keyboard.press("Enter")
+    expect(page.locator(".entry .text")).to_have_text(["Use passkeys", "Walnuts were bought"])
+    page.wait_for_url("**/timeline?until=2026-02-15")
+
+
 def test_a_time_that_is_none_is_told(site: Site, agent: Agent, browse: Browse) -> None:
     page = browse(site.url(agent.slug, "timeline", since="soon"))
     expect(page.get_by_role("alert")).to_contain_text("Made since is not a time")
@@ -79,6 +88,17 @@ def test_ctrl_k_finds_pages_sessions_entries_and_files(site: Site, agent: Agent,
     page.wait_for_url("**/timeline")
 
 
+def test_ctrl_k_finds_notes_and_commands(site: Site, agent: Agent, browse: Browse) -> None:
+    site.notes.add("Recall the harbour master first", "Project")
+    page = browse(site.url(agent.slug, "overview"))
+    page.keyboard.press("Control+k")
+    finder = page.get_by_role("dialog")
+    page.get_by_label("Pages, sessions").fill("recall")
+    expect(finder.get_by_role("link", name="Recall the harbour")).to_contain_text("note")
+    finder.get_by_role("link", name="/recall").click()
+    page.wait_for_url("**/recall")
+
+
 def test_what_the_agent_sees_is_shown_for_a_question(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "context", q="which passkeys"))
@@ -90,3 +110,5 @@ def test_what_the_agent_sees_is_shown_for_a_question(site: Site, agent: Agent, b
     page.get_by_role("button", name="Show").click()
     expect(page.locator(".answer-line")).to_contain_text("of 20 tokens")
     expect(page.get_by_text("Left out")).to_be_visible()
+    reasons = page.locator(".plain-table").last.locator("td:last-child")
+    expect(reasons.first).to_contain_text("no room")

@@ -245,7 +245,10 @@ def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room:
     None leaves out a number, as an entry does that is deleted later.
     """
     entries.insert(database, sid, new, room)
-    records = [(eid, folded.record) for eid, folded in enumerate(new, room.eid) if folded]
+    records = []
+    for eid, folded in enumerate(new, room.eid):
+        if folded:
+            records.append((eid, folded.record))
     fields.save(database, records, are_new=True)
     return vector_table.insert(database, new, room.eid)
 

@@ -40,7 +40,7 @@ export default {
         <tr v-for="row in rows" :key="row.key">
           <td class="col-id"><a :href="row.href" data-row dir="auto">{{ row.title || row.shown }}</a>
             <span v-if="row.title" class="name" dir="auto">{{ row.shown }}</span>
-            <span v-if="row.preview" class="preview" dir="auto">{{ row.preview }}</span></td>
+            <span v-if="row.preview" class="latest" dir="auto">{{ row.preview }}</span></td>
           <td class="col-entries">{{ row.entries }}</td>
           <td class="col-modified"><time :datetime="row.iso" :title="row.moment">{{ row.ago }}</time></td>
           <td class="col-size">{{ row.size }}</td>

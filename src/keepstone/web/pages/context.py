@@ -40,8 +40,8 @@ class ContextPage:
             with box(classes="add-note", data_search=""):
                 self.query = field("Question, if you like", value=query.get("q", "")).props("autofocus")
                 self.query.on("keydown.enter", self._ask, args=[])
-                self.budget = ui.number("Tokens", value=_budget(query.get("budget")), min=0, step=500)
-                self.budget.props("outlined dense").classes("choose")
+                self.budget = field("Tokens", value=query.get("budget") or str(BUDGET), classes="choose")
+                self.budget.props(f"type=number min=0 max={_MOST} step=500")
                 button("Show", self._ask, "main")
             self.body = box(classes="stack")
             ui.timer(0, self._ask, once=True)

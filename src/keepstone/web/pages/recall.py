@@ -78,12 +78,12 @@ class RecallPage:
                     made.on("keydown.enter", self._ask, args=[])
                     self.fields[name] = made
                 for name, label, usual, least, most in _NUMBERS:
-                    given = _number(self.place.query.get(name, ""), least, most)
-                    made = field(label, value=f"{usual if given is None else given:g}")
+                    made = field(label, value=self.place.query.get(name) or f"{usual:g}")
                     made.props(f"type=number min={least:g} max={most:g} step={0.1 if most == 1 else 1}")
                     made.on("keydown.enter", self._ask, args=[])
                     made.on("blur", self._numbers, args=[])
                     self.fields[name] = made
+                self._numbers()
         ui.timer(0, lambda: self.choosers.offer(self.place.agent), once=True)
 
     async def _ask(self) -> None:

@@ -124,4 +124,14 @@
       act();
     }
   });
+
+  // Between a select's list box and its options stands an element that takes the focus; ARIA allows only a group there.
+  const groups = new MutationObserver((changes) => {
+    for (const node of changes.flatMap((one) => [...one.addedNodes])) {
+      if (node.parentElement === document.body) groups.observe(node, { childList: true, subtree: true });
+      const lists = node.querySelectorAll?.("[role=listbox] > .q-virtual-scroll__content") ?? [];
+      lists.forEach((one) => one.setAttribute("role", "group"));
+    }
+  });
+  window.addEventListener("load", () => groups.observe(document.body, { childList: true }));
 })();

@@ -25,8 +25,12 @@ window.KeepstoneMenu = {
       }
       setTimeout(() => (this.told = ""), 2500);
     },
+    copyLink() {
+      return this.copy("Link", new URL(this.entry.href, location).href); // A template knows no URL.
+    },
     leave(event) {
-      if (!this.$refs.menu.contains(event.relatedTarget)) this.$refs.menu.open = false;
+      const menu = event.currentTarget; // Its component may be gone: the focus also leaves what is removed.
+      if (!menu.contains(event.relatedTarget)) menu.open = false;
     },
   },
   template: `
@@ -47,7 +51,7 @@ window.KeepstoneMenu = {
           </template>
           <button type="button" @click="copy('Text', entry.text)">Copy text</button>
           <button type="button" @click="copy('Id', JSON.parse(entry.entryKey))">Copy id</button>
-          <button type="button" @click="copy('Link', new URL(entry.href, location).href)">Copy link</button>
+          <button type="button" @click="copyLink">Copy link</button>
           <button type="button" @click="act('raw')">Show raw line</button>
           <button v-if="!readOnly" type="button" class="danger" @click="act('purge')">Purge</button>
         </div>
