@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keepstone.filesystem.confine import Folder
@@ -54,6 +54,11 @@ def rows_of(log: bytes, lines: int) -> tuple[Any, ...]:
             )
 
 
+def line(**keys: Any) -> dict[str, Any]:
+    return {"id": "a", "ts": "2026-01-11T14:31:00Z", **keys}
+
+
+@example([line(type="note"), line(embedding=VECTORS[0]), line(aliases=["nut"])])
 @given(st.lists(LINES, max_size=12))
 def test_rows_are_the_same_however_many_lines_a_transaction_takes(lines: list[dict[str, Any]]) -> None:
     log = b"".join(json.dumps(line).encode() + b"\n" for line in lines)

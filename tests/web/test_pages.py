@@ -272,7 +272,7 @@ def test_an_agent_that_is_not_allowed_is_as_good_as_not_there(limited: Site, bro
     limited.home.agent("open").session("s").add("note", {"content": "x"})
     limited.home.agent("closed").session("s").add("note", {"content": "x"})
     page = browse(limited.url("open", "agents"))
-    expect(page.locator(".links .name")).to_have_text(["open"])
+    expect(page.locator(".links .name")).to_have_text(["open you are here"])
     answers = [page.request.get(limited.url(name, "sessions")) for name in ("closed", "nowhere")]
     assert [answer.status for answer in answers] == [404, 404]
     assert answers[0].text() == answers[1].text()

@@ -233,7 +233,8 @@ class _Step:
             entries.change(database, row.eid, folded)
         if folded is not None:
             fields.save(database, [(row.eid, folded.record)])
-            if "embedding" in record:
+            # New aliases change the text that is searched, but not what a given vector was given for.
+            if "embedding" in record or ("aliases" in record and "embedding" in folded.record):
                 vector_table.renew(database, row.eid, folded)
             self.taken.append(row.eid)
         return folded is None
