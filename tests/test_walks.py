@@ -67,6 +67,8 @@ def test_a_warm_call_stays_within_its_bounds(tmp_path: Path, name: str) -> None:
         )
         for _ in range(3):
             agent.recall("oauth walnut")
+        while agent.recall("oauth walnut").pending:  # On a busy machine each makes only some of the vectors.
+            continue
         # Now and then a call also looks whether other programs wrote; the shortest of a few does not.
         calls, changes, modules = min(walk(lambda: call(agent)) for _ in range(5))
     assert calls <= most_calls
