@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.chat.conftest import KEY, Said
 from tests.chat.model_server import ModelServer
@@ -10,6 +12,12 @@ from keepstone import Agent, Notes
 from keepstone.chat import Conversation, choose
 
 pytest.importorskip("anthropic")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    """Where an empty home is: what goes to a model does not depend on the store."""
+    return str(tmp_path / "home")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from keepstone import Agent, Notes
 from keepstone.chat import Conversation, choose
 
 pytest.importorskip("openai")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    """Where an empty home is: what goes to a model does not depend on the store."""
+    return str(tmp_path / "home")
 
 
 @pytest.fixture
