@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import merge
+from tempfile import TemporaryFile
 
 from keepstone.log.line import EPOCH, id_of, is_put, is_tombstone, parse, read_time
 from keepstone.log.rewrite import explicit
@@ -88,6 +89,14 @@ def read_side(fd: int | None) -> Side:
         side.lines.append(_Kept((scan.unread, seen[scan.unread]), None, None, place[0], place))
     side.keys = {line.key for line in side.lines}
     return side
+
+
+def side_of(raw: bytes) -> Side:
+    """Return a version of a log that is given as its bytes."""
+    with TemporaryFile() as file:
+        file.write(raw)
+        file.flush()
+        return read_side(file.fileno())
 
 
 def _plain(fd: int, line: Line) -> bytes:

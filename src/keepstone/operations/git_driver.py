@@ -8,11 +8,10 @@ import subprocess
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from keepstone.errors import StoreError
 from keepstone.filesystem.layout import ARCHIVE, PURGED, Layout
-from keepstone.log.union import Knowledge, Side, merged_lines, read_side
+from keepstone.log.union import Knowledge, merged_lines, side_of
 from keepstone.store import purged
 
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
@@ -39,17 +38,10 @@ def merge_log(base: Path, ours: Path, theirs: Path, path: str) -> None:
         lambda name: purged.digest(session, name) in there,
         lambda: _live_in(_show(head, archive) for head in heads),
     )
-    sides = [_side(version.read_bytes()) for version in (base, ours, theirs)]
+    sides = [side_of(version.read_bytes()) for version in (base, ours, theirs)]
     lines = merged_lines(sides[0], sides[1], sides[2], our, their, is_archive=is_archive)
     with ours.open("wb") as file:
         file.writelines(lines)
-
-
-def _side(raw: bytes) -> Side:
-    with TemporaryFile() as file:
-        file.write(raw)
-        file.flush()
-        return read_side(file.fileno())
 
 
 def _digests(*contents: bytes) -> frozenset[str]:
@@ -58,7 +50,7 @@ def _digests(*contents: bytes) -> frozenset[str]:
 
 def _live_in(archives: Iterable[bytes]) -> Container[str]:
     """Return the ids that were archived for their age: their archive does not end with a tombstone."""
-    return set[str]().union(*(_side(raw).live for raw in archives))
+    return set[str]().union(*(side_of(raw).live for raw in archives))
 
 
 def _content(path: Path) -> bytes:

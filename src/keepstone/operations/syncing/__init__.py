@@ -13,7 +13,6 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from keepstone.errors import InvalidAgentIdError
 from keepstone.filesystem.atomic import replace_file
@@ -25,7 +24,7 @@ from keepstone.log.conflict_copies import original_of
 from keepstone.log.line import id_of, is_tombstone
 from keepstone.log.log_file import Log
 from keepstone.log.scan import Scan
-from keepstone.log.union import Knowledge, Side, merged_lines, read_side
+from keepstone.log.union import Knowledge, Side, merged_lines, read_side, side_of
 from keepstone.operations.syncing.devices import (
     MANIFEST,
     TEMPORARY,
@@ -131,13 +130,6 @@ def _record_purges(home: Home, layout: Layout, agent: str) -> None:
             purged.record(folder, "", ())
 
 
-def _side(raw: bytes) -> Side:
-    with TemporaryFile() as file:
-        file.write(raw)
-        file.flush()
-        return read_side(file.fileno())
-
-
 def _digests_in(path: Path) -> frozenset[str]:
     """Return the purges recorded in a folder; none if it is missing."""
     if not path.is_dir():
@@ -171,7 +163,7 @@ def _merge_copies(home: Home, layout: Layout, agent: str, result: Synced) -> Non
         original = original_of(copy)
         if original is not None and original in names:
             with Folder(path, root=home.root) as folder:
-                other = _side(content(folder, names[copy]))
+                other = side_of(content(folder, names[copy]))
             _merge(home, layout, agent, original, other, frozenset())
             home.agent(agent).session(copy).remove()
             result.merged_copies.append(f"{agent}/{copy}")
@@ -201,7 +193,7 @@ def _take(home: Home, layout: Layout, device: Device, result: Synced) -> None:
             if raw is None:
                 result.pending.append(device.name(agent, file))
                 continue
-            if _merge(home, layout, agent, session, _side(raw), digests):
+            if _merge(home, layout, agent, session, side_of(raw), digests):
                 result.changed.append(f"{agent}/{session}")
 
 
