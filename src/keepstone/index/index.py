@@ -31,7 +31,7 @@ from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 LARGE = 5_000

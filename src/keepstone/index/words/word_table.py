@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.text.stemming import ENGLISH, stemmed
-from keepstone.text.tokenizer import is_cjk, pairs
+from keepstone.text.tokenizer import ENGLISH, is_cjk, pairs, stemmed
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
