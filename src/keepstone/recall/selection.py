@@ -113,6 +113,8 @@ class Meaning:
             wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
         self._store = store
         self.turns = Turns()
+        self.spaces: dict[tuple[str, int | None, Space | None], tuple[Space, float]] = {}
+        """The spaces in use of agents for vectors of a dimension, and until when each counts."""
         self.refused: dict[tuple[str, int], None] = {}
         """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
         self._maker: Maker | None = None

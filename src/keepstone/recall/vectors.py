@@ -31,6 +31,8 @@ _PAGE = 64 * AT_ONCE
 """Keys that are read at a time where the vectors of all entries are made."""
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall asks for it once."""
+_MOST_SPACES = 1024
+"""Spaces of agents that are remembered so long."""
 _PATIENCE = 0.25
 """Seconds that a recall waits for its turn; without one it answers with the vectors that there are."""
 
@@ -61,8 +63,6 @@ class Vectors:
         self._agent = agent
         self._meaning = meaning
         self._dim = None if dim is None else count_of(dim, "dim", least=1)
-        self._space: Space | None = None
-        self._settled = float("-inf")
         if self._dim is not None and meaning.own is not None:
             space = meaning.space()
             if space is not None and space.dim != self._dim:
@@ -79,10 +79,15 @@ class Vectors:
         Raises:
             SpaceMismatchError: The vectors there are of another embedder than the named one.
         """
-        if dim is None and time.monotonic() - self._settled < _FRESH:
-            return self._space
-        space = self._find(dim)
-        self._space, self._settled = space, time.monotonic() if space is not None else float("-inf")
+        found = self._meaning.spaces
+        key = self._agent, dim or self._dim, self._store.home_space()
+        space, until = found.get(key, (None, 0.0))
+        if time.monotonic() >= until:
+            space = self._find(dim)
+            if space is not None:
+                if len(found) >= _MOST_SPACES:
+                    found.clear()
+                found[key] = space, time.monotonic() + _FRESH
         return space
 
     def _find(self, dim: int | None) -> Space | None:
@@ -186,6 +191,7 @@ class Vectors:
             EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
         """
         first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
+        self._meaning.spaces.clear()  # What is found now is written down.
         dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)
