@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import threading
 import time
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import apsw
 
@@ -181,7 +182,7 @@ class Database:
     """
 
     def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
-        self.path = path
+        self.path, self._file = path, str(path)
         self.language = language
         """The language of words in Latin letters, see ``keepstone.text.tokenizer``."""
         self.epoch = next(_epochs)
@@ -227,19 +228,28 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    @contextmanager
-    def guarded(self) -> Iterator[Database]:
-        """Hold the guard; recreate a damaged file and raise ``DamagedError``."""
-        with self.guard:
-            try:
-                yield self
-            except (apsw.Error, OSError, UnicodeDecodeError) as error:
-                if is_damage(error):
-                    self.discard()
-                    raise DamagedError(str(error)) from error
-                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
-                    raise UnavailableError(str(error)) from error
-                raise
+    def guarded(self) -> Database:
+        """Return what holds the guard in a ``with``, recreates a damaged file and raises ``DamagedError``."""
+        # Entered many times a recall: a generator would take three times as long.
+        return self
+
+    def __enter__(self) -> Self:
+        """Hold the guard."""
+        self.guard.acquire()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        """Release the guard; translate an error of SQLite or of the system."""
+        try:
+            if error is None or not isinstance(error, (apsw.Error, OSError, UnicodeDecodeError)):
+                return
+            if is_damage(error):
+                self.discard()
+                raise DamagedError(str(error)) from error
+            if isinstance(error, (apsw.BusyError, *UNUSABLE)):
+                raise UnavailableError(str(error)) from error
+        finally:
+            self.guard.release()
 
     def replaced(self) -> bool:
         """Tell whether the file was deleted or exchanged since it was opened."""
@@ -301,7 +311,7 @@ class Database:
 
     def _inode(self) -> int:
         try:
-            return self.path.stat().st_ino if self.path else 0
+            return os.stat(self._file).st_ino if self.path else 0  # noqa: PTH116  Each recall looks.
         except OSError:
             return -1
 

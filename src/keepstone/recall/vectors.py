@@ -44,6 +44,8 @@ FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddin
 
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall need not ask for it."""
+_MOST_SPACES = 1024
+"""Spaces of agents that are remembered so long."""
 
 
 class SimilarEntries(list[tuple[Entry, float]]):
@@ -88,12 +90,14 @@ class Vectors:
         Raises:
             SpaceMismatchError: The vectors there are of another embedder than the named one.
         """
-        key = self.agent, self._dim
-        held = self.meaning.spaces.get(key)
-        if dim is None and held is not None and time.monotonic() - held[1] < _FRESH:
-            return held[0]
-        space = self._find(dim)
-        self.meaning.hold(key, space)
+        found, key = self.meaning.spaces, (self.agent, dim or self._dim)
+        space, until = found.get(key, (None, 0.0))
+        if time.monotonic() >= until:
+            space = self._find(dim)
+            if space is not None:
+                if len(found) >= _MOST_SPACES:
+                    found.clear()
+                found[key] = space, time.monotonic() + _FRESH
         return space
 
     def _find(self, dim: int | None) -> Space | None:
@@ -197,6 +201,7 @@ class Vectors:
             EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
         """
         first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
+        self.meaning.spaces.clear()  # What is found now is written down.
         dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)

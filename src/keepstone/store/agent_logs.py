@@ -270,17 +270,16 @@ class AgentLogs:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(FRESH)
-        logs: dict[str, Log] = {}
+        stats: dict[str, Stat | None] = {}
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
-                logs[session] = self.log(session)
-        if not logs:
+                stats[session] = self.session_files.stat(session) or self.log(session).stat()
+        if not stats:
             return
-        stats = {session: log.stat() for session, log in logs.items()}
         try:
-            current = self.asking(Index.current, stats)
-            for session in logs.keys() - current:
-                self.asking(Index.catch_up, session, logs[session])
+            for session in stats.keys() - self.asking(Index.current, stats):
+                with suppress(InvalidSessionIdError):
+                    self.asking(Index.catch_up, session, self.log(session))
         except UnavailableError as error:
             self.lag(error)
 

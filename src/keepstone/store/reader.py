@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 
 from keepstone.errors import StoreError
@@ -135,27 +135,35 @@ class LogReader(IndexReader):
     def stale(self) -> bool:
         return self._lagged or self._logs.stale
 
-    @contextmanager
-    def _asking(self) -> Iterator[Index]:
-        """Use the index inside a ``with``.
+    def _asking(self) -> LogReader:
+        return self  # Asked many times a recall: a generator would take three times as long.
+
+    def __enter__(self) -> Index:
+        """Return the index; what goes wrong with it inside the ``with`` is raised as what it means.
 
         Raises:
             StoreError: It is busy, or the disk refuses. It is behind from now on.
             ExpiredError: It was replaced, or it was damaged and is rebuilt now.
         """
-        try:
-            if self._index is None:
+        if self._index is None:
+            try:
                 self._index = self._logs.index
-                self._epoch = self._index.epoch
-            yield self._index
-        except DamagedError as error:
+            except (DamagedError, UnavailableError) as error:
+                self.__exit__(None, error, None)
+                raise
+            self._epoch = self._index.epoch
+        return self._index
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        """Translate an error of the index; compare its epoch."""
+        if isinstance(error, DamagedError):
             self._logs.heal()
             raise ExpiredError(str(error)) from error
-        except UnavailableError as error:
+        if isinstance(error, UnavailableError):
             self._logs.lag(error)
             self._lagged = True
             raise unusable(self._logs.agent, error) from error
-        if self._index.epoch != self._epoch:
+        if error is None and self._index is not None and self._index.epoch != self._epoch:
             raise ExpiredError("the index was replaced")
 
     def _reach(self, sessions: Sequence[str] | None) -> None:
