@@ -228,13 +228,9 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    def guarded(self) -> Database:
-        """Return what holds the guard in a ``with``, recreates a damaged file and raises ``DamagedError``."""
-        # Entered many times a recall: a generator would take three times as long.
-        return self
-
     def __enter__(self) -> Self:
-        """Hold the guard."""
+        """Hold the guard; on the way out a damaged file is recreated, and raises ``DamagedError``."""
+        # Entered many times a recall: a generator would take three times as long.
         self.guard.acquire()
         return self
 
