@@ -46,7 +46,7 @@ from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, ask
+from keepstone.store.reader import Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher

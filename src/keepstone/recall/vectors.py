@@ -25,7 +25,7 @@ from keepstone.recall import filling
 from keepstone.recall.relevance import Cosines, calibrated
 from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import HNSW_FROM, Reader, Similar, ask
+from keepstone.store.reader import HNSW_FROM, Reader, Similar, ask
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
