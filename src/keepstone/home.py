@@ -27,7 +27,7 @@ from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
-from keepstone.text.stemming import check_language
+from keepstone.text.tokenizer import check_language
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike

@@ -37,7 +37,7 @@ from keepstone.store.protocol import Compacted, Modification, Revision, SessionC
 from keepstone.store.put import refuse_other
 from keepstone.store.reader_protocol import Reader
 from keepstone.store.transfer import RawLine
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
