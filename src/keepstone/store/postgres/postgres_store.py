@@ -315,7 +315,7 @@ class PostgresStore:
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return event_rows.PostgresChanges(self._connections, agents, since).look
 
-    def sync(self) -> None:
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         for agent in self.agents():
             while self.maintenance.upkeep(agent):
                 pass
