@@ -494,6 +494,8 @@ class FileStore:
 
         while take_in_some(logs, tell):
             pass
+        if total:
+            tell(total)
 
     def _take_in_some(self, agent: str) -> bool:
         """Do one piece of the background's work on what looks left to it."""
