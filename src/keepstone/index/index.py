@@ -67,37 +67,44 @@ class Index:
         with self._database as database:
             return session_table.all_known(database)
 
+    def stats(self, sessions: Iterable[str]) -> dict[str, Stat]:
+        """Return up to which states of their logs sessions are indexed, as far as they are known."""
+        with self._database as database:
+            return session_table.stats_of(database, sessions)
+
     def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
         """Return those of the sessions that are indexed up to these states of their logs."""
-        with self._database as database:
-            known = session_table.stats_of(database, stats)
-            return {session for session, stat in known.items() if stat == stats[session]}
+        known = self.stats(stats)
+        return {session for session, stat in known.items() if stat == stats[session]}
 
-    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
-        """Take in what a session's log holds and the index does not; False if the log does not exist.
+    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> None:
+        """Take in what a session's log holds and the index does not; without a log, drop the session.
 
         A long log is read in several transactions, between which no lock is held. ``progress`` receives
         how many more bytes were read.
         """
-        while True:
-            with log.reading() as fd:
-                if fd is not None:
-                    with self._database as database:
-                        read = reading.read_on(database, session, log, fd)
-            if fd is None:
-                self.drop(session, log)
-                return False
-            if read is None:
-                return True
+        while (read := self.step(session, log)) is not None:
             if progress:
                 progress(read)
             give_way()
 
-    def reread(self, session: str, log: Log) -> bool:
-        """Read a session's log again from its start; False if the log does not exist."""
+    def step(self, session: str, log: Log) -> int | None:
+        """Take in the next lines of a session's log, in one transaction; return how many bytes.
+
+        None once its end is reached. A session without a log is dropped.
+        """
+        with log.reading() as fd:
+            if fd is not None:
+                with self._database as database:
+                    return reading.read_on(database, session, log, fd)
+        self.drop(session, log)
+        return None
+
+    def reread(self, session: str, log: Log) -> None:
+        """Read a session's log again from its start."""
         with self._database as database, database.writing():
             session_table.distrust(database, session)
-        return self.catch_up(session, log)
+        self.catch_up(session, log)
 
     def added(
         self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
@@ -250,6 +257,11 @@ class Index:
         """Return where the first entries of a session stand, by time and place."""
         with self._database as database:
             return entries.oldest(database, session, limit)
+
+    def in_order(self, session: str) -> list[int]:
+        """Return the rows of a session by time and place."""
+        with self._database as database:
+            return entries.in_order(database, session)
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""

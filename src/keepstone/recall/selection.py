@@ -30,6 +30,9 @@ MANY_GIVEN = 4096
 _MOMENT = 0.005
 """Seconds that background work waits before it checks again whether it may continue."""
 
+_MOST_HELD = 1024
+"""Agents whose spaces are remembered."""
+
 _BUSY = 2.0
 """Seconds after a call in which the next one is expected."""
 
@@ -113,8 +116,6 @@ class Meaning:
             wanted = os.environ.get("KEEPSTONE_EMBEDDER") or AUTO
         self._store = store
         self.turns = Turns()
-        self.spaces: dict[tuple[str, int | None], tuple[Space, float]] = {}
-        """The spaces in use of agents for vectors of a dimension, and until when each counts."""
         self.refused: dict[tuple[str, int], None] = {}
         """Agents and keys of entries whose texts the embedder refused: they are asked about last."""
         self._maker: Maker | None = None
@@ -125,6 +126,8 @@ class Meaning:
         self.named: Choice | None = None
         """What the caller named, an embedder or none, instead of taking the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
+        self.spaces: dict[tuple[str, int | None], tuple[Space, float]] = {}
+        """The spaces in use, by agent and dimension of its vectors, and when they were found."""
         self._claimed = True
         self.is_unwanted = wanted is None or (isinstance(wanted, str) and wanted == NONE)
         """Whether the caller wanted no embedder, so that only given vectors are compared."""
@@ -172,6 +175,15 @@ class Meaning:
             embedder = self.choice().embedder
             return None if embedder is None else Space(recorded.id, embedder.dim)
         return recorded
+
+    def hold(self, key: tuple[str, int | None], space: Space | None) -> None:
+        """Remember the space in use, see ``spaces``; None: nothing decided it yet."""
+        if space is None:
+            self.spaces.pop(key, None)
+            return
+        if len(self.spaces) >= _MOST_HELD:
+            self.spaces.clear()
+        self.spaces[key] = space, time.monotonic()
 
     def owe(self, agent: str) -> None:
         """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""

@@ -44,8 +44,6 @@ FAILURES = (EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddin
 
 _FRESH = 1.0
 """Seconds for which a space that was found counts, so that a recall need not ask for it."""
-_MOST_SPACES = 1024
-"""Spaces of agents that are remembered so long."""
 
 
 class SimilarEntries(list[tuple[Entry, float]]):
@@ -90,14 +88,12 @@ class Vectors:
         Raises:
             SpaceMismatchError: The vectors there are of another embedder than the named one.
         """
-        found, key = self.meaning.spaces, (self.agent, dim or self._dim)
-        space, until = found.get(key, (None, 0.0))
-        if time.monotonic() >= until:
-            space = self._find(dim)
-            if space is not None:
-                if len(found) >= _MOST_SPACES:
-                    found.clear()
-                found[key] = space, time.monotonic() + _FRESH
+        key = self.agent, dim or self._dim
+        held = self.meaning.spaces.get(key)
+        if held is not None and time.monotonic() - held[1] < _FRESH:
+            return held[0]
+        space = self._find(dim)
+        self.meaning.hold(key, space)
         return space
 
     def _find(self, dim: int | None) -> Space | None:

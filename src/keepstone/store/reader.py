@@ -295,7 +295,8 @@ class LogReader(IndexReader):
 
     @property
     def stale(self) -> bool:
-        return self._lagged or self._logs.stale
+        is_behind = self._reached is None and bool(self._logs.arrears)
+        return self._lagged or self._logs.stale or is_behind
 
     def _asking(self) -> LogReader:
         return self  # Asked many times a recall: a generator would take three times as long.

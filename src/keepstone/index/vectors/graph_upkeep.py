@@ -138,7 +138,7 @@ class GraphUpkeep:
             known = database.row(sql, (held.number, _unfinished(sid), held.published))
         if known is not None and begin <= (done := begin + (known[0] & _ROWS)) <= end:
             name = building.name_of_graph(held.number, held.published, _unfinished(sid), known[0])
-            begun = load(folder, name, scan.generation.header.stride, known[1])
+            begun = load(folder, name, scan.generation.header.stride, known[1], grows=True)
             if begun is not None:
                 return Growing(scan.generation, (done, end), scan.dead, begun)
         return Growing(scan.generation, (begin, end), scan.dead)
