@@ -24,14 +24,18 @@ from keepstone.index.vectors import building, vector_table
 from keepstone.index.vectors.search import Nearest, VectorSearch
 from keepstone.index.vectors.vector_table import BLOCK, Pending
 from keepstone.index.words import word_table
-from keepstone.index.words.ranking import Ranked, Ranking
+from keepstone.index.words.ranking import Ranking, are_tokens
+from keepstone.index.words.word_table import Ranked
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
+
+LARGE = 5_000
+"""Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
 
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
 """Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
@@ -320,7 +324,7 @@ class Index:
         with self._database.guarded() as database:
             if flush:
                 _flush(database)
-            return self._ranking.ranked(database, terms, scope, limit)
+            return ranked(database, self._ranking, terms, scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
@@ -465,6 +469,17 @@ class Index:
         """Close the file; if it is ``soon_reopened``, in the quickest way."""
         self._similar.close()
         self._database.close(soon_reopened=soon_reopened)
+
+
+def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
+    """Rank entries by the words they hold: by the full-text table itself, in a large index by ``ranking``."""
+    with database.connection:  # One snapshot of the index, whatever other processes write.
+        rows, _ = word_table.totals(database)
+        if rows and rows >= LARGE and are_tokens(terms, database.language):
+            found = ranking.ranked(database, terms, scope, limit)
+        else:
+            found = word_table.ranked(database, rows, terms, entries.conditions(scope), limit)
+    return found
 
 
 def _flush(database: Database) -> None:
