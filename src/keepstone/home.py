@@ -189,12 +189,9 @@ class Home:
         self._store.purge_agent(self._store.check_agent(slug))
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Index what other programs wrote to the logs of all agents.
+        """Index what other programs wrote, also logs above 32 MB, which readers leave to the background.
 
-        Without this call, readers index up to 32 MB themselves. Longer logs are indexed in the background
-        once an agent is read; until then ``Hits.stale`` says that hits may be missing.
-
-        ``progress`` is called with the bytes read and the total bytes of each agent's longer logs.
+        ``progress`` is called with the bytes read of such logs of an agent, and their total.
         """
         self._store.sync(progress)
 

@@ -184,7 +184,8 @@ class AgentLogs:
     def _open_index(self) -> Index:
         folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
-            with Folder(folder, root=self._root, create=True):
+            # An agent is opened again and again where few files may be open: what is there is not made.
+            with Folder(folder, root=self._root, create=not folder.is_dir()):
                 return Index(folder / "index.db", self._language)
         except (KeepstoneError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 AT_ONCE = 32 << 20
 """Bytes of logs that a reader takes in before it answers, a few seconds' work."""
 
+_A_SESSION = 4096
+"""What a session counts for besides its bytes: a transaction of its own takes time, too."""
+
 _PIECE_SECONDS = 0.25
 """How long the background takes in logs of one agent before the next agent has its turn."""
 
@@ -121,7 +124,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
     room, left = AT_ONCE, dict(changed)
     now = []
     for session in sorted(changed, key=changed.__getitem__):
-        room -= changed[session]
+        room -= changed[session] + _A_SESSION
         if room < 0:
             break
         now.append(session)
