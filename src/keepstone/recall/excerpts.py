@@ -296,7 +296,7 @@ class _Search:
             sum(parts.values()),
             why,
             excerpt=excerpt,
-            relevance=relevance.of(words, cosine, len(excerpt.text)),
+            relevance=relevance.of(words, cosine, excerpt.text, self._matcher.places),
             _find_passage=partial(passage_of, matcher=self._matcher),
         )
 

@@ -321,7 +321,10 @@ class _Search:
                 ]
             )
         cosines = [found.cosines.get(key) for key, _ in scored]
-        relevances = list(map(found.relevance.of, words, cosines, [len(entry.text) for entry in chosen]))
+        relevances = [
+            found.relevance.of(there, cosine, entry.text, self._matcher.places)
+            for entry, there, cosine in zip(chosen, words, cosines, strict=True)
+        ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
         rows = zip(scored, chosen, words, cosines, relevances, strict=True)

@@ -295,3 +295,17 @@ class Matcher:
             ]
             found.append(tuple(held))
         return found
+
+    def places(self, text: str) -> list[tuple[int, str]]:
+        """Return which of the words a text holds where, counted in words; runs of CJK have no place."""
+        letters, language = self._letters, self._language
+        terms: dict[str, list[str]] = {}
+        for term, form in self._stems.items():
+            if form is not None:
+                terms.setdefault(form, []).append(term)
+        return [
+            (place, term)
+            for place, word in enumerate(words_of(text[:LOOKED_THROUGH]))
+            if word[0] in letters or not word[0].isascii()
+            for term in terms.get(stem(word, language), ())
+        ]
