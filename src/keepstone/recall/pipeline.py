@@ -311,30 +311,25 @@ class _Search:
     ) -> list[Hit]:
         """Return entries with the reasons why they were found, without those that are not relevant enough."""
         chosen = [entries[key] for key, _ in scored]
-        words: Sequence[tuple[str, ...]] = [()] * len(chosen)
-        if self._terms:
-            words = self._matcher.matched_each(
-                [
-                    "\n".join((entry.text, *entry.aliases)) if "aliases" in entry.line else entry.text
-                    for entry in chosen
-                ]
-            )
+        matched = self._matcher.matched_each(
+            [(entry.text, "\n".join(entry.aliases) if "aliases" in entry.line else "") for entry in chosen]
+        )
         cosines = [found.cosines.get(key) for key, _ in scored]
         relevances = [
-            found.relevance.of(there, cosine, entry.text, self._matcher.places)
-            for entry, there, cosine in zip(chosen, words, cosines, strict=True)
+            found.relevance.of(words, cosine, entry.text, places)
+            for entry, (words, places), cosine in zip(chosen, matched, cosines, strict=True)
         ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
-        rows = zip(scored, chosen, words, cosines, relevances, strict=True)
-        for (key, score), entry, there, cosine, relevance in rows:
+        rows = zip(scored, chosen, matched, cosines, relevances, strict=True)
+        for (key, score), entry, (words, _), cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
                 self._keys[entry.session, entry.id] = key
                 ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
                 parts = {name: given[key] for name, given in found.parts.items() if key in given}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
-                why = Why(ranks, there, parts, cosine, boosted, supersedes)
+                why = Why(ranks, words, parts, cosine, boosted, supersedes)
                 hits.append(Hit(entry, score, why, relevance=relevance, _find_passage=self._passage))
         return hits
 

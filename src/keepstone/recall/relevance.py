@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -21,7 +21,7 @@ from types import MappingProxyType
 from keepstone.model import RELEVANT, Hit
 from keepstone.recall.query import subject_of
 from keepstone.store.reader_protocol import Reader
-from keepstone.text.tokenizer import stem, stems_of
+from keepstone.text.tokenizer import Places, stem, stems_of
 from keepstone.vector import Vector
 
 
@@ -61,9 +61,6 @@ _ALIKE = 0.99
 _USUAL_ROWS = 1000
 """How many entries are assumed where they were not counted."""
 
-Places = Sequence[tuple[int, str]]
-"""Which words of a question a text holds where, see ``Matcher.places``."""
-
 _WHOLE = 0.999
 """The part of a question's information that is all of it, after rounding."""
 _MAIN = 0.75
@@ -102,7 +99,7 @@ class _Model:
     """Of the place of the cosine."""
 
 
-_BOTH = _Model(-3.7, coverage=2.0, mass=1.3, unseen=-1.6, cosine=4.2)
+_BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
 _WORDS = _Model(-3.85, coverage=2.7, mass=4.2, unseen=-2.4, length=-0.76)
 _VECTOR = _Model(-3.7, cosine=6.4)
 
@@ -189,7 +186,7 @@ class Relevance:
         words: Sequence[str],
         cosine: float | None,
         text: str = "",
-        places: Callable[[str], Places] = lambda _: (),
+        places: Places = (),
     ) -> float:
         """Return the relevance of an entry, of whose words those count that stand together.
 
@@ -197,14 +194,14 @@ class Relevance:
             words: The words of the question that it holds.
             cosine: That of its vector and the question's.
             text: Its text.
-            places: Returns where a text holds words of the question, see ``Matcher.places``.
+            places: Where it holds them, see ``Matcher.matched_each``.
         """
         place = None if cosine is None or self._cosines is None else self._cosines.place(cosine)
         if not self._total:
             # Without words, and without a scale of cosines, only the cosine itself is left.
             return _logistic(_VECTOR, place=(cosine or 0.0) if place is None else place)
         if len(words) > 1 and len(text) > _SHORT:
-            words = self._together(words, places(text))
+            words = self._together(words, places)
         mass = 0.0
         for word in words:
             mass += self._weights.get(word, 0.0)
@@ -222,16 +219,20 @@ class Relevance:
         """Return the words that weigh most of those that stand together, and those without a place."""
         if not places or places[-1][0] - places[0][0] < _TOGETHER:
             return words
-        best: set[str] = set()
-        most, end = 0.0, 0
-        for first, (begin, _) in enumerate(places):
+        inside = dict.fromkeys(words, 0)
+        weight, most, best, end = 0.0, 0.0, (0, 0), 0
+        for first, (begin, leaving) in enumerate(places):
             while end < len(places) and places[end][0] < begin + _TOGETHER:
+                entering = places[end][1]
+                weight += 0.0 if inside[entering] else self._weights.get(entering, 0.0)
+                inside[entering] += 1
                 end += 1
-            there = {word for _, word in places[first:end]}
-            weight = sum([self._weights.get(word, 0.0) for word in there])
             if weight > most:
-                best, most = there, weight
-        return [*best, *set(words).difference([word for _, word in places])]
+                most, best = weight, (first, end)
+            inside[leaving] -= 1
+            weight -= 0.0 if inside[leaving] else self._weights.get(leaving, 0.0)
+        there = {word for _, word in places[slice(*best)]}
+        return [*there, *set(words).difference([word for _, word in places])]
 
 
 @cache
