@@ -312,20 +312,18 @@ class _Search:
     ) -> list[Hit]:
         """Return entries with the reasons why they were found, without those that are not relevant enough."""
         chosen = [entries[key] for key, _ in scored]
-        words: Sequence[tuple[str, ...]] = [()] * len(chosen)
-        if self._terms:
-            words = self._matcher.matched_each(
-                [
-                    "\n".join((entry.text, *entry.aliases)) if "aliases" in entry.line else entry.text
-                    for entry in chosen
-                ]
-            )
+        matched = self._matcher.matched_each(
+            [(entry.text, "\n".join(entry.aliases) if "aliases" in entry.line else "") for entry in chosen]
+        )
         cosines = [found.cosines.get(key) for key, _ in scored]
-        relevances = list(map(found.relevance.of, words, cosines, [len(entry.text) for entry in chosen]))
+        relevances = [
+            found.relevance.of(words, cosine, entry.text, places)
+            for entry, (words, places), cosine in zip(chosen, matched, cosines, strict=True)
+        ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
-        rows = zip(scored, chosen, words, cosines, relevances, strict=True)
-        for (key, score), entry, there, cosine, relevance in rows:
+        rows = zip(scored, chosen, matched, cosines, relevances, strict=True)
+        for (key, score), entry, (words, _), cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
                 self._keys[entry.session, entry.id] = key
                 if self._terms:
@@ -335,7 +333,7 @@ class _Search:
                     ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
-                why = Why(ranks, there, parts, cosine, boosted, supersedes)
+                why = Why(ranks, words, parts, cosine, boosted, supersedes)
                 hits.append(Hit(entry, score, why, relevance=relevance, _find_passage=self._passage))
         return hits
 
