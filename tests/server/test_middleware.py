@@ -1,5 +1,6 @@
 """The guard, before an app that answers with what it was let through with."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -202,9 +203,9 @@ def test_an_open_page_learns_that_its_token_has_been_revoked(gate: Gate, tokens:
     opened = Open()
     cookie = f"{COOKIE}={gate.sign_in(secret, '')}"
     sent_by(Guard(opened, gate, Origins(LOOPBACK)), scope_of("/x", cookie=cookie))
-    assert still_signed_in(opened.request) == signed_in(opened.request)
+    assert asyncio.run(still_signed_in(opened.request)) == signed_in(opened.request)
     tokens.revoke(token.id)
-    assert still_signed_in(opened.request) is None
+    assert asyncio.run(still_signed_in(opened.request)) is None
 
 
 @pytest.mark.parametrize("spoil", [Path.mkdir, lambda file: file.symlink_to("/dev/null"), Path.touch])
@@ -216,7 +217,7 @@ def test_an_open_page_ends_where_the_tokens_cannot_be_read_any_more(
     file = tmp_path / ".tokens.json"
     file.unlink()
     spoil(file)
-    assert still_signed_in(opened.request) is None
+    assert asyncio.run(still_signed_in(opened.request)) is None
 
 
 def test_a_request_from_nowhere_has_an_empty_address() -> None:

@@ -90,9 +90,9 @@ class Guard:
             self._origins.check_own_page(headers)
         return access
 
-    def _again(self, scope: Scope) -> Access | None:
+    async def _again(self, scope: Scope) -> Access | None:
         try:
-            return self._access(scope, Headers(scope=scope), "GET")
+            return await self._gate.apart(partial(self._access, scope, Headers(scope=scope), "GET"))
         except ProblemError:
             return None
 
