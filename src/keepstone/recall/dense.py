@@ -16,7 +16,7 @@ from keepstone.errors import (
 from keepstone.model import Scope
 from keepstone.recall.relevance import Cosines, calibrated
 from keepstone.recall.vectors import Vectors
-from keepstone.store.reader_protocol import Reader, Similar
+from keepstone.store.reader_protocol import Ahead, Reader, Similar
 from keepstone.vector import Vector
 
 logger = logging.getLogger("keepstone.recall")
@@ -57,16 +57,16 @@ class Dense:
         else:
             self.space = space.id if space is not None and self._vector is not None else None
 
-    def nearest(self, first: Iterable[int], limit: int) -> Similar:
+    def nearest(self, ahead: Ahead, limit: int) -> Similar:
         """Return the entries in scope whose vectors are nearest; those that have none are made some first.
 
-        ``first`` are the keys of entries that need theirs most.
+        ``ahead`` has the keys of entries that need theirs most, and says what is asked next.
         """
         if self._vector is None or self.space is None:
             return Similar()
         try:
-            self._fill(first)
-            found = self._reader.similar(self._vector, self.space, self._scope, limit)
+            self._fill(ahead.keys)
+            found = self._reader.similar(self._vector, self.space, self._scope, limit, ahead=ahead)
         except StoreError as error:
             self._fail(error)
             return Similar()

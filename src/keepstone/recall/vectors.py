@@ -86,12 +86,13 @@ class Vectors:
         return space
 
     def _find(self, dim: int | None) -> Space | None:
-        own = self._meaning.space()
         if self._meaning.own is not None:
+            own = self._meaning.space()
             if own is not None and self._store.home_space() is None:
                 self._check_own(own)
             return own
         known = self._store.spaces(self._agent)
+        own = self._meaning.space()
         given = next((space for space in known if space.is_given), None)
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given

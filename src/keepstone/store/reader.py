@@ -12,7 +12,7 @@ from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.log.line import entry_of
 from keepstone.model import Entry, Scope
 from keepstone.store.agent_logs import AgentLogs, unusable
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, ExpiredError, Matches, Similar
+from keepstone.store.reader_protocol import HNSW_FROM, Ahead, Candidate, ExpiredError, Matches, Similar
 from keepstone.vector import Vector
 
 ROWS = 1 << 44
@@ -57,8 +57,18 @@ class IndexReader(ABC):
                 return Matches(rows, found.rows, found.holders)
         return Matches()
 
+    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
+        return {word: {one.key for one in self.search([word], scope, limit)} for word in words}
+
     def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,  # noqa: ARG002  The index is near.
     ) -> Similar:
         if not limit:
             return Similar()
