@@ -16,7 +16,6 @@ from datetime import datetime
 from functools import partial
 
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.dense import Dense
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -44,7 +43,7 @@ from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, Span, Times, times_of
-from keepstone.recall.vectors import Vectors
+from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
 from keepstone.store.reader_protocol import Ahead, Candidate, ExpiredError, Matches, Reader, ask
