@@ -161,7 +161,11 @@ def _watch(place: Place, request: Request) -> None:
     sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
 
     async def check() -> None:
-        if not await place.site.still_holds(place.access, request):
+        try:
+            holds = await place.site.still_holds(place.access, request)
+        except EXPECTED:
+            return  # The store does not answer now: what the page reads says so.
+        if not holds:
             # A browser may ignore the reload, so the page's content is removed on the server as well.
             page.run_javascript("location.reload()")
             page.layout.clear()
