@@ -14,7 +14,7 @@ from keepstone import Agent, Home
 from keepstone.errors import StoreError
 from keepstone.model import Scope
 from keepstone.recall.vectors import Dense
-from keepstone.store.reader_protocol import Ahead, Reader, Similar
+from keepstone.store.reader import Ahead, Reader, Similar
 from keepstone.vector import unit
 
 SCOPE = Scope("a")

@@ -27,7 +27,7 @@ from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, times_of
 from keepstone.recall.vectors import FAILURES, SECONDS, Vectors
-from keepstone.store.reader_protocol import Matches, Reader
+from keepstone.store.reader import Matches, Reader
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, stems_of, with_name_parts
 from keepstone.vector import Vector

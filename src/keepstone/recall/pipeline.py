@@ -46,7 +46,7 @@ from keepstone.recall.time_words import MENTION, Span, Times, times_of
 from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Ahead, Candidate, ExpiredError, Matches, Reader, ask
+from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher
@@ -206,6 +206,7 @@ class _Search:
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
+            if found
         }
         relevance = self._relevance(matches, speakers)
         if not self._terms:
@@ -358,8 +359,11 @@ class _Search:
         rows = zip(scored, chosen, words, cosines, relevances, strict=True)
         for (key, score), entry, there, cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
-                ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
-                parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                if self._terms:
+                    ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
+                    parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                else:  # All come from the one list.
+                    ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
                 why = Why(ranks, there, parts, cosine, boosted, supersedes)

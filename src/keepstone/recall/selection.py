@@ -127,7 +127,7 @@ class Meaning:
         """What the caller named, an embedder or none, instead of taking the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
         self.spaces: dict[tuple[str, int | None], tuple[Space, float]] = {}
-        """The spaces in use, by agent and required dimension, and when they were found."""
+        """The spaces in use, by agent and dimension of its vectors, and when they were found."""
         self._claimed = True
         self.is_unwanted = wanted is None or (isinstance(wanted, str) and wanted == NONE)
         """Whether the caller wanted no embedder, so that only given vectors are compared."""

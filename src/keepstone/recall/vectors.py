@@ -25,7 +25,7 @@ from keepstone.recall import filling
 from keepstone.recall.relevance import Cosines, calibrated
 from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import HNSW_FROM, Ahead, Reader, Similar, ask
+from keepstone.store.reader import HNSW_FROM, Ahead, Reader, Similar, ask
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ class Vectors:
         Raises:
             SpaceMismatchError: The vectors there are of another embedder than the named one.
         """
-        key = self.agent, self._dim
+        key = self.agent, dim or self._dim
         held = self.meaning.spaces.get(key)
-        if dim is None and held is not None and time.monotonic() - held[1] < _FRESH:
+        if held is not None and time.monotonic() - held[1] < _FRESH:
             return held[0]
         space = self._find(dim)
         self.meaning.hold(key, space)
@@ -198,6 +198,7 @@ class Vectors:
             EmbeddingDimMismatchError: One has another dimension than the space. Nothing was changed then.
         """
         first = next((decode(record["embedding"]) for record in records if record.get("embedding")), None)
+        self.meaning.spaces.clear()  # What is found now is written down.
         dim = None if first is None else first[0].dim
         space = self.space(dim)
         settle(records, space)

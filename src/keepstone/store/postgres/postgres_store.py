@@ -38,7 +38,7 @@ from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
 from keepstone.store.purged import GoneIds, PurgedIds
 from keepstone.store.put import refuse_other
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.store.transfer import RawLine
 from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
