@@ -174,10 +174,9 @@ class Home:
         """
         with suppress(KeyError, TypeError):  # It is new here, or not even a string.
             return self._agents[slug]
-        agent = Agent(self._shared, self._store.check_agent(slug))
         if len(self._agents) >= _MOST_AGENTS:
             self._agents.clear()
-        self._agents[slug] = agent
+        self._agents[slug] = agent = Agent(self._shared, self._store.check_agent(slug))
         return agent
 
     def purge_agent(self, slug: str) -> None:
@@ -189,12 +188,9 @@ class Home:
         self._store.purge_agent(self._store.check_agent(slug))
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Index what other programs wrote to the logs of all agents.
+        """Index what other programs wrote, also logs above 32 MB, which readers leave to the background.
 
-        Without this call, readers index up to 32 MB themselves. Longer logs are indexed in the background
-        once an agent is read; until then ``Hits.stale`` says that hits may be missing.
-
-        ``progress`` is called with the bytes read and the total bytes of each agent's longer logs.
+        ``progress`` is called with the bytes read of such logs of an agent, and their total.
         """
         self._store.sync(progress)
 
@@ -230,10 +226,9 @@ class Home:
         Raises:
             EmbedderUnavailableError: The embedder is not usable, or failed. Vectors made before are kept.
         """
-        try:
-            return reembed(self._store, embedder, progress)
-        finally:
-            self._shared.meaning.spaces.clear()
+        made = reembed(self._store, embedder, progress)
+        self._shared.meaning.spaces.clear()
+        return made
 
     def doctor(
         self,
@@ -389,13 +384,11 @@ class _Watch(Iterator[Change]):
 _open_homes: weakref.WeakSet[Home] = weakref.WeakSet()
 
 
+@atexit.register
 def _close_all() -> None:
+    # A background thread in native code at interpreter exit would crash the process.
     for home in list(_open_homes):
         home.close()
-
-
-# A background thread in native code at interpreter exit would crash the process.
-atexit.register(_close_all)
 
 
 def store_of(home: Home) -> Store:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from keepstone.model import Scope
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.vector import Vector
 
 if TYPE_CHECKING:

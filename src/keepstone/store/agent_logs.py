@@ -184,7 +184,8 @@ class AgentLogs:
     def _open_index(self) -> Index:
         folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
-            with Folder(folder, root=self._root, create=True):
+            # An agent is opened again and again where few files may be open: what is there is not made.
+            with Folder(folder, root=self._root, create=not folder.is_dir()):
                 return Index(folder / "index.db", self._language)
         except (KeepstoneError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
@@ -229,6 +230,11 @@ class AgentLogs:
                     self.stale, self._looked = False, began
             if self.arrears:
                 self._leave(self.agent)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether only the logs can tell, as the index could not follow them; too long ones are not read."""
+        return self.stale and not self.arrears
 
     def leave_replaced(self) -> None:
         """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""

@@ -45,8 +45,7 @@ from keepstone.store.protocol import Compacted, Modification, Revision, SessionC
 from keepstone.store.purge import Eraser
 from keepstone.store.purged import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
-from keepstone.store.reader import LogReader
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import LogReader, Reader
 from keepstone.store.session_files import info_of
 from keepstone.store.transfer import RawLine
 from keepstone.vector import Space, Vector
