@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -104,7 +105,8 @@ def recall(
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
-    hits, dense = ask(store, scope.agent, answer, question.as_of)
+    with vectors.meaning.turns.ahead() if vectors is not None and question.text else nullcontext():
+        hits, dense = ask(store, scope.agent, answer, question.as_of)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
         return Hits(hits, reason=UNWANTED, stale=stale, took_ms=took_ms)

@@ -60,7 +60,8 @@ class Turns:
     def reset(self) -> None:
         """Free the turn."""
         self._lock = threading.Lock()
-        self._urgent = 0
+        self._urgent: dict[object, None] = {}
+        """One item for each call that waits, or is at work: added and removed in one step each."""
         self._called = float("-inf")
 
     @property
@@ -69,15 +70,22 @@ class Turns:
         return time.monotonic() - self._called < _BUSY
 
     @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Let background work begin nothing inside the ``with``; what it is at goes on."""
+        call, urgent = object(), self._urgent
+        urgent[call] = None
+        self._called = time.monotonic()
+        try:
+            yield
+        finally:
+            urgent.pop(call)
+
+    @contextmanager
     def soon(self, seconds: float = -1) -> Iterator[bool]:
         """Take the turn for a call that waits; False if it is not free within some seconds."""
-        self._urgent += 1
-        self._called = time.monotonic()
         lock = self._lock
-        try:
+        with self.ahead():
             mine = lock.acquire(timeout=seconds)
-        finally:
-            self._urgent -= 1
         try:
             yield mine
         finally:
