@@ -22,7 +22,7 @@ from keepstone.model import STANDING
 from keepstone.text.stemming import ENGLISH, stemmed, stemming_of
 from keepstone.text.tokenizer import tokenizer_of
 
-SCHEMA = 7
+SCHEMA = 8
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -46,7 +46,8 @@ CREATE TABLE session(
     sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
     offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
-    compacted INTEGER NOT NULL DEFAULT 0, title TEXT
+    compacted INTEGER NOT NULL DEFAULT 0, title TEXT,
+    side INTEGER NOT NULL DEFAULT 0, preparing INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
 CREATE TABLE entry(
@@ -55,6 +56,11 @@ CREATE TABLE entry(
     ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
     head TEXT, access INTEGER, text TEXT NOT NULL, sum INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE moved(
+    sid INTEGER NOT NULL, eid INTEGER NOT NULL, side INTEGER NOT NULL,
+    place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL, folded INTEGER NOT NULL,
+    sum INTEGER NOT NULL, PRIMARY KEY(sid, eid, side)
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX entry_id ON entry(id, sid);
 CREATE INDEX entry_ts ON entry(sid, ts);
 CREATE UNIQUE INDEX entry_number ON entry(sid, number);
@@ -87,6 +93,8 @@ CREATE TABLE kept(
     PRIMARY KEY(sid, space, digest)
 ) WITHOUT ROWID;
 CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; END;
+CREATE TRIGGER entry_moved AFTER DELETE ON entry
+    BEGIN DELETE FROM moved WHERE sid=OLD.sid AND eid=OLD.eid; END;
 CREATE TRIGGER entry_fields AFTER DELETE ON entry BEGIN DELETE FROM field WHERE eid=OLD.eid; END;
 CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
     BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; UPDATE meta SET value=value+1 WHERE key='texts'; END;

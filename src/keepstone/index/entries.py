@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import starmap
@@ -85,8 +85,15 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
-_FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
+MOVED = "LEFT JOIN moved m ON m.sid=e.sid AND m.eid=e.eid AND m.side=s.side"
+"""Where the rows of a session are whose log was rewritten, see ``keepstone.index.moving``."""
+ROW = (
+    "e.eid, s.name, s.file, e.id, coalesce(m.place, e.place), coalesce(m.at, e.at), "
+    "coalesce(m.length, e.length), iif(m.folded, NULL, e.head), iif(m.folded, NULL, e.access), "
+    "e.sum=row_sum(e.id, e.place, e.at, e.length, e.head, e.access) AND "
+    "(m.eid IS NULL OR m.sum=row_sum(m.eid, m.side, m.place, m.at, m.length, m.folded))"
+)
+_FROM = f"FROM entry e JOIN session s ON s.sid=e.sid {MOVED}"
 
 
 def insert(database: Database, sid: int, entries: Iterable[Folded | None], room: Room) -> None:
@@ -176,25 +183,6 @@ def indexed(record: Record) -> str:
 def _storable(text: str) -> str:
     """Return a text without the lone surrogates that another program's escapes may hold."""
     return text.encode("utf-8", "replace").decode()
-
-
-def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *, folded: bool) -> bool:
-    """Follow a rewrite: lines moved from the offsets that are keys to these offsets and lengths.
-
-    False, with nothing done, if a row stands where the rewrite found no line.
-    """
-    rows = database.rows("SELECT eid, place, at FROM entry WHERE sid=?", (sid,))
-    # A rewrite writes derived ids out; later lines without an id are numbered from what the log then says.
-    nameless = database.row("SELECT 1 FROM seen WHERE sid=?", (sid,))
-    if nameless or not all(place in moved and at in moved for _, place, at in rows):
-        return False
-    values = ((*((moved[place][0], *moved[at]) * 2), eid) for eid, place, at in rows)
-    head, said = (", head=NULL, access=NULL", "NULL, NULL") if folded else ("", "head, access")
-    database.connection.executemany(
-        f"UPDATE entry SET place=?, at=?, length=?{head}, sum={_summed(f'id, ?, ?, ?, {said}')} WHERE eid=?",
-        values,
-    )
-    return True
 
 
 def some_of(database: Database, sid: int, most: int) -> list[int]:
@@ -298,6 +286,13 @@ def oldest(database: Database, session: str, limit: int) -> list[Row]:
     """Return a session's first rows by time and place."""
     sql = f"SELECT {ROW} {_FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
     return list(starmap(Row, database.rows(sql, (session, limit))))
+
+
+def of_session(database: Database, sid: int, columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield some columns of each of a session's rows, and then the row."""
+    size = columns.count(",") + 1
+    for values in database.connection.execute(f"SELECT {columns}, {ROW} {_FROM} WHERE e.sid=?", (sid,)):
+        yield *values[:size], Row(*values[size:])
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keepstone.index import entries, fields, session_table
+from keepstone.index import entries, fields, moving, session_table
 from keepstone.index.database import Database
 from keepstone.index.session_table import LogState, Room
 from keepstone.index.vectors import building, vector_table
@@ -95,6 +95,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
     if not _drop_some(database, session, known.sid):
         return None
     session_table.set_title(database, known.sid, None)
+    moving.abandon(database, known.sid)
     return LogState(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 
@@ -113,7 +114,7 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     seen = _LineCounts(database, sid)
     scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
     done, lines = _next_lines(scan)
-    taking = _Step(database, sid, fd)
+    taking = _Step(database, sid, fd, is_moving=known.is_moving)
     waiting = taking.take(lines)
     database.connection.executemany(
         "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
@@ -158,10 +159,11 @@ class _LineCounts(Counter[str]):
 class _Step:
     """The lines of one transaction: new entries are added together, changes are made one by one."""
 
-    def __init__(self, database: Database, sid: int, fd: int) -> None:
+    def __init__(self, database: Database, sid: int, fd: int, *, is_moving: bool) -> None:
         self._database = database
         self._sid = sid
         self._fd = fd
+        self._is_moving = is_moving
         self._new: dict[str, int] = {}
         self._rows: list[Folded | None] = []
         """New entries by the order of their creation; None for one that is deleted again."""
@@ -173,7 +175,10 @@ class _Step:
     def take(self, lines: Sequence[Line]) -> int:
         """Let lines change the rows of their entries; return about how many rows wait for their words."""
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
-        there = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
+        ids = [entry_id for entry_id, _ in named]
+        if self._is_moving:
+            moving.settle(self._database, self._sid, ids)
+        there = entries.present(self._database, self._sid, ids)
         for entry_id, line in named:
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
                 there |= self._new.keys()

@@ -74,7 +74,7 @@ def _source(database: Database, scope: Scope) -> Clause:
         bindings = (*bindings, json.dumps(scope.ids))
     for check, given in (values.check() for values in known):
         condition, bindings = f"{condition} AND {check}", (*bindings, *given)
-    sessions = "CROSS JOIN session s ON s.sid=e.sid"
+    sessions = f"CROSS JOIN session s ON s.sid=e.sid {entries.MOVED}"
     if best is None or best[0] > _FEW:
         return f"FROM entry e INDEXED BY entry_time {sessions} WHERE {condition}", bindings
     way, given = best[1]

@@ -20,7 +20,6 @@ from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
 from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
-from keepstone.log.rewrite import Rewritten
 from keepstone.model import Record
 from keepstone.store.looking import take_in, take_in_all
 from keepstone.store.session_files import SessionFiles, SessionLog
@@ -291,13 +290,6 @@ class AgentLogs:
             self._lags += 1
             self.stale, self._looked = True, float("-inf")
 
-    def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
-        """Bring the index to the state of a log after a rewrite."""
-        try:
-            self.asking(Index.relocate, session, rewritten, log, folded=folded)
-        except UnavailableError as error:
-            self.lag(error)
-
     def rebuild(self, progress: Callable[[int], None]) -> int:
         """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
         self._looked = float("-inf")
@@ -313,7 +305,30 @@ class AgentLogs:
     # Entries
 
     def load(self, rows: Sequence[Row]) -> dict[int, Record]:
-        """Return the records of rows, read from the logs; rows that do not match their log are left out."""
+        """Return the records of rows, read from the logs; rows that do not match their log are left out.
+
+        Rows whose log was rewritten since they were found are looked up again.
+        """
+        loaded = self._read(rows)
+        if len(loaded) < len(rows):
+            left = [row for row in rows if row.eid not in loaded]
+            loaded |= self._read([row for row in self._moved(left) if row not in left])
+        return loaded
+
+    def _moved(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows of the same entries once the index is where their logs are now."""
+        for session in {row.session for row in rows}:
+            log = self.log(session)
+            self.follow(session, log, log.stat())
+        try:
+            found = self.asking(Index.rows, [row.eid for row in rows])
+        except UnavailableError as error:
+            self.lag(error)
+            return []
+        named = {(row.eid, row.session, row.id) for row in rows}
+        return [row for row in found.values() if (row.eid, row.session, row.id) in named]
+
+    def _read(self, rows: Sequence[Row]) -> dict[int, Record]:
         loaded: dict[int, Record] = {}
         by_file: dict[tuple[str, str], list[Row]] = {}
         for row in rows:

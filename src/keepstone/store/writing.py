@@ -21,6 +21,7 @@ from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
+from keepstone.store.placing import IndexedPlacing
 from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
 from keepstone.store.put import (
     LiveEntries,
@@ -48,8 +49,10 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
         there = LiveEntries(logs, log, session)
         there.look_up(before, [one.record["id"] for one in records])
         results, needed = resolve(records, there, on_conflict)
+        after = None
         if needed:
-            _append(logs, session, log, needed, None if there.met else (before, results))
+            after = _append(logs, session, log, needed, None if there.met else (before, results))
+    _compact_if_due(logs, session, log, after)
     return list(map(partial(entry_of, logs.agent, session), results))
 
 
@@ -70,7 +73,8 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         written = without_old_vector(there, Written(record, dump(record)))
         changed = apply(there, written.record)
         check_size(changed)  # A compaction will have to write all of it as one line.
-        _append(logs, session, log, [written], None)
+        after = _append(logs, session, log, [written], None)
+    _compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, changed)
 
 
@@ -85,7 +89,8 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
         record = None if last is None else change(entry_of(logs.agent, session, last))
         if record is None:
             raise no_deleted_entry(entry_id, session)
-        _append(logs, session, log, [Written(record, dump(record))], None)
+        after = _append(logs, session, log, [Written(record, dump(record))], None)
+    _compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, create(record))
 
 
@@ -114,8 +119,8 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
     with log.locked():
         live = _LiveSession(logs, log, session, ids)
         written, entries = revised(live, (logs.agent, session), revision)
-        if written:
-            _append(logs, session, log, written, None)
+        after = _append(logs, session, log, written, None) if written else None
+    _compact_if_due(logs, session, log, after)
     return entries
 
 
@@ -153,8 +158,10 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
         there.look_up(log.create(), ids)
         live = [entry_id for entry_id in dict.fromkeys(ids) if there.get(entry_id) is not None]
         tombstones = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
+        after = None
         if tombstones:
-            _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
+            after = _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
+    _compact_if_due(logs, session, log, after)
     return len(live)
 
 
@@ -163,17 +170,17 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     log = logs.log(session)
     if log.stat() is None:
         return True
+    after = None
     try:
         with log.locked(TIMEOUT if wait else 0):
             if lines := counted(logs.records(session), increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
                 _, after = log.append(lines, sync=False)
-                if after.size > rewrite.COMPACT_FROM:
-                    _compact_if_due(logs, session, log, after)
     except LockTimeoutError:
         if wait:
             raise
         return False
+    _compact_if_due(logs, session, log, after)
     return True
 
 
@@ -184,9 +191,7 @@ def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -
         return Compacted()
     catch_up_unlocked(logs, session, log)
     try:
-        with log.locked(TIMEOUT if wait else 0):
-            logs.follow(session, log, log.stat())
-            return _compact(logs, session, log, decay)
+        return _compact(logs, session, log, decay, TIMEOUT if wait else 0)
     except LockTimeoutError:
         if wait:
             raise
@@ -218,8 +223,8 @@ def _append(
     log: Log,
     written: Sequence[Written],
     new: tuple[Stat, Sequence[Record]] | None,
-) -> None:
-    """Append lines, let the index know, and compact when it is time. The lock is held.
+) -> Stat:
+    """Append lines, let the index know, and return the log's new state. The lock is held.
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
@@ -237,17 +242,18 @@ def _append(
             logs.asking(Index.catch_up, session, log)
     except UnavailableError as error:
         logs.lag(error)
-        return
-    if after.size > rewrite.COMPACT_FROM:
-        _compact_if_due(logs, session, log, after)
+    return after
 
 
-def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
-    """Compact a log after a write when it is time. The write has succeeded, whatever comes of this."""
-    if not logs.follow(session, log, stat):
+def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat | None) -> None:
+    """Compact a log after a write that left it in a state, when it is time and nobody else does so.
+
+    The write has succeeded, whatever comes of this.
+    """
+    if stat is None or stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat):
         return
     try:
-        if _is_worth_it(logs, session, stat.size):
+        if _is_worth_it(logs, session, stat.size) and not log.is_prepared():
             _compact(logs, session, log)
     except UnavailableError as error:
         logs.lag(error)
@@ -268,9 +274,12 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
     return False
 
 
-def _compact(logs: AgentLogs, session: str, log: Log, decay: Decay | None = None) -> Compacted:
-    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None)
+def _compact(
+    logs: AgentLogs, session: str, log: Log, decay: Decay | None = None, timeout: float = TIMEOUT
+) -> Compacted:
+    placing = IndexedPlacing(logs, session, log, timeout)
+    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None, placing)
     if rewritten is None:
         return Compacted()
-    logs.relocate(session, log, rewritten, folded=True)
+    placing.finish()
     return Compacted(rewritten.saved, len(rewritten.gone))
