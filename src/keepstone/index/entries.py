@@ -86,7 +86,7 @@ _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
 MOVED = "LEFT JOIN moved m ON m.sid=e.sid AND m.eid=e.eid AND m.side=s.side"
-"""Where the rows of a session are whose log was rewritten, see ``keepstone.index.moving``."""
+"""Where the rows of a session are whose log was rewritten, see ``keepstone.index.row_places``."""
 ROW = (
     "e.eid, s.name, s.file, e.id, coalesce(m.place, e.place), coalesce(m.at, e.at), "
     "coalesce(m.length, e.length), iif(m.folded, NULL, e.head), iif(m.folded, NULL, e.access), "

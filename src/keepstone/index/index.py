@@ -15,7 +15,7 @@ from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from keepstone.index import entries, fields, moving, reading, selecting, session_table
+from keepstone.index import entries, fields, reading, row_places, selecting, session_table
 from keepstone.index.database import LONGEST_POLL, Database
 from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
@@ -120,20 +120,20 @@ class Index:
     def begin_move(self, session: str) -> int:
         """Begin to write the places that rows have once a log is rewritten; return what to name them by."""
         with self._database.guarded() as database, database.writing():
-            return moving.begin(database, session)
+            return row_places.begin(database, session)
 
     def write_places(self, session: str, side: int, new: Replacement, *, folded: bool) -> None:
         """Write the places of rows, in short transactions; ``folded`` if each entry has one line then."""
         after: int | None = -1
         while after is not None:
             with self._database.guarded() as database, database.writing():
-                after = moving.write(database, session, side, new, after, folded=folded)
+                after = row_places.write(database, session, side, new, after, folded=folded)
             give_way()
 
     def write_places_of(self, session: str, side: int, new: Replacement, ids: Collection[str]) -> None:
         """Write the places of some rows, which changed since."""
         with self._database.guarded() as database, database.writing():
-            moving.write_named(database, session, side, new.moved, ids)
+            row_places.write_named(database, session, side, new.moved, ids)
 
     def move(
         self,
@@ -156,9 +156,9 @@ class Index:
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or not known.holds(new.before):
                 return False
-            if not moving.take_place(database, session, side, new, set(named).difference(purged)):
+            if not row_places.take_place(database, session, side, new, set(named).difference(purged)):
                 return False
-            moving.hide(database, known.sid, purged)
+            row_places.hide(database, known.sid, purged)
             if TITLE_ID in purged:
                 session_table.set_title(database, known.sid, None)
             vector_table.forget_kept(database, known.sid)
@@ -174,25 +174,30 @@ class Index:
         with self._database.guarded() as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
-                moving.hide(database, known.sid, ids)
+                row_places.hide(database, known.sid, ids)
                 session_table.forget_digests(database, known.sid, list(ids))
 
     def drop_hidden(self) -> None:
-        """Remove the rows of purged entries, in short transactions, and what was made of them."""
+        """Remove the rows of entries that were deleted or purged together, in short transactions."""
         is_last = False
         while not is_last:
-            with self._database.guarded() as database, database.writing():
-                is_last = moving.drop_hidden(database)
-                if is_last:
-                    building.erase(database)
-            give_way()
+            with self._database.guarded() as database:
+                is_last = row_places.drop_hidden(database)
+            if not is_last:
+                give_way()
+
+    def erase(self) -> None:
+        """Remove the rows of purged entries, and what was made of their vectors."""
+        self.drop_hidden()
+        with self._database.guarded() as database, database.writing():
+            building.erase(database)
 
     def end_move(self, session: str) -> None:
         """Remove the places of a session's rows in logs that were replaced, in short transactions."""
         after: int | None = -1
         while after is not None:
             with self._database.guarded() as database:
-                after = moving.clear(database, session, after)
+                after = row_places.clear(database, session, after)
             give_way()
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
@@ -411,6 +416,9 @@ class Index:
         With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
         graph from this many vectors on. While it does not pause, this waits a moment.
         """
+        with self._database.guarded() as database:
+            if not row_places.drop_hidden(database):
+                return True
         if graph_from is None or self._given < BLOCK:
             return self._similar.upkeep.step()
         if time.monotonic() < min(self._written + _PAUSE, self._expected_by):

@@ -31,7 +31,7 @@ class LogState:
     compacted: int
     """The log's length after its last compaction, 0 if there was none."""
     is_moving: bool = False
-    """Whether rows may have, or get, their places from ``keepstone.index.moving``."""
+    """Whether rows may have, or get, their places from ``keepstone.index.row_places``."""
 
     def holds(self, stat: Stat) -> bool:
         """Tell whether the index has all of a log in this state: its last line may be unfinished."""

@@ -97,7 +97,7 @@ class Eraser:
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
         try:
             self._remove_other_versions(logs)
-            logs.asking(Index.drop_hidden)
+            logs.asking(Index.erase)
             is_clean = logs.index.checkpoint(TIMEOUT) and not logs.index.replaced()
         except (OSError, UnavailableError) as error:
             raise _pending(session) from error
@@ -128,6 +128,7 @@ class Eraser:
             log.truncate()
             logs.follow(session, log, log.stat())
             with suppress(UnavailableError):
+                logs.asking(Index.drop_hidden)
                 logs.index.checkpoint(0)
         return stat.size if stat else None
 

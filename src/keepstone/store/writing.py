@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 
@@ -52,7 +53,8 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
         after = None
         if needed:
             after = _append(logs, session, log, needed, None if there.met else (before, results))
-    _compact_if_due(logs, session, log, after)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return list(map(partial(entry_of, logs.agent, session), results))
 
 
@@ -74,7 +76,8 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         changed = apply(there, written.record)
         check_size(changed)  # A compaction will have to write all of it as one line.
         after = _append(logs, session, log, [written], None)
-    _compact_if_due(logs, session, log, after)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, changed)
 
 
@@ -90,7 +93,8 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
         if record is None:
             raise no_deleted_entry(entry_id, session)
         after = _append(logs, session, log, [Written(record, dump(record))], None)
-    _compact_if_due(logs, session, log, after)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, create(record))
 
 
@@ -120,7 +124,8 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
         live = _LiveSession(logs, log, session, ids)
         written, entries = revised(live, (logs.agent, session), revision)
         after = _append(logs, session, log, written, None) if written else None
-    _compact_if_due(logs, session, log, after)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return entries
 
 
@@ -156,12 +161,16 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
     with log.locked():
         there = LiveEntries(logs, log, session)
         there.look_up(log.create(), ids)
-        live = [entry_id for entry_id in dict.fromkeys(ids) if there.get(entry_id) is not None]
+        live = [entry_id for entry_id in dict.fromkeys(ids) if there.has(entry_id)]
         tombstones = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
         after = None
         if tombstones:
             after = _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
-    _compact_if_due(logs, session, log, after)
+    if live:
+        with suppress(UnavailableError):  # Then the next upkeep does it.
+            logs.asking(Index.drop_hidden)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return len(live)
 
 
@@ -175,12 +184,14 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
         with log.locked(TIMEOUT if wait else 0):
             if lines := counted(logs.records(session), increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
-                _, after = log.append(lines, sync=False)
+                _, state = log.append(lines, sync=False)
+                after = state if state.size > rewrite.COMPACT_FROM else None
     except LockTimeoutError:
         if wait:
             raise
         return False
-    _compact_if_due(logs, session, log, after)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return True
 
 
@@ -223,8 +234,8 @@ def _append(
     log: Log,
     written: Sequence[Written],
     new: tuple[Stat, Sequence[Record]] | None,
-) -> Stat:
-    """Append lines, let the index know, and return the log's new state. The lock is held.
+) -> Stat | None:
+    """Append lines and let the index know; return the log's new state if it is long. The lock is held.
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
@@ -242,15 +253,15 @@ def _append(
             logs.asking(Index.catch_up, session, log)
     except UnavailableError as error:
         logs.lag(error)
-    return after
+    return after if after.size > rewrite.COMPACT_FROM else None
 
 
-def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat | None) -> None:
+def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
     """Compact a log after a write that left it in a state, when it is time and nobody else does so.
 
     The write has succeeded, whatever comes of this.
     """
-    if stat is None or stat.size <= rewrite.COMPACT_FROM or not logs.follow(session, log, stat):
+    if not logs.follow(session, log, stat):
         return
     try:
         if _is_worth_it(logs, session, stat.size) and not log.is_prepared():
