@@ -16,6 +16,7 @@ import pytest
 import keepstone
 from keepstone import Home, Session
 from keepstone.index import Index
+from keepstone.log.log_file import Log
 from keepstone.log.replacement import Replacement
 from keepstone.store.placing import IndexedPlacing
 
@@ -116,7 +117,7 @@ def test_rewrite_reads_nothing_into_the_index_again(
     reread = Index.reread
     again: list[str] = []
 
-    def noted(index: Index, session: str, log: Any) -> bool:
+    def noted(index: Index, session: str, log: Log) -> Any:
         again.append(session)
         return reread(index, session, log)
 

@@ -20,6 +20,7 @@ from keepstone.index import entries, session_table
 from keepstone.index.database import BUSY, UNUSABLE, Database, UnavailableError
 from keepstone.index.entries import Row
 from keepstone.index.index import Index
+from keepstone.index.row_columns import FROM, ROW
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, hnsw, vector_table
 from keepstone.index.vectors.segment import read_into
@@ -137,8 +138,10 @@ def _held(database: Database, session: str) -> _SessionRows | None:
     if known is None:
         return None
     rows = {}
-    for *columns, row in entries.of_session(database, known.sid, _COLUMNS):
-        rows[row.id] = (row, (row.id, row.place, row.at, row.length, *columns))
+    sql = f"SELECT {ROW}, {_COLUMNS} {FROM} WHERE e.sid=?"
+    for columns in database.rows(sql, (known.sid,)):
+        row = Row._make(columns[: len(Row._fields)])
+        rows[row.id] = (row, (row.id, row.place, row.at, row.length, *columns[len(Row._fields) :]))
     sql = (
         "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
         "JOIN space s ON s.number=v.space WHERE e.sid=?"

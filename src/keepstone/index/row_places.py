@@ -13,6 +13,7 @@ from typing import Any
 
 from keepstone.index import entries
 from keepstone.index.database import Database, row_sum
+from keepstone.index.row_columns import MOVED
 from keepstone.log.replacement import Replacement
 
 STEP = 2_000
@@ -22,7 +23,7 @@ _DROPPED = 128
 
 _ROWS = (
     "SELECT e.number, s.sid, e.eid, coalesce(m.place, e.place), coalesce(m.at, e.at) "
-    f"FROM session s JOIN entry e ON e.sid=s.sid {entries.MOVED} WHERE s.name=? AND s.preparing=?"
+    f"FROM session s JOIN entry e ON e.sid=s.sid {MOVED} WHERE s.name=? AND s.preparing=?"
 )
 _SETTLED = "entry.id, m.place, m.at, m.length, iif(m.folded, NULL, head), iif(m.folded, NULL, access)"
 

@@ -7,7 +7,7 @@ write has succeeded when its lines are in the log: an index that cannot follow i
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -22,6 +22,7 @@ from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
+from keepstone.store.long_records import WHOLE
 from keepstone.store.placing import IndexedPlacing
 from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
 from keepstone.store.put import (
@@ -182,7 +183,7 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     after = None
     try:
         with log.locked(TIMEOUT if wait else 0):
-            if lines := counted(logs.records(session), increments):
+            if lines := counted(_records_named(logs, session, log, increments), increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
                 _, state = log.append(lines, sync=False)
                 after = state if state.size > rewrite.COMPACT_FROM else None
@@ -193,6 +194,16 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     if after is not None:
         _compact_if_due(logs, session, log, after)
     return True
+
+
+def _records_named(logs: AgentLogs, session: str, log: Log, ids: Collection[str]) -> Iterable[Record]:
+    """Return the live entries with some ids, with others if all of them are in memory anyway."""
+    stat = log.stat()
+    if stat is None or stat.size <= WHOLE:
+        return logs.records(session)
+    live = LiveEntries(logs, log, session)
+    live.look_up(stat, list(ids))
+    return (record for entry_id in ids if (record := live.get(entry_id)) is not None)
 
 
 def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
@@ -239,7 +250,8 @@ def _append(
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
-    raw = in_batch(list(map(attrgetter("raw"), written)))
+    raw = list(map(attrgetter("raw"), written))
+    raw = in_batch(raw) if len(raw) > 1 else raw
     begin, after = log.append(raw)
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))
