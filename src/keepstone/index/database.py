@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import threading
@@ -11,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -46,13 +46,8 @@ def _tokenization(language: str) -> str:
 
 
 DAMAGE = (
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.FormatError,
-    apsw.MismatchError,
-    apsw.ConstraintError,
-    apsw.SQLError,
-    UnicodeDecodeError,
+    *(apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError),
+    *(apsw.ConstraintError, apsw.SQLError, UnicodeDecodeError),
 )
 """What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
 
@@ -65,16 +60,10 @@ _LIMITS = (
 """How the messages begin with which SQLite refuses a statement that is too large for it."""
 
 UNUSABLE = (
-    apsw.CantOpenError,
-    apsw.ReadOnlyError,
-    apsw.PermissionsError,
-    apsw.FullError,
-    apsw.IOError,
-    apsw.ConnectionClosedError,
-    OSError,
+    *(apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.FullError),
+    *(apsw.IOError, apsw.ConnectionClosedError, OSError),
 )
 """What it raises where the disk refuses, or the index was closed during the call."""
-
 
 BUSY = (apsw.BusyError,)
 """What it raises where another process keeps the file for too long."""
@@ -137,6 +126,12 @@ class Database:
     def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
         """Run one statement and return the first row that it finds, None if it finds none."""
         return self.connection.execute(sql, bindings).fetchone()
+
+    def stamp(self) -> object:
+        """Return what changes with every transaction, of this connection and of others."""
+        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
+        # at the file; what apsw calls so is the version of the last transaction.
+        return self.row("PRAGMA data_version"), self.connection.total_changes()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -285,9 +280,11 @@ def _prepare(connection: apsw.Connection, language: str) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(_patience())
-    connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
-    connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
-    connection.create_scalar_function("stemmed", partial(_stemmed, language), 1, deterministic=True)
+    function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
+    # As bytes, for those of a damaged file may be no text.
+    function("text_digest", lambda *texts: sha256(texts[0] or b"").digest())
+    function("stemmed", lambda *texts: stemmed(t, language) if isinstance(t := texts[0], str) else t)
+    function("row_sum", row_sum, numargs=6)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
@@ -295,18 +292,9 @@ def _prepare(connection: apsw.Connection, language: str) -> None:
         if not _is_ours(connection):
             connection.execute(TABLES + _words_table(language))
         connection.execute("COMMIT")
+    connection.execute("CREATE INDEX IF NOT EXISTS session_unread ON session(sid) WHERE offset!=size")
     if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _tokenization(language):
         raise apsw.FormatError("the index was made with another tokenizer")
-
-
-def _text_digest(*texts: Any) -> bytes:
-    (text,) = texts  # As bytes, for those of a damaged file may be no text.
-    return hashlib.sha256(text or b"").digest()
-
-
-def _stemmed(language: str, *texts: Any) -> Any:
-    (text,) = texts
-    return stemmed(text, language) if isinstance(text, str) else text
 
 
 def row_sum(*values: Any) -> int:

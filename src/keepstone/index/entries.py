@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from keepstone.index.database import Database, row_sum
-from keepstone.index.row_columns import FROM, MOVED, ROW, STORED, as_stored
+from keepstone.index.row_columns import FROM, ROW, STORED, as_stored
 from keepstone.index.session_table import Room
 from keepstone.index.table_schema import IS_STANDING
 from keepstone.index.words import word_table
@@ -22,7 +22,6 @@ from keepstone.log.line import (
     MICROSECOND,
     create,
     dump_read,
-    from_microseconds,
     head_of,
     id_of,
     microseconds,
@@ -237,15 +236,16 @@ def links(database: Database, sid: int, rel: str) -> list[tuple[str, str]]:
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
-    sql = f"SELECT {ROW} {FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
+    by_pin = FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite goes through all.
+    sql = f"SELECT {ROW} {by_pin} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
     return list(starmap(Row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
+    rows = FROM.replace("entry e", "entry e INDEXED BY entry_standing")
     order = "e.ts DESC, s.name DESC, e.eid DESC"
-    entries = f"entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid {MOVED}"
-    sql = f"SELECT {ROW} FROM {entries} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    sql = f"SELECT {ROW} {rows} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
@@ -281,12 +281,6 @@ def oldest(database: Database, session: str, limit: int) -> list[Row]:
     return list(starmap(Row, database.rows(sql, (session, limit))))
 
 
-def in_order(database: Database, session: str) -> list[int]:
-    """Return the numbers of a session's rows by time and place."""
-    sql = "SELECT eid FROM entry WHERE sid=(SELECT sid FROM session WHERE name=?) ORDER BY ts, eid"
-    return [eid for (eid,) in database.rows(sql, (session,))]
-
-
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
     sql = f"SELECT {STORED} {FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
@@ -302,7 +296,7 @@ def instant_of(count: int) -> datetime:
         apsw.CorruptError: It is none, as only in a damaged file.
     """
     try:
-        return from_microseconds(count)
+        return EPOCH + count * MICROSECOND
     except (OverflowError, TypeError) as error:
         raise apsw.CorruptError(f"{count!r:.80} is not a time") from error
 
@@ -331,8 +325,7 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
         "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
         "WHERE distance BETWEEN 1 AND ?"
     )
-    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
-    return [(eid, other, distance) for eid, other, distance in rows]
+    return list(database.rows(sql, (json.dumps(list(eids)), reach, reach, reach)))
 
 
 def members(database: Database, scope: Scope, most: int) -> str | None:
