@@ -49,7 +49,7 @@ from keepstone.store.protocol import Store
 from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.passage import passage_of
-from keepstone.text.tokenizer import Matcher
+from keepstone.text.tokenizer import Matcher, Places
 from keepstone.vector import Vector
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
@@ -336,7 +336,9 @@ class _Search:
                 around[key].append(other)
         entries = self._reader.load(list({*keys, *(other for others in around.values() for other in others)}))
         allowed = {other: entry for other, entry in entries.items() if self._allows(entry)}
-        self._around |= {key: _by_place(allowed, others) for key, others in around.items()}
+        in_place = sorted(allowed, key=lambda other: (allowed[other].ts, other))
+        for key, others in around.items():
+            self._around[key] = tuple(allowed[other] for other in in_place if other in others)
         return {key: entries[key] for key in keys if key in entries}
 
     def _explained(
@@ -344,20 +346,23 @@ class _Search:
     ) -> list[Hit]:
         """Return entries with the reasons why they were found, without those that are not relevant enough."""
         chosen = [entries[key] for key, _ in scored]
-        words: Sequence[tuple[str, ...]] = [()] * len(chosen)
+        matched: Sequence[tuple[tuple[str, ...], Places]] = [((), [])] * len(chosen)
         if self._terms:
-            words = self._matcher.matched_each(
+            matched = self._matcher.matched_each(
                 [
-                    "\n".join((entry.text, *entry.aliases)) if "aliases" in entry.line else entry.text
+                    (entry.text, "\n".join(entry.aliases) if "aliases" in entry.line else "")
                     for entry in chosen
                 ]
             )
         cosines = [found.cosines.get(key) for key, _ in scored]
-        relevances = list(map(found.relevance.of, words, cosines, [len(entry.text) for entry in chosen]))
+        relevances = [
+            found.relevance.of(words, cosine, entry.text, places)
+            for entry, (words, places), cosine in zip(chosen, matched, cosines, strict=True)
+        ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
-        rows = zip(scored, chosen, words, cosines, relevances, strict=True)
-        for (key, score), entry, there, cosine, relevance in rows:
+        rows = zip(scored, chosen, matched, cosines, relevances, strict=True)
+        for (key, score), entry, (words, _), cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
                 if self._terms:
                     ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
@@ -366,7 +371,7 @@ class _Search:
                     ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
-                why = Why(ranks, there, parts, cosine, boosted, supersedes)
+                why = Why(ranks, words, parts, cosine, boosted, supersedes)
                 hit = Hit(entry, score, why, relevance=relevance, _find_passage=self._passage)
                 around = self._around.get(key, ())
                 hits.append(replace(hit, neighbours=around) if around else hit)
@@ -392,8 +397,3 @@ class _Search:
             and (scope.tags is None or set(scope.tags) <= set(entry.tags))
             and (not scope.where or all(condition.matches(line) for condition in scope.where))
         )
-
-
-def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry, ...]:
-    chosen = sorted((entries[key].ts, key) for key in keys if key in entries)
-    return tuple(entries[key] for _, key in chosen)
