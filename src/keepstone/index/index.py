@@ -21,8 +21,9 @@ from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors.pending import Pending
 from keepstone.index.vectors.search import Nearest, VectorSearch
-from keepstone.index.vectors.vector_table import BLOCK, Pending
+from keepstone.index.vectors.vector_table import BLOCK
 from keepstone.index.words import word_table
 from keepstone.index.words.ranking import Ranked, Ranking
 from keepstone.log.fold import Folded

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sqlite_steps import steps
 
 import keepstone
 from keepstone.index import entries, index, session_table
@@ -136,6 +137,33 @@ def test_what_is_remembered_follows_every_change(
             entries.change(database, eid, folded(eid, text) if text else None)
         word_table.flush(database)
         assert_same(database, ranking, query, Scope("a"), 5)
+
+
+def test_what_is_remembered_follows_another_process(tmp_path: Path) -> None:
+    database, other = Database(tmp_path / "index.db"), Database(tmp_path / "index.db")
+    ranking, query = Ranking(0), ["a", "b", "run"]
+    for number in range(30):
+        added(other, ["a b", "b c running", "a run", "d"][number % 4])
+    word_table.flush(other)
+    for eid, text in [(1, "b b"), (2, None), (3, "c"), (3, "a a a"), (1, None), (7, "run")]:
+        assert_same(database, ranking, query, Scope("a"), 5)
+        entries.change(other, eid, folded(eid, text) if text else None)
+    added(other, "a running b")
+    word_table.flush(other)
+    assert_same(database, ranking, query, Scope("a"), 5)
+
+
+@pytest.mark.parametrize("text", ["oak", None])
+def test_a_change_costs_the_next_search_no_reading_of_other_entries(text: str | None) -> None:
+    taken = []
+    for count in (100, 3_000):
+        database, ranking = filled(["walnut pecan"] * count), Ranking(0)
+        ranking.ranked(database, ["walnut", "pecan"], Scope("a"), 5)
+        entries.change(database, 1, folded(1, text) if text else None)
+        taken.append(
+            steps(database, lambda db=database, by=ranking: by.ranked(db, ["walnut", "pecan"], Scope("a"), 5))  # type: ignore[misc]
+        )
+    assert taken[1] <= 1.5 * taken[0]
 
 
 @pytest.mark.parametrize("large", [0, 1_000_000])

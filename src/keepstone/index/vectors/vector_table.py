@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -38,20 +38,11 @@ BLOCK = 4096
 
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
-_ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
+ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
 _SPACES = """
 SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
 """
 _OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
-_HAS_NONE = (
-    "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
-    "(SELECT 1 FROM vector v WHERE v.space IN (SELECT number FROM space WHERE id=?) AND v.eid=e.eid)"
-)
-_IS_THERE = "EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid)"
-_MISPLACED = "an entry is not where its number says"
-_CHANGES = """
-SELECT (SELECT value FROM meta WHERE key='texts'), (SELECT seq FROM sqlite_sequence WHERE name='gone')
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +209,7 @@ def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[B
     """Yield all vectors of a space in scope, some at a time."""
     condition, bindings = conditions(scope)
     sql = (
-        f"SELECT v.eid, v.f32 FROM {_ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
+        f"SELECT v.eid, v.f32 FROM {ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
         f"WHERE {condition}"
     )
     cursor: Iterator[tuple[Any, ...]] = database.connection.execute(sql, (space, *bindings))
@@ -233,91 +224,6 @@ def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
         return None
     eids, raw = zip(*rows, strict=True)
     return Block(np.array(eids, np.int64), matrix_of(raw, dim))
-
-
-class _Watermark(NamedTuple):
-    """The row up to which every entry has a vector."""
-
-    connection: object
-    changes: object
-    """How often a vector was removed or a text changed."""
-    upto: int
-
-
-class Pending:
-    """Remembers, for each space, up to which row all have their vectors."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, _Watermark] = {}
-
-    def rows(
-        self,
-        database: Database,
-        space: str,
-        scope: Scope,
-        limit: int | None = None,
-        after: int | None = None,
-        *,
-        newest_first: bool = False,
-        among: Sequence[int] | None = None,
-    ) -> list[int]:
-        """Return the rows in scope that have text and no vector of the space, the oldest first.
-
-        Args:
-            database: The index.
-            space: The id of the space.
-            scope: The scope.
-            limit: Maximum number of rows.
-            after: The row that comes before the first one, in the order that is asked for.
-            newest_first: Whether the newest come first.
-            among: Only of these rows.
-
-        Raises:
-            apsw.CorruptError: One of them is not found by its number, so it would stay pending forever.
-        """
-        source, bindings = self._without(database, space, scope)
-        if after is not None:
-            source += f" AND e.eid{'<' if newest_first else '>'}?"
-            bindings += (after,)
-        if among is not None:
-            source += " AND e.eid IN (SELECT value FROM json_each(?))"
-            bindings += (json.dumps(among),)
-        order = "DESC" if newest_first else "ASC"
-        sql = f"SELECT e.eid, {_IS_THERE} {source} ORDER BY e.eid {order} LIMIT ?"
-        found = database.rows(sql, (*bindings, -1 if limit is None else limit))
-        if not all(there for _, there in found):
-            raise apsw.CorruptError(_MISPLACED)
-        return [eid for eid, _ in found]
-
-    def count(self, database: Database, space: str, scope: Scope) -> int:
-        """Return how many rows ``rows`` returns without a limit; errors as for it."""
-        source, bindings = self._without(database, space, scope)
-        found = database.row(f"SELECT count(*), coalesce(sum({_IS_THERE}), 0) {source}", bindings)
-        count, there = found or (0, 0)
-        if count != there:
-            raise apsw.CorruptError(_MISPLACED)
-        return int(count)
-
-    def _without(self, database: Database, space: str, scope: Scope) -> tuple[str, tuple[Any, ...]]:
-        """Return the SQL of the rows in scope without a vector, from FROM on, and its values."""
-        # A session has few rows; only where all are meant it pays to know where to begin.
-        upto = self._upto(database, space) if scope.sessions is None else 0
-        condition, bindings = conditions(scope)
-        source = "entry e" if scope.sessions is None else _ENTRIES
-        return f"FROM {source} WHERE e.eid>? AND {condition} AND {_HAS_NONE}", (upto, *bindings, space)
-
-    def _upto(self, database: Database, space: str) -> int:
-        changes = database.row(_CHANGES)
-        seen = self._seen.get(space)
-        if seen is None or seen.connection is not database.connection or seen.changes != changes:
-            seen = _Watermark(database.connection, changes, 0)
-        first = database.row(
-            f"SELECT e.eid FROM entry e WHERE e.eid>? AND {_HAS_NONE} ORDER BY e.eid LIMIT 1",
-            (seen.upto, space),
-        )
-        highest = first or database.row("SELECT coalesce(max(eid), 0) + 1 FROM entry") or (1,)
-        self._seen[space] = seen._replace(upto=max(seen.upto, highest[0] - 1))
-        return self._seen[space].upto
 
 
 def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:

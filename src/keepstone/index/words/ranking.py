@@ -61,19 +61,19 @@ class Ranking:
     def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25."""
         with database.connection:  # One snapshot of the index, whatever other processes write.
-            rows, _ = word_table.totals(database)
+            state = word_table.state(database)
             if (
-                rows < self._large
-                or not rows
+                state.rows < self._large
+                or not state.rows
                 or any(" " in token for term in terms for token in _tokens(term, database.language))
             ):
-                found = _by_table(database, rows, terms, scope, limit)
+                found = _by_table(database, state.rows, terms, scope, limit)
             else:
+                self._postings.follow(database, state)
                 found = self._by_postings(database, terms, scope, limit)
         return found
 
     def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
-        self._postings.follow(database)
         parts = {term: self._parts(database, term) for term in terms}
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
         told = telling(terms, counts, self._postings.rows)
