@@ -58,13 +58,16 @@ class Posting:
         import numpy as np
 
         there = self
-        if gone and len(places := self._places(np.unique(np.array(gone, np.int64)))):
+        rows = np.unique(np.array(gone, np.int64))
+        left = rows[self.within(rows).eids]
+        if len(left):
+            places = self.eids.searchsorted(left)
             there = Posting(np.delete(self.eids, places), np.delete(self.times, places))
         if new:
-            rows = sorted(new)
-            places = np.searchsorted(there.eids, rows)
-            times = np.insert(there.times, places, [new[eid] for eid in rows])
-            there = Posting(np.insert(there.eids, places, rows), times)
+            came = sorted(new)
+            places = there.eids.searchsorted(came)
+            times = np.insert(there.times, places, [new[eid] for eid in came])
+            there = Posting(np.insert(there.eids, places, came), times)
         return there
 
     def among(self, eids: NDArray[np.int64]) -> Posting:
@@ -74,18 +77,13 @@ class Posting:
         return Posting(eids, self.times[np.searchsorted(self.eids, eids)])
 
     def within(self, eids: NDArray[np.int64]) -> Posting:
-        """Return the part of it that is of these rows, ascending, which it may have or not."""
-        places = self._places(eids)
-        return Posting(self.eids[places], self.times[places])
-
-    def _places(self, eids: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return where those of the rows are, ascending, that it has."""
+        """Return the part of it that is of these rows, ascending, each of them numbered by its place there."""
         import numpy as np
 
-        places = np.searchsorted(self.eids, eids)
-        places = places[: np.searchsorted(places, len(self))]
-        found: NDArray[np.intp] = places[self.eids[places] == eids[: len(places)]]
-        return found
+        places = self.eids.searchsorted(eids)
+        places = places[: places.searchsorted(len(self))]
+        rows = np.flatnonzero(self.eids[places] == eids[: len(places)])
+        return Posting(rows, self.times[places[rows]])
 
 
 @dataclass(slots=True)
@@ -115,6 +113,8 @@ class Postings:
         """How many words their texts have in the mean."""
         self.lengths: NDArray[np.int32]
         """By row, how many words its text has; 0 where that was not asked yet."""
+        self.room: NDArray[np.float64]
+        """Room for a score of each row."""
 
     def follow(self, database: Database, state: State) -> None:
         """Bring what is kept to where the full-text table stands."""
@@ -136,7 +136,7 @@ class Postings:
         database.execute(_INSTANCES)
         self._held, self._size, self._changed = {}, 0, []
         self._connection, self._upto, self._changes = database.connection, state.flushed, state.changes
-        self.lengths = np.zeros(state.flushed + 1, np.int32)
+        self.lengths, self.room = np.zeros(state.flushed + 1, np.int32), np.empty(state.flushed + 1)
 
     def _read_changes(self, database: Database, state: State) -> None:
         """Note which words the rows hold that came or changed, for those words that are kept."""
@@ -147,7 +147,9 @@ class Postings:
         came = range(self._upto + 1, state.flushed + 1)
         sql = "SELECT eid, text FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
         rows = database.rows(sql, (json.dumps([*changed, *came]),))
-        self.lengths = np.append(self.lengths, np.zeros(len(came), np.int32))
+        if came:
+            self.lengths = np.append(self.lengths, np.zeros(len(came), np.int32))
+            self.room = np.empty(len(self.lengths))
         if changed:
             self._changed += changed
             self.lengths[changed] = 0

@@ -92,17 +92,21 @@ class Ranking:
     def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
         """Look at more and more of the highest scores, until the scope lets enough of them through."""
         among = self._members(database, scope)
-        parts = parts if among is None else bm25.within(parts, among)
+        few = among if among is not None and self._is_few(among) else None
+        parts = parts if few is None else bm25.within(parts, few)
         rest = scope if among is None else replace(scope, sessions=None, since=None, until=None)
         wanted = limit * (_AHEAD if rest.sessions is not None or rest.limits_within_a_session else 1)
         allowed: set[int] = set()
         looked_at = 0
         while True:
-            top = self._highest(database, parts, among, wanted)
+            top = self._highest(database, parts, few, among if few is None else None, wanted)
             allowed |= entries.in_scope(database, [eid for eid, _ in top[looked_at:]], rest)
             if len(allowed) >= limit or len(top) < wanted:
                 return [one for one in top if one[0] in allowed][:limit]
             looked_at, wanted = len(top), wanted * 2
+
+    def _is_few(self, among: NDArray[np.int64]) -> bool:
+        return len(among) * bm25.TIMES_FEWER < len(self._postings.lengths)
 
     def _members(self, database: Database, scope: Scope) -> NDArray[np.int64] | None:
         import numpy as np
@@ -117,22 +121,26 @@ class Ranking:
         self,
         database: Database,
         parts: Sequence[Weighted],
+        few: NDArray[np.int64] | None,
         among: NDArray[np.int64] | None,
         count: int,
     ) -> Found:
         """Return the rows with the highest scores, of all or of some, and of equal ones all.
 
+        The parts are of a ``few`` rows only, numbered by their places, or of all; then ``among`` may name some.
         A length that is not known yet counts as nothing, which makes a score too high and never
         too low: once the lengths of the highest ones are known, they are the highest.
         """
-        ahead = count
+        held, ahead = self._postings, count
         while True:
-            scores = bm25.scores(parts, self._postings.lengths, self._postings.average)
+            lengths = held.lengths if few is None else held.lengths[few]
+            scores = bm25.scores(parts, lengths, held.average, held.room if few is None else None)
             top = bm25.highest(parts, scores, among, count)
-            if not self._postings.learn_lengths(database, top):
-                return bm25.in_order(top, scores)
+            if not held.learn_lengths(database, top if few is None else few[top]):
+                return bm25.in_order(top if few is None else few[top], scores[top])
             ahead *= 2
-            self._postings.learn_lengths(database, bm25.highest(parts, scores, among, ahead))
+            more = bm25.highest(parts, scores, among, ahead)
+            held.learn_lengths(database, more if few is None else few[more])
 
 
 def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
