@@ -14,9 +14,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -60,6 +60,8 @@ class PostgresServer:
     folder: Path
     port: int
     fsync: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the server beside or instead of those of the tests."""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -87,6 +89,7 @@ class PostgresServer:
             "fsync": "on" if self.fsync else "off",
             "max_connections": 200,
             "shared_buffers": "256MB",
+            **self.settings,
         }
         command = [f"{programs()}/postgres", "-D", f"{self.folder}/data"]
         command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -105,6 +108,11 @@ class PostgresServer:
                 time.sleep(0.05)
             else:
                 return
+
+    @property
+    def pid(self) -> int | None:
+        """The number of its first process, None where it does not run."""
+        return None if self._process is None else self._process.pid
 
     def replicate(self, primary: PostgresServer) -> None:
         """Make the data folder as a copy of another server, which it follows until it is promoted."""
@@ -135,10 +143,10 @@ class PostgresServer:
 
 
 @contextmanager
-def running_server(*, fsync: bool = False) -> Iterator[PostgresServer]:
+def running_server(*, fsync: bool = False, **settings: str) -> Iterator[PostgresServer]:
     """Start a server of its own inside a ``with``."""
     folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))
-    server = PostgresServer(folder, free_port(), fsync)
+    server = PostgresServer(folder, free_port(), fsync, settings)
     try:
         server.make()
         server.start()

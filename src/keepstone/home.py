@@ -27,7 +27,7 @@ from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
-from keepstone.text.stemming import check_language
+from keepstone.text.tokenizer import check_language
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -177,9 +177,15 @@ class Home:
         """
         self._store.purge_agent(self._store.check_agent(slug))
 
-    def sync(self) -> None:
-        """Index what other programs wrote to the logs of all agents."""
-        self._store.sync()
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Index what other programs wrote to the logs of all agents.
+
+        Without this call, readers index up to 32 MB themselves. Longer logs are indexed in the background
+        once an agent is read; until then ``Hits.stale`` says that hits may be missing.
+
+        ``progress`` is called with the bytes read and the total bytes of each agent's longer logs.
+        """
+        self._store.sync(progress)
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Rebuild all indexes from the logs; return how many sessions were read.

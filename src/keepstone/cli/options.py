@@ -126,7 +126,7 @@ def complete_layouts(incomplete: str) -> list[str]:
 
 def complete_languages(incomplete: str) -> list[str]:
     """Offer the codes of the languages that have a stemmer."""
-    from keepstone.text.stemming import LANGUAGES
+    from keepstone.text.tokenizer import LANGUAGES
 
     return _matching(list(LANGUAGES), incomplete)
 

@@ -19,8 +19,7 @@ import apsw
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
-from keepstone.text.stemming import ENGLISH, stemmed, stemming_of
-from keepstone.text.tokenizer import tokenizer_of
+from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
 SCHEMA = 8
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
@@ -184,7 +183,7 @@ class Database:
     def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
         self.path = path
         self.language = language
-        """The language of words in Latin letters, see ``keepstone.text.stemming``."""
+        """The language of words in Latin letters, see ``keepstone.text.tokenizer``."""
         self.epoch = next(_epochs)
         """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
         self.guard = threading.RLock()

@@ -300,6 +300,12 @@ def oldest(database: Database, session: str, limit: int) -> list[Row]:
     return list(starmap(Row, database.rows(sql, (session, limit))))
 
 
+def in_order(database: Database, session: str) -> list[int]:
+    """Return the numbers of a session's rows by time and place."""
+    sql = "SELECT eid FROM entry WHERE sid=(SELECT sid FROM session WHERE name=?) ORDER BY ts, eid"
+    return [eid for (eid,) in database.rows(sql, (session,))]
+
+
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
     sql = f"SELECT {ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"

@@ -21,18 +21,21 @@ from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
-from keepstone.index.vectors.pending import Pending
 from keepstone.index.vectors.search import Nearest, VectorSearch
-from keepstone.index.vectors.vector_table import BLOCK
+from keepstone.index.vectors.vector_table import BLOCK, Pending
 from keepstone.index.words import word_table
-from keepstone.index.words.ranking import Ranked, Ranking
+from keepstone.index.words.ranking import Ranking, are_tokens
+from keepstone.index.words.word_table import Ranked
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
+
+LARGE = 5_000
+"""Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
 
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
 """Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
@@ -64,37 +67,44 @@ class Index:
         with self._database.guarded() as database:
             return session_table.all_known(database)
 
+    def stats(self, sessions: Iterable[str]) -> dict[str, Stat]:
+        """Return up to which states of their logs sessions are indexed, as far as they are known."""
+        with self._database.guarded() as database:
+            return session_table.stats_of(database, sessions)
+
     def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
         """Return those of the sessions that are indexed up to these states of their logs."""
-        with self._database.guarded() as database:
-            known = session_table.stats_of(database, stats)
-            return {session for session, stat in known.items() if stat == stats[session]}
+        known = self.stats(stats)
+        return {session for session, stat in known.items() if stat == stats[session]}
 
-    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
-        """Take in what a session's log holds and the index does not; False if the log does not exist.
+    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> None:
+        """Take in what a session's log holds and the index does not; without a log, drop the session.
 
         A long log is read in several transactions, between which no lock is held. ``progress`` receives
         how many more bytes were read.
         """
-        while True:
-            with log.reading() as fd:
-                if fd is not None:
-                    with self._database.guarded() as database:
-                        read = reading.read_on(database, session, log, fd)
-            if fd is None:
-                self.drop(session, log)
-                return False
-            if read is None:
-                return True
+        while (read := self.step(session, log)) is not None:
             if progress:
                 progress(read)
             give_way()
 
-    def reread(self, session: str, log: Log) -> bool:
-        """Read a session's log again from its start; False if the log does not exist."""
+    def step(self, session: str, log: Log) -> int | None:
+        """Take in the next lines of a session's log, in one transaction; return how many bytes.
+
+        None once its end is reached. A session without a log is dropped.
+        """
+        with log.reading() as fd:
+            if fd is not None:
+                with self._database.guarded() as database:
+                    return reading.read_on(database, session, log, fd)
+        self.drop(session, log)
+        return None
+
+    def reread(self, session: str, log: Log) -> None:
+        """Read a session's log again from its start."""
         with self._database.guarded() as database, database.writing():
             session_table.distrust(database, session)
-        return self.catch_up(session, log)
+        self.catch_up(session, log)
 
     def added(
         self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
@@ -248,6 +258,11 @@ class Index:
         with self._database.guarded() as database:
             return entries.oldest(database, session, limit)
 
+    def in_order(self, session: str) -> list[int]:
+        """Return the rows of a session by time and place."""
+        with self._database.guarded() as database:
+            return entries.in_order(database, session)
+
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""
         with self._database.guarded() as database:
@@ -309,7 +324,7 @@ class Index:
         with self._database.guarded() as database:
             if flush:
                 _flush(database)
-            return self._ranking.ranked(database, terms, scope, limit)
+            return ranked(database, self._ranking, terms, scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
@@ -454,6 +469,17 @@ class Index:
         """Close the file; if it is ``soon_reopened``, in the quickest way."""
         self._similar.close()
         self._database.close(soon_reopened=soon_reopened)
+
+
+def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
+    """Rank entries by the words they hold: by the full-text table itself, in a large index by ``ranking``."""
+    with database.connection:  # One snapshot of the index, whatever other processes write.
+        state = word_table.state(database)
+        if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
+            found = ranking.ranked(database, state, terms, scope, limit)
+        else:
+            found = word_table.ranked(database, state.rows, terms, entries.conditions(scope), limit)
+    return found
 
 
 def _flush(database: Database) -> None:

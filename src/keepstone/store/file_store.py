@@ -29,6 +29,7 @@ from keepstone.store import filtering, lists, lookup, raw_files, renaming, summa
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
+from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
@@ -36,6 +37,8 @@ from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.log_changes import Changes
+from keepstone.store.long_records import WHOLE, LongRecords
+from keepstone.store.looking import take_in_some
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
@@ -87,6 +90,7 @@ class FileStore:
         self._layout = layout
         self._durable = durable
         self._agents = OpenAgents(self._open)
+        self._intake = Background(self._take_in_some)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root, layout)
         self.maintenance = FileMaintenance(
@@ -105,6 +109,7 @@ class FileStore:
             most_logs=self._agents.logs_each,
             finish=self._eraser.finish,
             language=self.language,
+            leave=self._intake.wake,
         )
         if self._records_language:
             record_language(self.root, self._layout, self.language)
@@ -300,6 +305,10 @@ class FileStore:
             if logs is None:
                 return ()
             if as_of is None and not archived:
+                stat = logs.log(session).stat()
+                if stat is not None and stat.size > WHOLE:
+                    with suppress(UnavailableError):
+                        return LongRecords(logs, session, partial(self._using, agent))
                 return logs.records(session)
             return state(logs, session, as_of)
 
@@ -461,17 +470,38 @@ class FileStore:
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look
 
-    def sync(self) -> None:
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
         for agent in self.agents():
             with self._using(agent) as logs:
                 if logs is not None:
                     logs.look(0)
+                    self._take_in_left(logs, progress)
                     with suppress(UnavailableError):
                         logs.asking(Index.flush)
                 while self.maintenance.upkeep(agent, ahead=False):
                     pass
 
+    @staticmethod
+    def _take_in_left(logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
+        """Take in what a look left to the background; no lock is held between two steps."""
+        total, done = logs.arrears.total(), 0
+
+        def tell(read: int) -> None:
+            nonlocal done
+            done += read
+            if progress:
+                progress(min(done, total), total)
+
+        while take_in_some(logs, tell):
+            pass
+
+    def _take_in_some(self, agent: str) -> bool:
+        """Do one piece of the background's work on what looks left to it."""
+        with self._using(agent) as logs:
+            return logs is not None and take_in_some(logs)
+
     def close(self) -> None:
+        self._intake.close()
         self._agents.close()
 
 

@@ -423,8 +423,11 @@ class Store(EntryStore, VectorStore, Protocol):
             ValueError: ``since`` is not the cursor of a change.
         """
 
-    def sync(self) -> None:
-        """Take in what others wrote, for every agent."""
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Take in what others wrote, for every agent.
+
+        ``progress`` receives the bytes read, and the bytes in all, of logs so long that this takes time.
+        """
 
     def close(self) -> None:
         """Close all handles. A later use opens them again."""

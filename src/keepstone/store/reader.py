@@ -133,7 +133,8 @@ class LogReader(IndexReader):
 
     @property
     def stale(self) -> bool:
-        return self._lagged or self._logs.stale
+        is_behind = self._reached is None and bool(self._logs.arrears)
+        return self._lagged or self._logs.stale or is_behind
 
     @contextmanager
     def _asking(self) -> Iterator[Index]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -36,13 +36,23 @@ ROUNDING = 1e-5
 BLOCK = 4096
 """Vectors that are read at a time."""
 
+_FEW = 1000
+"""Rows without a vector that are remembered one by one."""
+
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
-ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
+_ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
 _SPACES = """
 SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
 """
 _OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
+_HAS_NONE = (
+    "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
+    "(SELECT 1 FROM vector v WHERE v.space IN (SELECT number FROM space WHERE id=?) AND v.eid=e.eid)"
+)
+_IS_THERE = "EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid)"
+_MISPLACED = "an entry is not where its number says"
+_STATE = "SELECT (SELECT coalesce(max(number), 0) FROM changed), (SELECT coalesce(max(eid), 0) FROM entry)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +219,7 @@ def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[B
     """Yield all vectors of a space in scope, some at a time."""
     condition, bindings = conditions(scope)
     sql = (
-        f"SELECT v.eid, v.f32 FROM {ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
+        f"SELECT v.eid, v.f32 FROM {_ENTRIES} CROSS JOIN vector v ON v.space=? AND v.eid=e.eid "
         f"WHERE {condition}"
     )
     cursor: Iterator[tuple[Any, ...]] = database.connection.execute(sql, (space, *bindings))
@@ -224,6 +234,101 @@ def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
         return None
     eids, raw = zip(*rows, strict=True)
     return Block(np.array(eids, np.int64), matrix_of(raw, dim))
+
+
+class _Watermark(NamedTuple):
+    """The row up to which every entry has a vector, but for a few."""
+
+    connection: object
+    changes: int
+    """The number of the last change that was followed."""
+    upto: int = 0
+    without: frozenset[int] = frozenset()
+    """The rows up to it that lost their vector since, or got a text."""
+
+
+class Pending:
+    """Remembers, for each space, up to which row all have their vectors."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Watermark] = {}
+
+    def rows(
+        self,
+        database: Database,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        after: int | None = None,
+        *,
+        newest_first: bool = False,
+        among: Sequence[int] | None = None,
+    ) -> list[int]:
+        """Return the rows in scope that have text and no vector of the space, the oldest first.
+
+        At most ``limit`` of them, after a row, in the order that is asked for, and of ``among`` only.
+
+        Raises:
+            apsw.CorruptError: One of them is not found by its number, so it would stay pending forever.
+        """
+        order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
+        rest, given = f"ORDER BY e.eid {order} LIMIT ?", tuple[Any, ...]()
+        if among is not None:
+            rest, given = f"AND e.eid IN (SELECT value FROM json_each(?)) {rest}", (json.dumps(among),)
+        if after is not None:
+            rest, given = f"AND e.eid{beyond}? {rest}", (after, *given)
+        found: list[tuple[Any, ...]] = []
+        for source, bindings in self._without(database, space, scope)[:: -1 if newest_first else 1]:
+            left = -1 if limit is None else limit - len(found)
+            found += database.rows(f"SELECT e.eid, {_IS_THERE} {source} {rest}", (*bindings, *given, left))
+        if not all(there for _, there in found):
+            raise apsw.CorruptError(_MISPLACED)
+        return [eid for eid, _ in found]
+
+    def count(self, database: Database, space: str, scope: Scope) -> int:
+        """Return how many rows ``rows`` returns without a limit; errors as for it."""
+        counted = f"count(*), coalesce(sum({_IS_THERE}), 0)"
+        sources = self._without(database, space, scope)
+        found = [
+            database.row(f"SELECT {counted} {source}", bindings) or (0, 0) for source, bindings in sources
+        ]
+        if any(count != there for count, there in found):
+            raise apsw.CorruptError(_MISPLACED)
+        return sum([count for count, _ in found])
+
+    def _without(self, database: Database, space: str, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the SQL of rows in scope without a vector, from FROM on, with values; the oldest first."""
+        condition, bindings = conditions(scope)
+        rest = f"AND {condition} AND {_HAS_NONE}"
+        if scope.sessions is not None:
+            # A session has few rows; only where all are meant it pays to know where to begin.
+            return [(f"FROM {_ENTRIES} WHERE 1 {rest}", (*bindings, space))]
+        seen = self._followed(database, space)
+        found = [(f"FROM entry e WHERE e.eid>? {rest}", (seen.upto, *bindings, space))]
+        if seen.without:
+            sql = f"FROM entry e WHERE e.eid IN (SELECT value FROM json_each(?)) {rest}"
+            found.insert(0, (sql, (json.dumps(list(seen.without)), *bindings, space)))
+        return found
+
+    def _followed(self, database: Database, space: str) -> _Watermark:
+        changes, highest = database.row(_STATE) or (0, 0)
+        seen = self._seen.get(space)
+        if seen is None or seen.connection is not database.connection:
+            seen = _Watermark(database.connection, changes)
+        elif changes != seen.changes:
+            rows = database.rows("SELECT eid FROM changed WHERE number>?", (seen.changes,))
+            without = seen.without.union(eid for (eid,) in rows if eid <= seen.upto)
+            is_listed = len(rows) == changes - seen.changes and len(without) <= _FEW
+            seen = _Watermark(database.connection, changes, *((seen.upto, without) if is_listed else ()))
+        if seen.without:
+            sql = f"SELECT e.eid FROM entry e WHERE e.eid IN (SELECT value FROM json_each(?)) AND {_HAS_NONE}"
+            rows = database.rows(sql, (json.dumps(list(seen.without)), space))
+            seen = seen._replace(without=frozenset(eid for (eid,) in rows))
+        sql = f"SELECT e.eid FROM entry e WHERE e.eid>? AND {_HAS_NONE} ORDER BY e.eid LIMIT 1"
+        # The numbers of rows that went before their words were entered are given to others.
+        first = database.row(sql, (min(seen.upto, highest), space))
+        self._seen[space] = seen = seen._replace(upto=first[0] - 1 if first else highest)
+        return seen
 
 
 def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:

@@ -17,8 +17,7 @@ import apsw
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
 from keepstone.index.words.word_table import State
-from keepstone.text.stemming import stemmed
-from keepstone.text.tokenizer import tokenizer_of
+from keepstone.text.tokenizer import stemmed, tokenizer_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +76,7 @@ class Posting:
         return Posting(eids, self.times[np.searchsorted(self.eids, eids)])
 
     def within(self, eids: NDArray[np.int64]) -> Posting:
-        """Return the part of it that is of these rows, ascending, each of them numbered by its place there."""
+        """Return the part of it that is of these rows, ascending, numbered by their places there."""
         import numpy as np
 
         places = self.eids.searchsorted(eids)

@@ -22,7 +22,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.store.postgres.vector_format import VectorDumper
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 
 T = TypeVar("T")
 

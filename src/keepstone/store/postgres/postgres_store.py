@@ -37,7 +37,7 @@ from keepstone.store.protocol import Compacted, Modification, Revision, SessionC
 from keepstone.store.put import refuse_other
 from keepstone.store.reader_protocol import Reader
 from keepstone.store.transfer import RawLine
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
@@ -315,7 +315,7 @@ class PostgresStore:
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return event_rows.PostgresChanges(self._connections, agents, since).look
 
-    def sync(self) -> None:
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         for agent in self.agents():
             while self.maintenance.upkeep(agent):
                 pass

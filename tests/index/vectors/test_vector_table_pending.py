@@ -18,7 +18,7 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import entries, reading, session_table
 from keepstone.index.database import Database
 from keepstone.index.session_table import LogState
-from keepstone.index.vectors.pending import Pending
+from keepstone.index.vectors.vector_table import Pending
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
 from keepstone.model import Scope

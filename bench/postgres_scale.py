@@ -1,0 +1,281 @@
+"""A home of many entries in PostgreSQL: how quickly it recalls beside pgvector by hand, and what it costs.
+
+    python bench/postgres_scale.py [ENTRIES] [--questions 40]      # 100,000 unless said
+
+An agent has 10,000 entries, another one all others, 500 to a session, each with a text of 20 words and a
+vector of 384 numbers. A block of entries is written by keepstone; the others repeat its rows in other
+sessions, with vectors of their own. Queries take turns with those by hand, which find and read as much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import psycopg
+from psycopg.types.numeric import Int8
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.postgres_server import PostgresServer, running_server, schema_of
+
+import keepstone
+from keepstone import Home
+from keepstone.log.line import dump
+from keepstone.log.scan import Line
+from keepstone.store.postgres.postgres_store import PostgresStore
+from keepstone.store.postgres.session_lines import literal
+from keepstone.store.postgres.vector_format import VectorDumper
+from keepstone.store.postgres.vector_rows import graph_settings
+from keepstone.store.transfer import RawLine
+from keepstone.vector import Vector, given_space, unit
+
+A_SESSION, AN_AGENT, BLOCK, DIM = 500, 10_000, 30_000, 384
+SPACE = given_space(DIM).id
+AGENT, ALL = "one", "all"
+CHANCE = np.random.default_rng(7)
+WORDS = np.array([f"word{number}" for number in range(20_000)])
+_OFTEN = 1 / (np.arange(len(WORDS)) + 5)
+_OFTEN /= _OFTEN.sum()
+_AT_ONCE = 50_000
+AGENTS, EACH = 1_000, 3
+
+
+def _texts(count: int) -> list[str]:
+    return [" ".join(row) for row in CHANCE.choice(WORDS, (count, 20), p=_OFTEN)]
+
+
+def _vector() -> Vector:
+    return unit(CHANCE.standard_normal(DIM))
+
+
+# Making the home
+
+
+def write_block(dsn: str, agent: str, entries: int) -> None:
+    """Write entries without vectors, as a migration does."""
+    with closing(PostgresStore(dsn)) as store:
+        for begin in range(0, entries, A_SESSION):
+            lines = []
+            for at, text in enumerate(_texts(A_SESSION)):
+                record = {"id": f"n{begin + at}", "ts": _time(begin + at), "type": "note", "text": text}
+                raw = dump(record)
+                lines.append(RawLine(Line(at, raw[:-1], len(raw), record), archived=False))
+            store.take_raw_lines(agent, f"s{begin // A_SESSION}", lines)
+
+
+def _time(at: int) -> str:
+    return f"2026-01-{1 + at % 28:02}T10:{at // 28 % 60:02}:00.{at % 1_000_000:06}Z"
+
+
+def repeat_block(connection: psycopg.Connection[tuple[object, ...]], times: int) -> None:
+    """Repeat the rows of the agent with everything in other sessions."""
+    for number in range(1, times + 1):
+        for table, columns in (
+            ("sessions", "next_seq, entries, texts, words, size"),
+            ("lines", "seq, folded, archived, id, ts, line"),
+            ("entries", "id, seq, ts, type, pinned, tags, targets, facts, head, sum, length, terms, times"),
+        ):
+            connection.execute(
+                f"INSERT INTO {table} (agent, session, {columns}) SELECT agent, session || %s, {columns} "
+                f"FROM {table} WHERE agent = %s AND session NOT LIKE '%%-%%'".encode(),
+                (f"-{number}", ALL),
+            )
+
+
+def add_vectors(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Give each entry a vector of its own."""
+    connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
+    keys = connection.execute("SELECT agent, session, key FROM entries ORDER BY agent, key").fetchall()
+    for begin in range(0, len(keys), _AT_ONCE):
+        some = keys[begin : begin + _AT_ONCE]
+        made = CHANCE.standard_normal((len(some), DIM), dtype=np.float32)
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+        into = "COPY vectors (agent, space, key, session, embedding) FROM STDIN (FORMAT BINARY)"
+        with connection.cursor().copy(into) as copy:
+            for (agent, session, key), vector in zip(some, made, strict=True):
+                copy.write_row((agent, SPACE, Int8(int(str(key))), session, vector))
+    connection.execute(
+        "INSERT INTO spaces SELECT agent, session, space, %s, count(*) FROM vectors GROUP BY 1, 2, 3", (DIM,)
+    )
+    connection.execute("VACUUM (ANALYZE) sessions, lines, entries, vectors, spaces")
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Print how long something took."""
+    began = time.perf_counter()
+    yield
+    print(f"{what}: {time.perf_counter() - began:,.0f} s", flush=True)
+
+
+# Recalls
+
+
+def p50(calls: dict[str, Callable[[int], object]], questions: int) -> dict[str, float]:
+    """Return milliseconds of calls that take turns."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for number in range(questions + 2):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            call(number)
+            times[name].append(1000 * (time.perf_counter() - began))
+    return {name: median(found[2:]) for name, found in times.items()}
+
+
+def by_hand(agent: str, session: str | None, *, graph: bool) -> str:
+    """Return the query that a person would write: the nearest ten, and what they say."""
+    distance = (
+        f"(v.embedding::vector({DIM})) <#> %s::vector({DIM})" if graph else "v.embedding <#> %s::vector"
+    )
+    where = "" if session is None else f"AND v.session = '{session}'"
+    return (
+        f"SELECT e.id, l.line FROM (SELECT v.key FROM vectors v WHERE v.agent = '{agent}' "
+        f"AND v.space = '{SPACE}' {where} ORDER BY {distance} LIMIT 10) n "
+        f"JOIN entries e ON e.agent = '{agent}' AND e.key = n.key JOIN lines l "
+        f"ON l.agent = '{agent}' AND l.session = e.session AND l.seq = e.seq"
+    )
+
+
+def recalls(home: Home, hand: psycopg.Connection[tuple[object, ...]], questions: int) -> None:
+    """Print how long recalls by vectors and words take."""
+    vectors = [_vector() for _ in range(questions + 2)]
+    words = [" ".join(text.split()[:4]) for text in _texts(questions + 2)]
+    scopes: tuple[tuple[str, str, str | None], ...] = (
+        (f"a session of {A_SESSION}", AGENT, "s3"),
+        (f"an agent of {AN_AGENT:,}", AGENT, None),
+        ("everything", ALL, None),
+    )
+    for name, slug, session in scopes:
+        agent = home.agent(slug)
+        sessions = None if session is None else [session]
+        graph = agent.recall(None, vector=vectors[0], sessions=sessions).searched == "hnsw"
+        sql = by_hand(slug, session, graph=graph).encode()
+        found = p50(
+            {
+                "ours": lambda n, a=agent, s=sessions: a.recall(None, vector=vectors[n], sessions=s),  # type: ignore[misc]
+                "hand": lambda n, q=sql: hand.execute(q, (literal(vectors[n]),)).fetchall(),  # type: ignore[misc]
+                "words": lambda n, a=agent, s=sessions: a.recall(words[n], sessions=s),  # type: ignore[misc]
+                "both": lambda n, a=agent, s=sessions: a.recall(words[n], vector=vectors[n], sessions=s),  # type: ignore[misc]
+            },
+            questions,
+        )
+        ratio = f"by hand {found['hand']:.1f} ms, {found['ours'] / found['hand']:.2f}"
+        print(
+            f"recall in {name}, {'graph' if graph else 'exact'}, p50: by vector {found['ours']:.1f} ms, "
+            f"{ratio}; by four words {found['words']:.1f} ms; by both {found['both']:.1f} ms",
+            flush=True,
+        )
+
+
+def agents_at_once(home: Home) -> None:
+    """Print how quickly many agents add and recall at once, a thread each."""
+    waits: list[float] = []
+    failed: list[str] = []
+
+    def use(number: int) -> None:
+        agent = home.agent(f"agent-{number}")
+        for _ in range(EACH):
+            for call in (
+                lambda: agent.session("s").add("note", text=texts[number]),
+                lambda: agent.recall("word40"),
+            ):
+                began = time.perf_counter()
+                try:
+                    call()
+                except keepstone.KeepstoneError as error:
+                    failed.append(str(error)[:200])
+                waits.append(time.perf_counter() - began)
+
+    texts = _texts(AGENTS)
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(AGENTS)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took = time.perf_counter() - began
+    waits.sort()
+    print(
+        f"{AGENTS:,} agents at once, {EACH} adds and recalls each: {took:.1f} s, "
+        f"{len(waits) / took:,.0f} calls/s, p50 {waits[len(waits) // 2]:.2f} s, longest {waits[-1]:.2f} s, "
+        f"{len(failed)} failed {failed[:1]}",
+        flush=True,
+    )
+
+
+# Cost
+
+
+def sizes(connection: psycopg.Connection[tuple[object, ...]], entries: int) -> None:
+    """Print the bytes an entry of each table and index."""
+    rows = connection.execute(
+        "SELECT c.relname, c.relkind::text, pg_table_size(c.oid) FROM pg_class c "
+        "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'i') "
+        "ORDER BY pg_table_size(c.oid) DESC"
+    ).fetchall()
+    total = sum(int(str(size)) for _, _, size in rows)
+    print(f"on disk: {total / 1e9:.2f} GB, {total / entries:,.0f} bytes an entry")
+    kinds = {"i": "index", "r": "table"}
+    for name, kind, size in rows:
+        if int(str(size)) > entries:
+            print(f"    {kinds[str(kind)]} {name}: {int(str(size)) / entries:,.0f}")
+
+
+def memory(server: PostgresServer) -> float:
+    """Return the megabytes that the server's processes have, shared ones counted once."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            if str(server.pid) in (folder.name, parent):
+                rows = (folder / "smaps_rollup").read_text().splitlines()
+                total += next(int(row.split()[1]) for row in rows if row.startswith("Pss:"))
+        except (OSError, StopIteration):
+            continue  # It ended at this moment.
+    return total / 1024
+
+
+def main() -> None:
+    os.environ["KEEPSTONE_EMBEDDER"] = "none"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("entries", type=int, nargs="?", default=100_000)
+    parser.add_argument("--questions", type=int, default=40)
+    wanted = parser.parse_args()
+    block = min(BLOCK, wanted.entries - AN_AGENT)
+    times = max(0, (wanted.entries - AN_AGENT) // block - 1)
+    entries = AN_AGENT + block * (times + 1)
+    graph_memory = f"{max(512, entries * 2500 // 1_000_000)}MB"
+    with (
+        running_server(
+            fsync=True, maintenance_work_mem=graph_memory, shared_buffers="1GB", max_wal_size="2GB"
+        ) as server,
+        schema_of(server.dsn) as dsn,
+    ):
+        print(f"{entries:,} entries")
+        with timed(f"{AN_AGENT + block:,} entries written by keepstone"):
+            write_block(dsn, AGENT, AN_AGENT)
+            write_block(dsn, ALL, block)
+        with psycopg.connect(dsn, autocommit=True) as hand, keepstone.open(dsn, embedder="none") as home:
+            with timed("others repeated, and vectors"):
+                repeat_block(hand, times)
+                add_vectors(hand)
+            home.agent(ALL).recall(None, vector=_vector())  # A graph is due.
+            with timed(f"graph of {entries:,} vectors, maintenance_work_mem {graph_memory}"):
+                home.sync()
+            hand.execute(graph_settings(10).replace("true)", "false)").encode())
+            recalls(home, hand, wanted.questions)
+            print(f"memory of the server: {memory(server):,.0f} MB, shared_buffers 1 GB", flush=True)
+            sizes(hand, entries)
+            agents_at_once(home)
+
+
+if __name__ == "__main__":
+    main()
