@@ -348,8 +348,8 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
         "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
         "WHERE distance BETWEEN 1 AND ?"
     )
-    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
-    return [(eid, other, distance) for eid, other, distance in rows]
+    found: list[Any] = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
+    return found
 
 
 def members(database: Database, scope: Scope, most: int) -> str | None:

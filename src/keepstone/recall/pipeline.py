@@ -26,6 +26,7 @@ from keepstone.recall.fusion import (
     Parts,
     boosts,
     fuse,
+    in_blocks,
     in_order,
     weight_of,
 )
@@ -271,7 +272,7 @@ class _Search:
         about_user = is_of_user(self._text)
         if not speakers and not self._periods and not about_user:
             return {}
-        best = [key for key, _ in in_order(parts)[:_BOOSTED]]
+        best = [key for key, _ in in_order(parts, _BOOSTED)]
         return boosts(self._reader.heads(best), speakers, self._periods, is_of_user=about_user)
 
     def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
@@ -294,9 +295,7 @@ class _Search:
     def _fitting(self, found: _Found, most: int) -> list[Hit]:
         """Return the best entries that the filters let through."""
         hits: list[Hit] = []
-        order = in_order(found.parts)
-        for begin in range(0, len(order), most):
-            block = order[begin : begin + most]
+        for block in in_blocks(found.parts, most):
             entries = self._reader.load([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")

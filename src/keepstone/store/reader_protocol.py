@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from keepstone.errors import StoreError
 from keepstone.model import Entry, Scope
@@ -21,8 +20,7 @@ HNSW_FROM = 50_000
 """Number of vectors from which a whole session or agent is searched by a graph."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An entry that one list of a search found."""
 
     key: int
