@@ -2,9 +2,9 @@
 
     python bench/foreign_log.py [MEGABYTES] [--sync]
 
-The log lies in a session of its own. The process that takes it in asks this home for everything all the while,
-and adds to another session; a second process does the same. The home is asked, so that its background takes
-the log in; with ``--sync`` a thread calls ``home.sync`` instead. Then the session is read whole, and counted.
+The log lies in a session of its own. The process that takes it in asks for everything all the while, and adds
+to another session; a second process does the same. The questions let the background take the log in; with
+``--sync`` a thread calls ``home.sync`` as well. Then the session is read whole, and counted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from bench.engine import folder, sentences
 import keepstone
 
 AGENT, LONG, OTHER = "bench", "long", "other"
+_PAUSE = 0.05
+"""Seconds between two rounds of questions."""
 
 context = get_context("spawn")
 
@@ -59,7 +61,7 @@ def report(root: Path, size: int, *, sync: bool) -> None:
         while True:
             asked += 1
             hits = ask(agent, waits)
-            if not hits.stale and not syncing.is_alive():
+            if not hits.stale and not syncing.is_alive() and agent.entry_counts().get(LONG) == lines:
                 break
         took, used = time.perf_counter() - began, time.process_time() - used
         waits |= others()
@@ -98,20 +100,20 @@ def write(root: Path, size: int) -> int:
 def ask(agent: keepstone.Agent, waits: dict[str, float]) -> keepstone.Hits:
     """Recall, read and add beside the long log; keep the longest time of each."""
 
-    def timed(name: str, call: Callable[[], object]) -> object:
+    def timed(name: str, call: Callable[[], object]) -> None:
         began = time.perf_counter()
-        found = call()
+        call()
         waits[name] = max(waits.get(name, 0.0), time.perf_counter() - began)
-        return found
 
     session = agent.session(OTHER)
-    hits = timed("recall of everything", lambda: agent.recall("pecan walnut"))
+    hits: list[keepstone.Hits] = []
+    timed("recall of everything", lambda: hits.append(agent.recall("pecan walnut")))
     timed("recall in another session", lambda: agent.recall("pecan walnut", sessions=[OTHER]))
     timed("read of another session", lambda: session.entries(5))
     timed("page of all entries", lambda: agent.entries(limit=5))
     timed("add to another session", lambda: session.add("note", text="beside it"))
-    assert isinstance(hits, keepstone.Hits)
-    return hits
+    time.sleep(_PAUSE)
+    return hits[0]
 
 
 @contextmanager

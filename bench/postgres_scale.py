@@ -1,10 +1,12 @@
 """A home of many entries in PostgreSQL: how quickly it recalls beside pgvector by hand, and what it costs.
 
-    python bench/postgres_scale.py [ENTRIES] [--questions 40]      # 100,000 unless said
+    python bench/postgres_scale.py [ENTRIES] [--questions 40] [--exact]      # 100,000 entries unless said
 
 An agent has 10,000 entries, another one all others, 500 to a session, each with a text of 20 words and a
 vector of 384 numbers. A block of entries is written by keepstone; the others repeat its rows in other
 sessions, with vectors of their own. Queries take turns with those by hand, which find and read as much.
+With ``--exact`` no graph (HNSW) is made, which takes longest.
+``--exact`` makes no graph (HNSW), which takes longest.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import keepstone
 from keepstone import Home
 from keepstone.log.line import dump
 from keepstone.log.scan import Line
+from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.store.postgres.session_lines import literal
 from keepstone.store.postgres.vector_format import VectorDumper
@@ -248,6 +251,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("entries", type=int, nargs="?", default=100_000)
     parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--exact", action="store_true")
     wanted = parser.parse_args()
     block = min(BLOCK, wanted.entries - AN_AGENT)
     times = max(0, (wanted.entries - AN_AGENT) // block - 1)
@@ -267,9 +271,12 @@ def main() -> None:
             with timed("others repeated, and vectors"):
                 repeat_block(hand, times)
                 add_vectors(hand)
-            home.agent(ALL).recall(None, vector=_vector())  # A graph is due.
-            with timed(f"graph of {entries:,} vectors, maintenance_work_mem {graph_memory}"):
-                home.sync()
+            if wanted.exact:
+                vector_rows.MOST_DIMENSIONS = 0  # As if a graph could not have these vectors.
+            else:
+                home.agent(ALL).recall(None, vector=_vector())  # A graph is due.
+                with timed(f"graph of {entries:,} vectors, maintenance_work_mem {graph_memory}"):
+                    home.sync()
             hand.execute(graph_settings(10).replace("true)", "false)").encode())
             recalls(home, hand, wanted.questions)
             print(f"memory of the server: {memory(server):,.0f} MB, shared_buffers 1 GB", flush=True)

@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -19,6 +20,7 @@ from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.log.arguments import Clock, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.conflicts import ConflictFinder
+from keepstone.recall.filling import catch_up, fill_some
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
@@ -36,6 +38,8 @@ logger = logging.getLogger("keepstone.recall")
 
 _CATCHING_UP_SECONDS = 1.0
 """Seconds that ``close`` waits for a remote embedder."""
+_MOST_AGENTS = 1024
+"""Agents that are kept, so that a slug is not checked with each call."""
 _LOOKING_SECONDS = 0.1
 """Seconds between two looks of a watch for changes."""
 
@@ -151,6 +155,7 @@ class Home:
         self._shared = Shared(
             self._store, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
         )
+        self._agents: dict[str, Agent] = {}
         _open_homes.add(self)
 
     def __repr__(self) -> str:
@@ -167,7 +172,13 @@ class Home:
             InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, starting with a letter or
                 digit and not ending with a dot.
         """
-        return Agent(self._shared, self._store.check_agent(slug))
+        with suppress(KeyError, TypeError):  # It is new here, or not even a string.
+            return self._agents[slug]
+        agent = Agent(self._shared, self._store.check_agent(slug))
+        if len(self._agents) >= _MOST_AGENTS:
+            self._agents.clear()
+        self._agents[slug] = agent
+        return agent
 
     def purge_agent(self, slug: str) -> None:
         """Remove every byte of an agent: sessions, archives, files and index.
@@ -178,12 +189,9 @@ class Home:
         self._store.purge_agent(self._store.check_agent(slug))
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Index what other programs wrote to the logs of all agents.
+        """Index what other programs wrote, also logs above 32 MB, which readers leave to the background.
 
-        Without this call, readers index up to 32 MB themselves. Longer logs are indexed in the background
-        once an agent is read; until then ``Hits.stale`` says that hits may be missing.
-
-        ``progress`` is called with the bytes read and the total bytes of each agent's longer logs.
+        ``progress`` is called with the bytes read of such logs of an agent, and their total.
         """
         self._store.sync(progress)
 
@@ -219,7 +227,10 @@ class Home:
         Raises:
             EmbedderUnavailableError: The embedder is not usable, or failed. Vectors made before are kept.
         """
-        return reembed(self._store, embedder, progress)
+        try:
+            return reembed(self._store, embedder, progress)
+        finally:
+            self._shared.meaning.spaces.clear()
 
     def doctor(
         self,
@@ -324,13 +335,13 @@ class Home:
         try:
             for agent in self._shared.meaning.owed():
                 if (left := until - time.monotonic()) > 0:
-                    self.agent(agent).vectors().catch_up(left)
+                    catch_up(self.agent(agent).vectors(), left)
         except KeepstoneError as error:
             logger.warning("entries are not embedded yet, run keepstone index: %s", type(error).__name__)
 
     def _improve(self, agent: str) -> bool:
         """Do one unit of background work on an agent's index; False if there is none left."""
-        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.maintenance.upkeep(agent)
+        return fill_some(self.agent(agent).vectors(), Scope(agent)) or self._store.maintenance.upkeep(agent)
 
     def __enter__(self) -> Self:
         """Return the home itself."""

@@ -13,8 +13,8 @@ import keepstone
 from keepstone import Agent, Home
 from keepstone.errors import StoreError
 from keepstone.model import Scope
-from keepstone.recall.dense import Dense
-from keepstone.store.reader_protocol import Reader, Similar
+from keepstone.recall.vectors import Dense
+from keepstone.store.reader import Reader, Similar
 from keepstone.vector import unit
 
 SCOPE = Scope("a")
@@ -167,7 +167,7 @@ def test_no_recall_waits_for_a_server_to_embed_entries(
 def test_what_is_needed_most_is_embedded_first(
     agent: Agent, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keepstone.recall.dense.SECONDS", 0)
+    monkeypatch.setattr("keepstone.recall.vectors.SECONDS", 0)
     agent.session("t").add_many({"type": "event", "content": f"number {number}"} for number in range(20))
     keys = {text: reader.search([text.split()[-1]], SCOPE, 1)[0].key for text in ("her brother", "the zoo")}
     dense = dense_of(agent, reader)

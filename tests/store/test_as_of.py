@@ -10,7 +10,7 @@ import pytest
 from keepstone.log.line import read_time
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.as_of import FindRecords, PastReader
-from keepstone.store.reader_protocol import ExpiredError
+from keepstone.store.reader import ExpiredError
 from keepstone.vector import Vector, unit
 
 EAST, NORTH = unit([1, 0]), unit([0, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import threading
 import time
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import apsw
 
@@ -67,27 +68,22 @@ CREATE TRIGGER changed_before AFTER INSERT ON changed
     BEGIN DELETE FROM changed WHERE number<=NEW.number-4096; END;
 CREATE TABLE path(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, upto INTEGER NOT NULL);
 CREATE TABLE field(
-    path INTEGER NOT NULL, value NOT NULL, eid INTEGER NOT NULL, PRIMARY KEY(path, value, eid)
-) WITHOUT ROWID;
+    path INTEGER NOT NULL, value NOT NULL, eid INTEGER NOT NULL, PRIMARY KEY(path, value, eid)) WITHOUT ROWID;
 CREATE INDEX field_eid ON field(eid);
 CREATE TABLE space(number INTEGER PRIMARY KEY, id TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(id, dim));
 CREATE TABLE vector(
     vid INTEGER PRIMARY KEY AUTOINCREMENT,
     space INTEGER NOT NULL, eid INTEGER NOT NULL, made INTEGER NOT NULL, f32 BLOB NOT NULL,
-    UNIQUE(space, eid)
-);
+    UNIQUE(space, eid));
 CREATE TABLE gone(number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, vid INTEGER NOT NULL);
 CREATE TABLE generation(
-    space INTEGER PRIMARY KEY, number INTEGER NOT NULL, upto INTEGER NOT NULL, checksum INTEGER NOT NULL
-);
+    space INTEGER PRIMARY KEY, number INTEGER NOT NULL, upto INTEGER NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE graph(
     space INTEGER NOT NULL, sid INTEGER NOT NULL, number INTEGER NOT NULL,
-    mark INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(space, sid)
-);
+    mark INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(space, sid));
 CREATE TABLE kept(
     sid INTEGER NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL, f32 BLOB NOT NULL,
-    PRIMARY KEY(sid, space, digest)
-) WITHOUT ROWID;
+    PRIMARY KEY(sid, space, digest)) WITHOUT ROWID;
 CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid;
     DELETE FROM field WHERE eid=OLD.eid; INSERT INTO changed(eid) VALUES(OLD.eid); END;
 CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
@@ -181,7 +177,7 @@ class Database:
     """
 
     def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
-        self.path = path
+        self.path, self._file = path, str(path)
         self.language = language
         """The language of words in Latin letters, see ``keepstone.text.tokenizer``."""
         self.epoch = next(_epochs)
@@ -227,19 +223,24 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    @contextmanager
-    def guarded(self) -> Iterator[Database]:
-        """Hold the guard; recreate a damaged file and raise ``DamagedError``."""
-        with self.guard:
-            try:
-                yield self
-            except (apsw.Error, OSError, UnicodeDecodeError) as error:
-                if is_damage(error):
-                    self.discard()
-                    raise DamagedError(str(error)) from error
-                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
-                    raise UnavailableError(str(error)) from error
-                raise
+    def __enter__(self) -> Self:
+        """Hold the guard; on the way out a damaged file is recreated, and raises ``DamagedError``."""
+        # Entered many times a recall: a generator would take three times as long.
+        self.guard.acquire()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        """Release the guard; translate an error of SQLite or of the system."""
+        try:
+            if error is None or not isinstance(error, (apsw.Error, OSError, UnicodeDecodeError)):
+                return
+            if is_damage(error):
+                self.discard()
+                raise DamagedError(str(error)) from error
+            if isinstance(error, (apsw.BusyError, *UNUSABLE)):
+                raise UnavailableError(str(error)) from error
+        finally:
+            self.guard.release()
 
     def replaced(self) -> bool:
         """Tell whether the file was deleted or exchanged since it was opened."""
@@ -301,7 +302,7 @@ class Database:
 
     def _inode(self) -> int:
         try:
-            return self.path.stat().st_ino if self.path else 0
+            return os.stat(self._file).st_ino if self.path else 0  # noqa: PTH116  Each recall looks.
         except OSError:
             return -1
 

@@ -85,7 +85,8 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
+_STORED = "e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
+ROW = f"{_STORED.removesuffix('e.sum')}{IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -145,20 +146,18 @@ def _summed(said: str) -> str:
 
 def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
-    moment = read_time(record["ts"])
     priority, links = record.get("priority"), record.get("links")
     if isinstance(links, list):
         links = [link for link in links if isinstance(link, dict)]
-    tags = record.get("tags")
     head = None if folded.pristine else dump_read(head_of(record)).decode()
     said = (record["id"], folded.place, folded.at, folded.length)
     return (
         *said,
-        microseconds(moment) if moment else 0,
+        microseconds(moment) if (moment := read_time(record["ts"])) else 0,
         kind if (kind := record["type"]).isascii() else _storable(kind),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
-        json.dumps(tags) if isinstance(tags, list) else None,
+        json.dumps(tags) if isinstance(tags := record.get("tags"), list) else None,
         json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
@@ -308,8 +307,10 @@ def in_order(database: Database, session: str) -> list[int]:
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    sql = f"SELECT {ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
-    return {row.eid: row for row in starmap(Row, database.rows(sql, (json.dumps(list(eids)),)))}
+    sql = f"SELECT {_STORED} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    rows = database.rows(sql, (json.dumps(list(eids)),))
+    # Called for each recall: sums compared here take a third of the time that SQLite takes to ask for them.
+    return {row[0]: Row._make((*row[:-1], row[-1] == row_sum(*row[3:-1]))) for row in rows}
 
 
 def instant_of(count: int) -> datetime:
@@ -343,10 +344,9 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
     """Return rows with others at most ``reach`` places away in their session, and how far away these are."""
     # Looked at once more, for in a damaged file the table may have other numbers than its index.
     sql = (
-        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance "
-        "FROM json_each(?) c JOIN entry x ON x.eid=c.value "
-        "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
-        "WHERE distance BETWEEN 1 AND ?"
+        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance FROM json_each(?) c "
+        "JOIN entry x ON x.eid=c.value JOIN entry e ON e.sid=x.sid AND e.eid!=x.eid "
+        "AND e.number BETWEEN x.number-? AND x.number+? WHERE distance BETWEEN 1 AND ?"
     )
     found: list[Any] = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
     return found

@@ -63,8 +63,13 @@ def known_of(database: Database, session: str) -> LogState | None:
 
 def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
     """Return up to which states of their logs sessions are indexed, as far as they are known."""
-    sql = "SELECT name, size, mtime, inode FROM session WHERE name IN (SELECT value FROM json_each(?))"
-    return {name: Stat(*stat) for name, *stat in database.rows(sql, (json.dumps(list(sessions)),))}
+    names = list(sessions)
+    if len(names) == 1:  # A third of the time, for the most frequent question.
+        sql, value = "SELECT name, size, mtime, inode FROM session WHERE name=?", names[0]
+    else:
+        sql = "SELECT name, size, mtime, inode FROM session WHERE name IN (SELECT value FROM json_each(?))"
+        value = json.dumps(names)
+    return {name: Stat(*stat) for name, *stat in database.rows(sql, (value,))}
 
 
 def _known(row: Sequence[Any]) -> LogState:

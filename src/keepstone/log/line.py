@@ -32,6 +32,7 @@ _OF_MESSAGES = frozenset(
 """Keys of which a message with content blocks, or an item of a conversation, has one at least."""
 
 _HEAD = ENVELOPE | RESERVED
+_ONLY_TEXT = {"text"}
 _OF_COUNTS = frozenset({"id", "ts", "access", "batch"})
 """Keys of a line that only counts accesses, which is no modification."""
 _MAX_DEPTH = 200
@@ -180,8 +181,10 @@ def payload_of(record: Record) -> Record:
     data = record.get("data")
     if isinstance(data, dict):
         return data
-    body = body_of(record)
-    return {} if body.keys() == {"text"} and isinstance(body["text"], str) else body
+    others = record.keys() - _HEAD
+    if not others or (others == _ONLY_TEXT and isinstance(record["text"], str)):
+        return {}
+    return body_of(record)
 
 
 def body_of(record: Record) -> Record:
@@ -257,6 +260,8 @@ def head_of(entry: Record) -> Record:
 def text_of(record: Record, payload: Record | None = None) -> str:
     """Return the text of an entry for indexing and display, with its speaker before it."""
     payload = payload_of(record) if payload is None else payload
+    if not payload and isinstance(record.get("text"), str):
+        return str(record["text"])
     speaker = None
     for key in ("speaker", "name", "role"):
         name = payload.get(key)

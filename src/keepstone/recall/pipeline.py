@@ -16,7 +16,6 @@ from datetime import datetime
 from functools import partial
 
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.dense import Dense
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -45,10 +44,10 @@ from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, Span, Times, times_of
-from keepstone.recall.vectors import Vectors
+from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, ask
+from keepstone.store.reader import Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher
@@ -205,6 +204,7 @@ class _Search:
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
+            if found
         }
         relevance = self._relevance(matches, speakers)
         if not self._terms:
@@ -327,8 +327,11 @@ class _Search:
         for (key, score), entry, there, cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
                 self._keys[entry.session, entry.id] = key
-                ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
-                parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                if self._terms:
+                    ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
+                    parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                else:  # All come from the one list.
+                    ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
                 why = Why(ranks, there, parts, cosine, boosted, supersedes)

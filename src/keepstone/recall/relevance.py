@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from keepstone.model import RELEVANT, Hit
 from keepstone.recall.query import subject_of
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.vector import Vector
 
 

@@ -184,7 +184,8 @@ class AgentLogs:
     def _open_index(self) -> Index:
         folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
-            with Folder(folder, root=self._root, create=True):
+            # An agent is opened again and again where few files may be open: what is there is not made.
+            with Folder(folder, root=self._root, create=not folder.is_dir()):
                 return Index(folder / "index.db", self._language)
         except (KeepstoneError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
@@ -269,17 +270,16 @@ class AgentLogs:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(FRESH)
-        logs: dict[str, Log] = {}
+        stats: dict[str, Stat | None] = {}
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
-                logs[session] = self.log(session)
-        if not logs:
+                stats[session] = self.session_files.stat(session) or self.log(session).stat()
+        if not stats:
             return
-        stats = {session: log.stat() for session, log in logs.items()}
         try:
-            current = self.asking(Index.current, stats)
-            for session in logs.keys() - current:
-                self.asking(Index.catch_up, session, logs[session])
+            for session in stats.keys() - self.asking(Index.current, stats):
+                with suppress(InvalidSessionIdError):
+                    self.asking(Index.catch_up, session, self.log(session))
         except UnavailableError as error:
             self.lag(error)
 

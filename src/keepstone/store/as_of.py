@@ -11,8 +11,7 @@ from keepstone.log.line import entry_of
 from keepstone.log.log_file import Stat
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader import ROWS, IndexReader
-from keepstone.store.reader_protocol import HNSW_FROM, Similar
+from keepstone.store.reader import HNSW_FROM, ROWS, IndexReader, Similar
 from keepstone.vector import Vector
 
 FindRecords = Callable[[Sequence[str] | None], Mapping[str, Sequence[Record]]]

@@ -25,7 +25,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
+from keepstone.store import filtering, lists, lookup, purged, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
@@ -43,10 +43,9 @@ from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
-from keepstone.store.purged import GoneIds, purged_digests
+from keepstone.store.purged import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
-from keepstone.store.reader import LogReader
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import LogReader, Reader
 from keepstone.store.session_files import info_of
 from keepstone.store.transfer import RawLine
 from keepstone.vector import Space, Vector
@@ -467,6 +466,15 @@ class FileStore:
         with self._agents.using(agent, create=True) as logs:
             raw_files.take_raw_lines(logs, session, lines)
 
+    def vanished_agents(self) -> list[str]:
+        return purged.vanished_agents(self.root)
+
+    def purged(self, agent: str) -> PurgedIds:
+        return purged.recorded(self.root, self._layout, agent)
+
+    def take_purged(self, agent: str, found: PurgedIds) -> None:
+        purged.take(self.root, self._layout, agent, found)
+
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look
 
@@ -494,6 +502,8 @@ class FileStore:
 
         while take_in_some(logs, tell):
             pass
+        if total:
+            tell(total)
 
     def _take_in_some(self, agent: str) -> bool:
         """Do one piece of the background's work on what looks left to it."""

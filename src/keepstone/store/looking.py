@@ -22,46 +22,41 @@ if TYPE_CHECKING:
 AT_ONCE = 32 << 20
 """Bytes of logs that a reader takes in before it answers, a few seconds' work."""
 
+_A_SESSION = 4096
+"""What a session counts for besides its bytes: a transaction of its own takes time, too."""
+
 _PIECE_SECONDS = 0.25
 """How long the background takes in logs of one agent before the next agent has its turn."""
 
 
-class Arrears:
-    """The sessions of an agent whose logs are left to the background, with the bytes to be read."""
+class Arrears(dict[str, tuple[int, object]]):
+    """The sessions of an agent whose logs are left to the background, with bytes to read and a mark."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._guard = threading.Lock()
-        self._left: dict[str, tuple[int, object]] = {}
-
-    def __contains__(self, session: str) -> bool:
-        """Tell whether a session is left."""
-        return session in self._left
-
-    def __bool__(self) -> bool:
-        """Tell whether any session is left."""
-        return bool(self._left)
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
         with self._guard:
             # Another object each time: what changed while a session was taken in is taken in again.
-            self._left.update({session: (size, object()) for session, size in sessions.items()})
+            self.update({session: (size, object()) for session, size in sessions.items()})
 
     def first(self) -> tuple[str, object] | None:
         """Return one session that is left, and a mark for ``settle``; None if there is none."""
         with self._guard:
-            return next(((session, mark) for session, (_, mark) in self._left.items()), None)
+            return next(((session, mark) for session, (_, mark) in self.items()), None)
 
     def settle(self, session: str, mark: object = None) -> None:
         """Take note that a session was taken in, unless it was left again since its mark was given."""
         with self._guard:
-            if mark is None or self._left.get(session, (0, None))[1] is mark:
-                self._left.pop(session, None)
+            if mark is None or self.get(session, (0, None))[1] is mark:
+                self.pop(session, None)
 
     def total(self) -> int:
         """Return about how many bytes are left."""
         with self._guard:
-            return sum(size for size, _ in self._left.values())
+            return sum(size for size, _ in self.values())
 
 
 def follow_folder(logs: AgentLogs) -> None:
@@ -129,7 +124,7 @@ def _take_in_at_once(logs: AgentLogs, changed: Mapping[str, int]) -> None:
     room, left = AT_ONCE, dict(changed)
     now = []
     for session in sorted(changed, key=changed.__getitem__):
-        room -= changed[session]
+        room -= changed[session] + _A_SESSION
         if room < 0:
             break
         now.append(session)

@@ -98,6 +98,8 @@ def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
     logs.reach(None if session is None else (session,))
     known = (None if logs.stale else _tolerant(logs, Index.counts, session)) or {}
     counts = {name: known.get(name) for name in names}
+    if session is None and None in counts.values():
+        logs.look(0)  # A log that has just come may be too long to be read here.
     for name in names:
         if counts[name] is None:
             counts[name] = 0 if session is None and name in logs.arrears else _live(logs, name)

@@ -19,7 +19,7 @@ from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionIn
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.vector import Space, Vector
 
 SessionCheck = Callable[[SessionInfo], None]

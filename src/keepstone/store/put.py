@@ -155,9 +155,7 @@ def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[by
 
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
-    """Return lines marked as one batch, so that readers see all or none; one line needs no mark."""
-    if len(raw) == 1:
-        return list(raw)
+    """Return lines marked as one batch, so that readers see all or none."""
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
 
 

@@ -29,6 +29,8 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     logs.reach(None if sessions is None else tuple(sessions))
     stats = _stats(logs, sessions)
     known = {} if logs.stale else _asked(logs, list(stats) if sessions is not None else None)
+    if sessions is None and not known.keys() >= stats.keys():
+        logs.look(0)  # A log that has just come may be too long to be read here.
     found: list[SessionSummary] = []
     for name, stat in stats.items():
         is_left = sessions is None and name in logs.arrears  # Nothing here waits until it is read.

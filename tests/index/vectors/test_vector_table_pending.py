@@ -18,12 +18,13 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.index import entries, reading, session_table
 from keepstone.index.database import Database
 from keepstone.index.session_table import LogState
+from keepstone.index.vectors import vector_table
 from keepstone.index.vectors.vector_table import Pending
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
 from keepstone.model import Scope
 from keepstone.store.file_store import FileStore
-from keepstone.store.reader_protocol import Reader, ask
+from keepstone.store.reader import Reader, ask
 from keepstone.vector import encode, unit
 
 ALL = Scope("a")
@@ -113,12 +114,13 @@ def test_a_change_is_pending_without_a_look_at_all_entries() -> None:
     assert found.rows(database, SPACE, ALL) == [10]
 
 
-def test_more_changes_than_are_remembered_are_all_pending() -> None:
-    database, found = filled(1100), Pending()
+def test_more_changes_than_are_remembered_are_all_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_table, "BLOCK", 5)
+    database, found = filled(12), Pending()
     assert found.count(database, SPACE, ALL) == 0
-    for eid in range(1, 1051):
+    for eid in range(1, 11):
         entries.change(database, eid, folded(eid, "changed"))
-    assert found.count(database, SPACE, ALL) == 1050
+    assert found.count(database, SPACE, ALL) == 10
 
 
 @pytest.mark.parametrize("newest_first", [False, True])

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
@@ -46,26 +47,28 @@ def test_a_connection_that_was_cut_is_replaced(dsn: str) -> None:
         assert [entry.id for entry in store.entries("a", "s", None, None)] == ["x", "y"]
 
 
+@pytest.mark.parametrize("how", [PostgresStore.put, PostgresStore.append])
 @pytest.mark.parametrize("when", ["before the commit", "behind the commit"])
 def test_a_write_cut_at_its_commit_is_there_once(
-    dsn: str, monkeypatch: pytest.MonkeyPatch, when: str
+    dsn: str, monkeypatch: pytest.MonkeyPatch, when: str, how: Callable[..., object]
 ) -> None:
     original = LockedSession.flush
     cuts = iter([True])
 
-    def flush(held: LockedSession) -> None:
+    def flush(held: LockedSession) -> list[psycopg.Cursor[tuple[Any, ...]]]:
         is_first = next(cuts, False)
         if is_first and when == "before the commit":
             _cut(dsn)
-        original(held)
+        results = original(held)
         if is_first and when == "behind the commit":
             raise psycopg.OperationalError("the connection is closed")
+        return results
 
     with closing(PostgresStore(dsn)) as store:
         store.append("a", "s", [_record("x")])
         monkeypatch.setattr(LockedSession, "flush", flush)
-        store.put("a", "s", [_record("x") | {"text": "pecan"}])
-        assert store.entries("a", "s", None, None)[0].text == "pecan"
+        how(store, "a", "s", [_record("y") | {"text": "pecan"}])
+        assert [entry.text for entry in store.entries("a", "s", None, None)] == ["walnut x", "pecan"]
     assert _lines(dsn) == 2
 
 
@@ -83,17 +86,15 @@ def test_an_entry_that_cannot_be_written_leaves_nothing(dsn: str) -> None:
 def test_a_deadlock_is_tried_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     original, failures = LockedSession.flush, iter([psycopg.errors.DeadlockDetected("deadlock")] * 2)
 
-    def flush(held: LockedSession) -> None:
-        original(held) if (error := next(failures, None)) is None else _raise(error)
+    def flush(held: LockedSession) -> list[psycopg.Cursor[tuple[Any, ...]]]:
+        if (error := next(failures, None)) is not None:
+            raise error
+        return original(held)
 
     with closing(PostgresStore(dsn)) as store:
         monkeypatch.setattr(LockedSession, "flush", flush)
         store.append("a", "s", [_record("x")])
         assert len(store.entries("a", "s", None, None)) == 1
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def test_a_session_that_another_client_holds_is_a_lock_timeout(

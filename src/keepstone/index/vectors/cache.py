@@ -111,7 +111,7 @@ class VectorBuffer:
         import numpy as np
 
         live = self.sids >= 0 if asked.sids is None else np.isin(self.sids, asked.sids)
-        others = mask(self, list(self._codes), (0, self.count), asked)
+        others = mask(self, list(self._codes), slice(self.count), asked)
         return live if others is None else live & others
 
     def nearest(self, vector: Vector, asked: ScopeFilter, limit: int, margin: float) -> Block | None:
@@ -167,6 +167,8 @@ class VectorCache:
         self._gone = 0
         self._highest = 0
         self._sample: tuple[int, Matrix] | None = None
+        self.sids: dict[str, int] = {}
+        """The numbers of sessions that were asked for since anything changed."""
 
     def is_of(self, database: Database) -> bool:
         """Tell whether this cache belongs to the open file."""
@@ -182,6 +184,7 @@ class VectorCache:
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )
+        self.sids.clear()
         if self._stamp is None or published != self._published:
             self._begin(database, published)
         self._read(database)
@@ -242,6 +245,11 @@ class VectorCache:
     def published(self) -> int:
         """The number of the generation that SQLite names, 0 if there is none."""
         return self._published[0] if self._published else 0
+
+    def may_have(self, sid: int, count: int) -> bool:
+        """Tell, without counting, whether a session, or ``ALL``, can have as many vectors."""
+        begin, end = self.range_of(sid)
+        return end - begin + self.buffer.count >= count
 
     def live(self, sid: int) -> int:
         """Return how many vectors a session has, or ``ALL``."""

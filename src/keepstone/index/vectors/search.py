@@ -52,7 +52,7 @@ class VectorSearch:
     ) -> Nearest:
         """Return the entries in scope whose vectors have the largest cosine with one, the best first."""
         for _ in range(_TRIES):
-            with self._database.guarded():
+            with self._database:
                 held = self.held(space)
                 if held is None:
                     return Nearest()
@@ -65,7 +65,7 @@ class VectorSearch:
                         continue
             if not self._made(held):
                 break
-        with self._database.guarded() as database:
+        with self._database as database:
             blocks = vector_table.stream(
                 database, vector_table.number_of(database, space) or 0, len(vector), scope
             )
@@ -78,7 +78,7 @@ class VectorSearch:
 
     def cosines(self, vector: Vector, space: Space, eids: Sequence[int]) -> dict[int, float]:
         """Return how near the vectors of some rows are to one, without rows that have none."""
-        with self._database.guarded() as database:
+        with self._database as database:
             held = self.held(space)
             if held is None:
                 return {}
@@ -89,8 +89,10 @@ class VectorSearch:
 
     def cosine_quartiles(self, vector: Vector, space: Space) -> tuple[float, float] | None:
         """Return median and upper quartile of a vector's cosines with a space; None if it has few vectors."""
-        with self._database.guarded() as database:
-            held = self.held(space)
+        with self._database as database:
+            held = self._spaces.get(space)  # As it was when its vectors were last compared: a sample is one.
+            if held is None or not held.is_of(database):
+                held = self.held(space)
             return None if held is None else held.cosine_quartiles(database, vector)
 
     def held(self, space: Space) -> VectorCache | None:
@@ -125,14 +127,14 @@ class _Query:
         self._vector = vector
         self._scope = scope
         self._limit = limit
-        self._asked: ScopeFilter = filter_of(database, held.number, scope)
+        self._asked: ScopeFilter = filter_of(database, held.number, scope, held.sids)
         self._newer = held.buffer.nearest(vector, self._asked, limit, vector_table.ROUNDING)
 
     def answer(self, hnsw_from: int | None, upkeep: GraphUpkeep) -> Nearest:
         """Return what is nearest, by a graph if there is one; one that is missing is due from now on."""
         is_due, sid = False, None if hnsw_from is None else self._whole()
         fewest = max(hnsw_from or 0, 1)
-        if sid is not None and (count := self._held.live(sid)) >= fewest:
+        if sid is not None and self._held.may_have(sid, fewest) and (count := self._held.live(sid)) >= fewest:
             found = self._by_graph(sid)
             if found is None:
                 is_due = upkeep.add(Due(self._held.space, sid), fewest)

@@ -36,15 +36,10 @@ ROUNDING = 1e-5
 BLOCK = 4096
 """Vectors that are read at a time."""
 
-_FEW = 1000
-"""Rows without a vector that are remembered one by one."""
-
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
 _ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
-_SPACES = """
-SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
-"""
+_SPACES = "SELECT id, dim FROM space WHERE EXISTS (SELECT 1 FROM vector WHERE space=number) ORDER BY id, dim"
 _OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
 _HAS_NONE = (
     "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
@@ -241,7 +236,6 @@ class _Watermark(NamedTuple):
 
     connection: object
     changes: int
-    """The number of the last change that was followed."""
     upto: int = 0
     without: frozenset[int] = frozenset()
     """The rows up to it that lost their vector since, or got a text."""
@@ -318,7 +312,7 @@ class Pending:
         elif changes != seen.changes:
             rows = database.rows("SELECT eid FROM changed WHERE number>?", (seen.changes,))
             without = seen.without.union(eid for (eid,) in rows if eid <= seen.upto)
-            is_listed = len(rows) == changes - seen.changes and len(without) <= _FEW
+            is_listed = len(rows) == changes - seen.changes and len(without) <= BLOCK
             seen = _Watermark(database.connection, changes, *((seen.upto, without) if is_listed else ()))
         if seen.without:
             sql = f"SELECT e.eid FROM entry e WHERE e.eid IN (SELECT value FROM json_each(?)) AND {_HAS_NONE}"
@@ -336,13 +330,14 @@ def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
     import numpy as np
 
     length = (len(raw[0]) // 4 if dim is None else dim) * 4
-    if not length or any(not isinstance(one, bytes) or len(one) != length for one in raw):
+    if not length or {*map(type, raw)} != {bytes} or {*map(len, raw)} != {length}:
         raise apsw.CorruptError("a vector is damaged")
     matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
     with np.errstate(all="ignore"):
         squares = np.einsum("ij,ij->i", matrix, matrix)
     # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
-    if not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
+    are_right = squares.min() > 1 - _TOLERANCE and squares.max() < 1 + _TOLERANCE
+    if not are_right and not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
         raise apsw.CorruptError("a vector is not of unit length")
     return matrix
 
@@ -373,14 +368,19 @@ def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]
     """Return the best of a block, with scores that do not depend on which others are in the block."""
     import numpy as np
 
-    rows = best(times(block.matrix, vector), limit, ROUNDING)
-    exact = times(block.matrix[rows].astype(np.float64), vector.astype(np.float64))
+    eids, matrix = block.eids, block.matrix
+    if len(eids) > _FEW:
+        rows = best(times(matrix, vector), limit, ROUNDING)
+        eids, matrix = eids[rows], matrix[rows]
+    exact = times(matrix.astype(np.float64), vector.astype(np.float64))
     # Rounding may take the product of unit vectors a little beyond what a cosine can be.
-    scores = np.clip(exact, -1.0, 1.0).astype(np.float32)
-    return list(zip(block.eids[rows].tolist(), scores.tolist(), strict=True))
+    scores = np.minimum(np.maximum(exact, -1.0), 1.0).astype(np.float32)
+    return list(zip(eids.tolist(), scores.tolist(), strict=True))
 
 
 _STRIP = 64
+_FEW = 64
+"""Vectors that are compared exactly without choosing the best of them first."""
 
 
 def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from keepstone.store.changes import Change, Kind
 from keepstone.store.paging import decode, encode
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown
-from keepstone.store.postgres.locked_session import CHANNEL
+from keepstone.store.postgres.locked_session import CHANNEL, WATCH_LOCK
 
 KEPT = "7 days"
 """How long what happened is kept for those who go on from a cursor."""
@@ -126,6 +126,7 @@ class PostgresChanges:
             if self._listener is None or self._listener.closed:
                 self._listener = self._connections.alone()
                 weakref.finalize(self, self._listener.close)
+                self._listener.execute(f"SELECT pg_advisory_lock_shared({WATCH_LOCK})")
                 self._listener.execute(f"LISTEN {CHANNEL}")
             # Numbers are given before the commit, so the last one tells of what no notice has come of yet.
             [(last,)] = self._listener.execute("SELECT last_value FROM events_number_seq").fetchall()

@@ -30,6 +30,11 @@ _COPIED = "pg_temp.keepstone_rows"
 
 CHANNEL = "keepstone"
 """The channel on which a commit wakes those who watch."""
+WATCH_LOCK = "hashtext('keepstone.watch'), hashtext(current_schema())"
+"""The advisory lock that those who watch share: writers send a notice only while it is held."""
+_IS_WATCHED = (
+    f"CASE WHEN pg_try_advisory_lock({WATCH_LOCK}) THEN NOT pg_advisory_unlock({WATCH_LOCK}) ELSE true END"
+)
 
 
 class Held(NamedTuple):
@@ -50,6 +55,8 @@ class LockedSession:
     xid: str
     next_seq: int
     language: str
+    is_watched: bool = False
+    """Whether anybody waits for a notice of what is written."""
     token: int = field(default_factory=lambda: random.getrandbits(63))
     """Marks the rows of events that this transaction writes."""
     met: bool = False
@@ -83,12 +90,11 @@ class LockedSession:
         self.do(f"{into} SELECT * FROM {_COPIED}")
         self.do(f"DROP TABLE {_COPIED}")
 
-    def flush(self) -> None:
-        """Execute the statements that wait."""
+    def flush(self) -> list[psycopg.Cursor[tuple[Any, ...]]]:
+        """Execute the statements that wait; return their results."""
         queue, self._queue = self._queue, []
         with self.connection.pipeline():
-            for sql, values in queue:
-                self.connection.execute(sql.encode(), values)
+            return [self.connection.execute(sql.encode(), values) for sql, values in queue]
 
     @property
     def place(self) -> tuple[str, str]:
@@ -144,7 +150,7 @@ def locked(
     def attempt(connection: Connection) -> T:
         if settle:
             earlier, result = settle.pop()
-            if _is_committed(connections, connection, earlier):
+            if is_committed(connections, connection, earlier):
                 return result
         try:
             held = _begin(connections, connection, agent, session, ids, create=create, wait=wait)
@@ -154,7 +160,8 @@ def locked(
                 return result
             settle.append((held, result))
             held.do("COMMIT")
-            held.do(f"NOTIFY {CHANNEL}")
+            if held.is_watched:
+                held.do(f"NOTIFY {CHANNEL}")
             held.flush()
         except BaseException:
             _undo(connection)
@@ -167,7 +174,7 @@ def locked(
         connections.writes += 1
 
 
-def _is_committed(connections: Connections, connection: Connection, earlier: LockedSession) -> bool:
+def is_committed(connections: Connections, connection: Connection, earlier: LockedSession) -> bool:
     """Tell whether a transaction succeeded whose connection was cut at its commit, by its events.
 
     Waits until the server has ended it, whether or not it made the session. One that left no event can be
@@ -179,11 +186,23 @@ def _is_committed(connections: Connections, connection: Connection, earlier: Loc
         connection.execute(_MAKE, earlier.place)
         connection.execute(f"{_LOCK} FOR UPDATE".encode(), earlier.place)
         found = connection.execute(
-            "SELECT 1 FROM events WHERE agent = %s AND xid = %s::xid8 AND token = %s",
-            (earlier.agent, earlier.xid, earlier.token),
+            "SELECT 1 FROM events WHERE agent = %s AND token = %s LIMIT 1",
+            (earlier.agent, earlier.token),
         )
         connection.execute("ROLLBACK")
     return bool(found.fetchall())
+
+
+def begin_write(connections: Connections, agent: str) -> tuple[str, tuple[str, ...]]:
+    """Return the statement that begins what is written for an agent; ``has_watches`` reads its result."""
+    settings, values = connections.settings(agent)
+    return f"{settings}, {_IS_WATCHED}", values
+
+
+def has_watches(begun: psycopg.Cursor[tuple[Any, ...]]) -> bool:
+    """Tell whether anybody waits for a notice."""
+    row = begun.fetchone()
+    return row is None or bool(row[-1])
 
 
 def _undo(connection: Connection) -> None:
@@ -205,7 +224,7 @@ def _begin(
     lock = "" if wait else "NOWAIT"
     with connection.pipeline():
         connection.execute("BEGIN")
-        connection.execute(*connections.settings(agent))
+        begun = connection.execute(*begin_write(connections, agent))
         if create:
             connection.execute(_MAKE, place)
         row = connection.execute(f"{_LOCK} FOR UPDATE {lock}".encode(), place)
@@ -215,7 +234,8 @@ def _begin(
         if create:
             raise VanishedError(f"session {session!r:.80} was removed during the call")
         return None
-    held = LockedSession(connection, agent, session, found[1], found[0], connections.language)
+    is_watched = has_watches(begun)
+    held = LockedSession(connection, agent, session, found[1], found[0], connections.language, is_watched)
     if entries is not None:
         held._take(entries)  # noqa: SLF001  Of this module.
     return held

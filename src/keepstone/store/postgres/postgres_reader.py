@@ -18,7 +18,7 @@ from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loade
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
 from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
+from keepstone.store.reader import HNSW_FROM, Candidate, Matches, Similar
 from keepstone.vector import Vector
 
 

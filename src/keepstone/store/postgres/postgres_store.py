@@ -20,6 +20,7 @@ from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
     event_rows,
+    purged_rows,
     schema,
     session_copies,
     session_removal,
@@ -27,6 +28,7 @@ from keepstone.store.postgres import (
     vector_rows,
 )
 from keepstone.store.postgres.agent_file_rows import PostgresFiles
+from keepstone.store.postgres.answer_rows import AnswerRows
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, PostgresMaintenance
@@ -34,8 +36,9 @@ from keepstone.store.postgres.postgres_reader import PostgresReader
 from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
+from keepstone.store.purged import GoneIds, PurgedIds
 from keepstone.store.put import refuse_other
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.store.transfer import RawLine
 from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
@@ -51,6 +54,7 @@ class PostgresStore:
         self._connections = Connections(url, durable=durable)
         self._counts = HolderCounts()
         self.sign_ins = SignInRows(self._connections)
+        self.answers = AnswerRows(self._connections)
         self._due: set[tuple[str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
         self._samples = vector_rows.VectorSamples(self._connections)
@@ -108,7 +112,8 @@ class PostgresStore:
         return entry_lists.summaries(self._connections, agent, sessions, texts=texts)
 
     def gone(self, agent: str, session: str) -> Container[str]:
-        return gone_in(entry_lists.lines(self._connections, agent, session, "true"))
+        ids = gone_in(entry_lists.lines(self._connections, agent, session, "true"))
+        return GoneIds(session, ids, purged_rows.purged(self._connections, agent).ids)
 
     # Writing
 
@@ -191,7 +196,8 @@ class PostgresStore:
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
                 )
                 event_rows.tell_purged(connection, agent)
-                for table in (*AGENT_TABLES, "agents"):
+                purged_rows.vanish(connection, agent)
+                for table in (*(one for one in AGENT_TABLES if one != "purged"), "agents"):
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
@@ -311,6 +317,15 @@ class PostgresStore:
 
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         session_copies.take(self._connections, agent, session, lines)
+
+    def vanished_agents(self) -> list[str]:
+        return purged_rows.vanished_agents(self._connections)
+
+    def purged(self, agent: str) -> PurgedIds:
+        return purged_rows.purged(self._connections, agent)
+
+    def take_purged(self, agent: str, purged: PurgedIds) -> None:
+        purged_rows.take(self._connections, agent, purged)
 
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return event_rows.PostgresChanges(self._connections, agents, since).look

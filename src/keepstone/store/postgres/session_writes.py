@@ -19,10 +19,11 @@ from keepstone.store.history import deleted_in
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
+from keepstone.store.postgres.new_entry import add_new
 from keepstone.store.postgres.refolding import lines_in
 from keepstone.store.postgres.session_lines import write
 from keepstone.store.protocol import Modification, Revision, SessionNotFoundError
-from keepstone.store.put import OnConflict, Written, counted, resolve, without_old_vector
+from keepstone.store.put import OnConflict, Written, counted, refuse_other, resolve, without_old_vector
 from keepstone.store.writing import no_deleted_entry, no_entry, revised
 
 
@@ -33,6 +34,8 @@ def add(
     written = [Written(record, dump(record)) for record in records]
     if not written:
         return []
+    if len(written) == 1 and on_conflict is refuse_other and add_new(connections, agent, session, written[0]):
+        return [entry_of(agent, session, create(records[0]))]
 
     def work(held: LockedSession | None) -> list[Record]:
         assert held is not None  # noqa: S101  It was made.

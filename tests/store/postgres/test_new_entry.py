@@ -1,0 +1,67 @@
+"""A new entry is added in one round trip, and what cannot be added so leaves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from keepstone.errors import EntryExistsError
+from keepstone.store.postgres.postgres_store import PostgresStore
+
+
+def _record(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "ts": "2026-01-11T14:31:00.000000Z", "type": "note", "text": f"walnut {name}", **more}
+
+
+def test_an_add_to_a_session_takes_one_round_trip(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    original, trips = psycopg.Connection.pipeline, [0]
+
+    @contextmanager
+    def counted(connection: psycopg.Connection[Any]) -> Iterator[psycopg.Pipeline]:
+        trips[0] += 1
+        with original(connection) as pipeline:
+            yield pipeline
+
+    with closing(PostgresStore(dsn)) as store:
+        store.append("a", "s", [_record("x")])
+        monkeypatch.setattr(psycopg.Connection, "pipeline", counted)
+        store.append("a", "s", [_record("y")])
+        assert trips == [1]
+
+
+def test_an_add_of_a_known_id_writes_nothing(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store:
+        store.append("a", "s", [_record("x")])
+        store.append("a", "s", [_record("x")])
+        with pytest.raises(EntryExistsError):
+            store.append("a", "s", [_record("x", text="pecan")])
+        assert [line["text"] for line in store.lines("a", "s")] == ["walnut x"]
+        assert store.entry_counts("a") == {"s": 1}
+        assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}
+
+
+def test_an_add_with_a_vector_is_found_by_it(dsn: str) -> None:
+    vector = {"space": "given:2", "f32": "AACAPwAAAAA="}
+    with closing(PostgresStore(dsn)) as store:
+        for name in ("x", "y"):
+            store.append("a", "s", [_record(name, embedding=vector)])
+        assert store.vectors("a", "s", "given:2", ["x", "y"]).keys() == {"x", "y"}
+        assert {finding.level for finding in store.maintenance.doctor(deep=True)} == {"ok"}
+
+
+def test_a_notice_is_sent_only_while_somebody_watches(dsn: str) -> None:
+    with closing(PostgresStore(dsn)) as store, psycopg.connect(dsn, autocommit=True) as listener:
+        listener.execute("LISTEN keepstone")
+        for name in ("w", "x"):
+            store.append("a", "s", [_record(name)])
+        assert list(listener.notifies(timeout=0.2)) == []
+        look = store.changes(None, None)
+        look()
+        store.append("a", "s", [_record("y")])
+        store.put("a", "s", [_record("z")])
+        assert len(list(listener.notifies(timeout=10, stop_after=2))) == 2
+        assert [change.id for change in look()] == ["y", "z"]
