@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sqlite_steps import steps
 
 from keepstone.index.database import Database
 from keepstone.index.vectors import building, cache
@@ -218,3 +219,23 @@ def test_a_large_graph_is_read_only_by_those_who_wait(
     graph = one.graph(database, 7, wait=True)
     assert graph is not None
     assert one.graph(database, 7, wait=False) is graph
+
+
+def test_a_removed_vector_leaves_the_sample_and_the_others_stay(database: Database) -> None:
+    add(database, 1, 20)
+    opposite = (-np.frombuffer(VECTOR, "<f4")).tobytes()
+    database.execute("UPDATE vector SET f32=? WHERE eid>10", (opposite,))
+    one, found = following(database), []
+
+    def ask() -> None:
+        found.append(one.cosine_quartiles(database, np.frombuffer(VECTOR, np.float32)))
+
+    ask()
+    for eid in range(1, 11):
+        remove(database, eid)
+    one.follow(database)
+    assert steps(database, ask) == 0
+    assert found == [(0, 1), (-1, -1)]
+    remove(database, 11)
+    one.follow(database)
+    assert steps(database, ask) > 0

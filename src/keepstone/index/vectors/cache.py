@@ -148,6 +148,27 @@ class _Published(NamedTuple):
     checksum: int
 
 
+class _Sample(NamedTuple):
+    """Some vectors of a space, which stand for all of them."""
+
+    highest: int
+    """The highest number of any vector when it was taken."""
+    size: int
+    """How many it had then."""
+    vids: NDArray[np.int64]
+    matrix: Matrix
+
+    def without(self, vids: NDArray[np.int64]) -> _Sample | None:
+        """Return it without vectors that no longer exist; None if half of it is gone."""
+        import numpy as np
+
+        left = ~np.isin(self.vids, vids)
+        count = int(left.sum())
+        if 2 * count < self.size:
+            return None
+        return self if count == len(left) else self._replace(vids=self.vids[left], matrix=self.matrix[left])
+
+
 class VectorCache:
     """The generation of a space, if there is one, and all vectors that are newer."""
 
@@ -166,7 +187,7 @@ class VectorCache:
         self._published: tuple[int, ...] | None = None
         self._gone = 0
         self._highest = 0
-        self._sample: tuple[int, Matrix] | None = None
+        self._sample: _Sample | None = None
         self.sids: dict[str, int] = {}
         """The numbers of sessions that were asked for since anything changed."""
 
@@ -215,8 +236,9 @@ class VectorCache:
             (self._gone, self.number),
         )
         if gone:
-            self._gone, self._sample = gone[-1][0], None
+            self._gone = gone[-1][0]
             vids = np.array([vid for _, vid in gone], np.int64)
+            self._sample = self._sample and self._sample.without(vids)
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
@@ -265,9 +287,12 @@ class VectorCache:
         """Return median and upper quartile of cosines; the sample is renewed when vectors have doubled."""
         from statistics import quantiles  # Ten times as quick as NumPy's for so few.
 
-        if self._sample is None or self._highest > 2 * self._sample[0]:
-            self._sample = self._highest, sample(database, self.number, self.space.dim, _SAMPLE)
-        matrix = self._sample[1]
+        import numpy as np
+
+        if self._sample is None or self._highest > 2 * self._sample.highest:
+            vids, matrix = sample(database, self.number, self.space.dim, _SAMPLE)
+            self._sample = _Sample(self._highest, len(vids), np.array(vids, np.int64), matrix)
+        matrix = self._sample.matrix
         if len(matrix) < _FEWEST:
             return None
         _, median, upper = quantiles(times(matrix, vector).tolist(), method="inclusive")

@@ -193,21 +193,21 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
     return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
 
 
-def sample(database: Database, space: int, dim: int, count: int) -> Matrix:
-    """Return at most ``count`` vectors of a space, of rows at even distances."""
+def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[int], Matrix]:
+    """Return at most ``count`` vectors of a space, of rows at even distances, after their numbers."""
     import numpy as np
 
     sql = "SELECT (SELECT min(eid) FROM vector WHERE space=?1), (SELECT max(eid) FROM vector WHERE space=?1)"
     first, last = database.row(sql, (space,)) or (None, None)
     if first is None:
-        return np.empty((0, dim), np.float32)
+        return [], np.empty((0, dim), np.float32)
     places = np.linspace(first, last, count).astype(np.int64).tolist()
     rows = database.rows(
-        "SELECT v.f32 FROM (SELECT DISTINCT (SELECT eid FROM vector WHERE space=?1 AND eid>=c.value "
+        "SELECT v.vid, v.f32 FROM (SELECT DISTINCT (SELECT eid FROM vector WHERE space=?1 AND eid>=c.value "
         "ORDER BY eid LIMIT 1) AS eid FROM json_each(?2) c) p JOIN vector v ON v.space=?1 AND v.eid=p.eid",
         (space, json.dumps(places)),
     )
-    return matrix_of([raw for (raw,) in rows], dim)
+    return [vid for vid, _ in rows], matrix_of([raw for _, raw in rows], dim)
 
 
 def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[Block]:
