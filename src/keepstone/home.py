@@ -174,10 +174,9 @@ class Home:
         """
         with suppress(KeyError, TypeError):  # It is new here, or not even a string.
             return self._agents[slug]
-        agent = Agent(self._shared, self._store.check_agent(slug))
         if len(self._agents) >= _MOST_AGENTS:
             self._agents.clear()
-        self._agents[slug] = agent
+        self._agents[slug] = agent = Agent(self._shared, self._store.check_agent(slug))
         return agent
 
     def purge_agent(self, slug: str) -> None:
@@ -227,10 +226,9 @@ class Home:
         Raises:
             EmbedderUnavailableError: The embedder is not usable, or failed. Vectors made before are kept.
         """
-        try:
-            return reembed(self._store, embedder, progress)
-        finally:
-            self._shared.meaning.spaces.clear()
+        made = reembed(self._store, embedder, progress)
+        self._shared.meaning.spaces.clear()
+        return made
 
     def doctor(
         self,
@@ -386,13 +384,11 @@ class _Watch(Iterator[Change]):
 _open_homes: weakref.WeakSet[Home] = weakref.WeakSet()
 
 
+@atexit.register
 def _close_all() -> None:
+    # A background thread in native code at interpreter exit would crash the process.
     for home in list(_open_homes):
         home.close()
-
-
-# A background thread in native code at interpreter exit would crash the process.
-atexit.register(_close_all)
 
 
 def store_of(home: Home) -> Store:

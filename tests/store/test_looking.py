@@ -11,7 +11,7 @@ import pytest
 import keepstone
 from keepstone import Agent, Home
 from keepstone.filesystem.layout import LAYOUTS
-from keepstone.index import Index
+from keepstone.index import Index, UnavailableError
 from keepstone.log.log_file import Log
 from keepstone.store import agent_logs, filtering, looking, lookup
 from keepstone.store.agent_logs import AgentLogs
@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """An agent with a session that another program wrote, too long to be taken in at once."""
     write(home, 0, LINES)
-    monkeypatch.setattr(looking, "AT_ONCE", 4096)
+    monkeypatch.setattr(looking, "AT_ONCE", 8192)
     for module in (agent_logs, filtering, lookup):
         monkeypatch.setattr(module, "FRESH", 0.0)
     return home.agent("a")
@@ -176,3 +176,24 @@ def test_long_log_that_was_removed_is_forgotten(home: Home, agent: Agent) -> Non
     home.sync()
     assert agent.entry_counts() == {"other": 1, "second": 1}
     assert agent.recall("pecan") == []
+
+
+def test_lists_do_not_read_a_long_log_when_the_index_is_busy(
+    home: Home, agent: Agent, held: threading.Event
+) -> None:
+    agent.recall("walnut")
+    with home._store._using("a") as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        logs.lag(UnavailableError("busy"))
+        assert (logs.stale, logs.is_unsure) == (True, False)
+    held.set()
+    home.sync()
+    assert agent.count() == LINES + 2
+
+
+def test_a_log_that_another_process_takes_in_is_left_to_it() -> None:
+    arrears = Arrears()
+    assert arrears.reach("s", 7)
+    assert arrears.reach("s", 7)
+    assert not arrears.reach("s", 9)
+    assert arrears.reach("s", 9)
+    assert arrears.reach("other", 3)

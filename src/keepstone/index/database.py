@@ -116,13 +116,8 @@ def _tokenization(language: str) -> str:
 
 
 DAMAGE = (
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.FormatError,
-    apsw.MismatchError,
-    apsw.ConstraintError,
-    apsw.SQLError,
-    UnicodeDecodeError,
+    *(apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError),
+    *(apsw.ConstraintError, apsw.SQLError, UnicodeDecodeError),
 )
 """What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
 
@@ -135,13 +130,8 @@ _LIMITS = (
 """How the messages begin with which SQLite refuses a statement that is too large for it."""
 
 UNUSABLE = (
-    apsw.CantOpenError,
-    apsw.ReadOnlyError,
-    apsw.PermissionsError,
-    apsw.FullError,
-    apsw.IOError,
-    apsw.ConnectionClosedError,
-    OSError,
+    *(apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.FullError),
+    *(apsw.IOError, apsw.ConnectionClosedError, OSError),
 )
 """What it raises where the disk refuses, or the index was closed during the call."""
 
@@ -206,6 +196,12 @@ class Database:
     def row(self, sql: str, bindings: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
         """Run one statement and return the first row that it finds, None if it finds none."""
         return self.connection.execute(sql, bindings).fetchone()
+
+    def stamp(self) -> object:
+        """Return what changes with every transaction, of this connection and of others."""
+        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
+        # at the file; what apsw calls so is the version of the last transaction.
+        return self.row("PRAGMA data_version"), self.connection.total_changes()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

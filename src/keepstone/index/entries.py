@@ -20,7 +20,6 @@ from keepstone.log.line import (
     MICROSECOND,
     create,
     dump_read,
-    from_microseconds,
     head_of,
     id_of,
     microseconds,
@@ -261,9 +260,8 @@ def pinned(database: Database) -> list[Row]:
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
-    order = "e.ts DESC, s.name DESC, e.eid DESC"
-    entries = "entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid"
-    sql = f"SELECT {ROW} FROM {entries} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    rows = f"entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid WHERE e.{IS_STANDING}"
+    sql = f"SELECT {ROW} FROM {rows} ORDER BY e.ts DESC, s.name DESC, e.eid DESC LIMIT ?"
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
@@ -320,7 +318,7 @@ def instant_of(count: int) -> datetime:
         apsw.CorruptError: It is none, as only in a damaged file.
     """
     try:
-        return from_microseconds(count)
+        return EPOCH + count * MICROSECOND
     except (OverflowError, TypeError) as error:
         raise apsw.CorruptError(f"{count!r:.80} is not a time") from error
 
@@ -348,8 +346,7 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
         "JOIN entry x ON x.eid=c.value JOIN entry e ON e.sid=x.sid AND e.eid!=x.eid "
         "AND e.number BETWEEN x.number-? AND x.number+? WHERE distance BETWEEN 1 AND ?"
     )
-    found: list[Any] = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
-    return found
+    return list(database.rows(sql, (json.dumps(list(eids)), reach, reach, reach)))
 
 
 def members(database: Database, scope: Scope, most: int) -> str | None:

@@ -21,8 +21,9 @@ from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors.buffer import BLOCK
 from keepstone.index.vectors.search import Nearest, VectorSearch
-from keepstone.index.vectors.vector_table import BLOCK, Pending
+from keepstone.index.vectors.vector_table import Pending
 from keepstone.index.words import word_table
 from keepstone.index.words.ranking import Ranking, are_tokens
 from keepstone.index.words.word_table import Ranked
@@ -58,6 +59,8 @@ class Index:
         self._ranking = Ranking()
         self._similar = VectorSearch(self._database)
         self._pending = Pending()
+        self._complete: dict[str, object] = {}
+        """The last known states of the index in which every row had a vector of a space."""
         self._given = 0
         self._written = 0.0
         self._expected_by = math.inf
@@ -99,6 +102,12 @@ class Index:
                     return reading.read_on(database, session, log, fd)
         self.drop(session, log)
         return None
+
+    def offset(self, session: str) -> int:
+        """Return how far a session's log was read."""
+        with self._database as database:
+            known = session_table.known_of(database, session)
+            return known.offset if known else 0
 
     def reread(self, session: str, log: Log) -> None:
         """Read a session's log again from its start."""
@@ -408,7 +417,13 @@ class Index:
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many rows in scope have text and no vector of a space."""
         with self._database as database:
-            return self._pending.count(database, space, scope)
+            stamp = database.connection, database.stamp()
+            if self._complete.get(space) == stamp:
+                return 0
+            count = self._pending.count(database, space, scope)
+            if not count and scope.sessions is None and not scope.limits_within_a_session:
+                self._complete[space] = stamp
+            return count
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, without those that have none."""

@@ -32,7 +32,6 @@ _OF_MESSAGES = frozenset(
 """Keys of which a message with content blocks, or an item of a conversation, has one at least."""
 
 _HEAD = ENVELOPE | RESERVED
-_ONLY_TEXT = {"text"}
 _OF_COUNTS = frozenset({"id", "ts", "access", "batch"})
 """Keys of a line that only counts accesses, which is no modification."""
 _MAX_DEPTH = 200
@@ -44,7 +43,8 @@ _DIGITS_OF_ANY_DOUBLE = 308
 _BEYOND_DOUBLES = 2**1024 - 2**970
 """The smallest integer that rounds to infinity as a double, the number type of JavaScript."""
 _JSON_SPACE = " \t\n\r"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark that some editors put before the first line."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -81,7 +81,7 @@ def parse(raw: bytes) -> Record | None:
     if len(raw) > MAX_LINE:
         return None
     try:
-        text = raw.removeprefix(_BOM).decode().strip(_JSON_SPACE)
+        text = raw.removeprefix(BOM).decode().strip(_JSON_SPACE)
         record, end = _decode(text)
     except (ValueError, RecursionError):
         return None
@@ -89,11 +89,6 @@ def parse(raw: bytes) -> Record | None:
         return None
     may_be_deep = raw.count(b"[") + raw.count(b"{") > _LONGEST_READ_DEPTH
     return None if may_be_deep and _is_too_deep(record) else record
-
-
-def without_bom(raw: bytes) -> bytes:
-    """Return a line's bytes without the byte order mark that some editors put before the first line."""
-    return raw.removeprefix(_BOM)
 
 
 def _is_too_deep(record: Record) -> bool:
@@ -182,7 +177,7 @@ def payload_of(record: Record) -> Record:
     if isinstance(data, dict):
         return data
     others = record.keys() - _HEAD
-    if not others or (others == _ONLY_TEXT and isinstance(record["text"], str)):
+    if not others or (others == {"text"} and isinstance(record["text"], str)):
         return {}
     return body_of(record)
 

@@ -231,6 +231,11 @@ class AgentLogs:
             if self.arrears:
                 self._leave(self.agent)
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether only the logs can tell, as the index could not follow them; too long ones are not read."""
+        return self.stale and not self.arrears
+
     def leave_replaced(self) -> None:
         """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
         with self._guard:

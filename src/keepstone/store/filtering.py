@@ -89,7 +89,7 @@ def _by_index(
 ) -> T | None:
     """Return what ``take`` makes of the first entries after a position; None where only the logs can tell."""
     logs.look(FRESH)
-    if logs.stale:
+    if logs.is_unsure:
         return None
     try:
         for name in {condition.key for condition in scope.where if is_indexed(condition)}:

@@ -6,6 +6,7 @@ that no reader waits for a long log: its answer may miss entries of that log, an
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,9 @@ AT_ONCE = 32 << 20
 _A_SESSION = 4096
 """What a session counts for besides its bytes: a transaction of its own takes time, too."""
 
+_PAUSE = 0.1, 0.3
+"""Seconds between two looks at how far another process has taken in a log; uneven, so that one goes on."""
+
 _PIECE_SECONDS = 0.25
 """How long the background takes in logs of one agent before the next agent has its turn."""
 
@@ -35,6 +39,7 @@ class Arrears(dict[str, tuple[int, object]]):
     def __init__(self) -> None:
         super().__init__()
         self._guard = threading.Lock()
+        self._reached: tuple[str, int] | None = None
 
     def leave(self, sessions: Mapping[str, int]) -> None:
         """Leave some sessions, with the bytes to be read."""
@@ -52,6 +57,11 @@ class Arrears(dict[str, tuple[int, object]]):
         with self._guard:
             if mark is None or self.get(session, (0, None))[1] is mark:
                 self.pop(session, None)
+
+    def reach(self, session: str, offset: int) -> bool:
+        """Take note how far a session was read; tell whether that is as far as was noted the last time."""
+        known, self._reached = self._reached, (session, offset)
+        return known is None or known[0] != session or known[1] == offset
 
     def total(self) -> int:
         """Return about how many bytes are left."""
@@ -147,10 +157,14 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
     try:
         while (first := logs.arrears.first()) is not None:
             session, mark = first
+            if not logs.arrears.reach(session, logs.index.offset(session)):
+                time.sleep(random.uniform(*_PAUSE))  # Another process is at it: two would hinder one another.
+                return True
             while (read := _step(logs, session)) is not None:
                 if progress:
                     progress(read)
                 if time.monotonic() >= until:
+                    logs.arrears.reach(session, logs.index.offset(session))
                     return True
                 give_way()
             logs.arrears.settle(session, mark)

@@ -96,7 +96,7 @@ def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
     """
     names = [name for name, _, _ in logs.files()] if session is None else [session]
     logs.reach(None if session is None else (session,))
-    known = (None if logs.stale else _tolerant(logs, Index.counts, session)) or {}
+    known = (None if logs.is_unsure else _tolerant(logs, Index.counts, session)) or {}
     counts = {name: known.get(name) for name in names}
     if session is None and None in counts.values():
         logs.look(0)  # A log that has just come may be too long to be read here.
@@ -145,7 +145,7 @@ def asked(
 ) -> T | None:
     """Query the index about all logs; None if it is behind them or cannot answer."""
     logs.look(FRESH)
-    return None if logs.stale else _tolerant(logs, query, *args, **kwargs)
+    return None if logs.is_unsure else _tolerant(logs, query, *args, **kwargs)
 
 
 def _tolerant(

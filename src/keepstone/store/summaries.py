@@ -28,7 +28,7 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     logs.reach(None if sessions is None else tuple(sessions))
     stats = _stats(logs, sessions)
-    known = {} if logs.stale else _asked(logs, list(stats) if sessions is not None else None)
+    known = {} if logs.is_unsure else _asked(logs, list(stats) if sessions is not None else None)
     if sessions is None and not known.keys() >= stats.keys():
         logs.look(0)  # A log that has just come may be too long to be read here.
     found: list[SessionSummary] = []

@@ -20,8 +20,8 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import LOCK, TEMPORARY
 from keepstone.filesystem.lock import Lock
 from keepstone.index.database import Database, UnavailableError
+from keepstone.index.vectors.buffer import BLOCK, matrix_of
 from keepstone.index.vectors.segment import Generation, Header, create, load, quantized, seal, sums_of, zero
-from keepstone.index.vectors.vector_table import BLOCK, matrix_of
 from keepstone.vector import Space
 
 if TYPE_CHECKING:

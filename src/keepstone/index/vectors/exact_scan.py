@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from keepstone.index.vectors.buffer import best
 from keepstone.index.vectors.hnsw import Graph
 from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask, ranges
 from keepstone.index.vectors.segment import Generation
-from keepstone.index.vectors.vector_table import best
 from keepstone.vector import Vector
 
 if TYPE_CHECKING:

@@ -59,6 +59,10 @@ class ScopeFilter:
         return self.types is None and self.since is None and self.until is None and self.vids is None
 
 
+EVERYTHING = ScopeFilter(None, None, None, None, None)
+"""The filter that lets every row through."""
+
+
 def filter_of(database: Database, space: int, scope: Scope, known: dict[str, int]) -> ScopeFilter:
     """Return what a scope asks for; ``known`` holds, and gets, the numbers of sessions."""
     return ScopeFilter(

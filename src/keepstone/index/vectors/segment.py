@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = 4096
 _ALIGNED = 64
-_AT_ONCE = 1 << 11
+_AT_ONCE = 1 << 8
 """Rows that are read and checked at a time."""
 
 
