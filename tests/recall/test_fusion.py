@@ -96,7 +96,7 @@ def test_the_best_keys_are_the_first_of_all(given: list[dict[int, float]], most:
     assert in_order(parts, most) == in_order(parts)[:most]
     blocks = list(in_blocks(parts, most))
     assert [one for block in blocks for one in block] == in_order(parts)
-    assert all(len(block) == most for block in blocks[:-1])
+    assert all(len(block) == most * 4**number for number, block in enumerate(blocks[:-1]))
 
 
 def test_the_middle_of_two_hits_gets_a_share_of_both() -> None:

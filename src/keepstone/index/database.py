@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import threading
@@ -11,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +22,7 @@ from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
-SCHEMA = 8
+SCHEMA = 9
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -350,9 +350,11 @@ def _prepare(connection: apsw.Connection, language: str) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(_patience())
-    connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
-    connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
-    connection.create_scalar_function("stemmed", partial(_stemmed, language), 1, deterministic=True)
+    function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
+    # As bytes, for those of a damaged file may be no text.
+    function("text_digest", lambda *texts: sha256(texts[0] or b"").digest())
+    function("stemmed", lambda *texts: stemmed(t, language) if isinstance(t := texts[0], str) else t)
+    function("row_sum", row_sum, numargs=6)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
@@ -360,18 +362,9 @@ def _prepare(connection: apsw.Connection, language: str) -> None:
         if not _is_ours(connection):
             connection.execute(TABLES + _words_table(language))
         connection.execute("COMMIT")
+    connection.execute("CREATE INDEX IF NOT EXISTS session_unread ON session(sid) WHERE offset!=size")
     if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _tokenization(language):
         raise apsw.FormatError("the index was made with another tokenizer")
-
-
-def _text_digest(*texts: Any) -> bytes:
-    (text,) = texts  # As bytes, for those of a damaged file may be no text.
-    return hashlib.sha256(text or b"").digest()
-
-
-def _stemmed(language: str, *texts: Any) -> Any:
-    (text,) = texts
-    return stemmed(text, language) if isinstance(text, str) else text
 
 
 def row_sum(*values: Any) -> int:

@@ -270,7 +270,7 @@ class Index:
     def in_order(self, session: str) -> list[int]:
         """Return the rows of a session by time and place."""
         with self._database as database:
-            return entries.in_order(database, session)
+            return selecting.in_order(database, session)
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""

@@ -287,16 +287,17 @@ class _Search:
         relevance: Relevance,
     ) -> Hit:
         section = self._sections[number]
-        words = self._matcher.matched(section.searched) if self._terms else ()
-        places = {name: given[number] for name, given in ranks.items() if number in given}
-        why = Why(places, words, parts, cosine)
-        excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(section.excerpt.text))
+        text = section.excerpt.text
+        [(words, places)] = self._matcher.matched_each([(text, section.searched.removesuffix(text))])
+        found = {name: given[number] for name, given in ranks.items() if number in given}
+        why = Why(found, words, parts, cosine)
+        excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(text))
         return Hit(
             cast("Entry", None),
             sum(parts.values()),
             why,
             excerpt=excerpt,
-            relevance=relevance.of(words, cosine, len(excerpt.text)),
+            relevance=relevance.of(words, cosine, text, places),
             _find_passage=partial(passage_of, matcher=self._matcher),
         )
 

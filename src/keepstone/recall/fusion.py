@@ -164,11 +164,16 @@ def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
 
 
 def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
-    """Yield what ``in_order`` returns in blocks; what is not asked for is not sorted."""
+    """Yield what ``in_order`` returns, each block four times as long as the one before it.
+
+    Only when a second one is asked for all keys are sorted.
+    """
     block = in_order(parts, size)
     if block:
         yield block
-    if len(block) == size:
-        order = in_order(parts)
-        for begin in range(size, len(order), size):
-            yield order[begin : begin + size]
+    order = in_order(parts) if len(block) == size else []
+    begin = size
+    while begin < len(order):
+        size *= 4
+        yield order[begin : begin + size]
+        begin += size

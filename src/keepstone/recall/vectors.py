@@ -25,7 +25,7 @@ from keepstone.recall import filling
 from keepstone.recall.relevance import Cosines, calibrated
 from keepstone.recall.selection import Meaning
 from keepstone.store.protocol import Store
-from keepstone.store.reader import HNSW_FROM, Reader, Similar, ask
+from keepstone.store.reader import HNSW_FROM, Ahead, Reader, Similar, ask
 from keepstone.vector import Space, Vector, check_dim, decode, encode, given_space, settle, unit
 
 if TYPE_CHECKING:
@@ -97,12 +97,13 @@ class Vectors:
         return space
 
     def _find(self, dim: int | None) -> Space | None:
-        own = self.meaning.space()
         if self.meaning.own is not None:
+            own = self.meaning.space()
             if own is not None and self._store.home_space() is None:
                 self._check_own(own)
             return own
         known = self._store.spaces(self.agent)
+        own = self.meaning.space()
         given = next((space for space in known if space.is_given), None)
         if given is not None and (own is None or own not in known or dim == given.dim):
             return given
@@ -331,16 +332,16 @@ class Dense:
         else:
             self.space = space.id if space is not None and self._vector is not None else None
 
-    def nearest(self, first: Iterable[int], limit: int) -> Similar:
+    def nearest(self, ahead: Ahead, limit: int) -> Similar:
         """Return the entries in scope whose vectors are nearest; those that have none are made some first.
 
-        ``first`` are the keys of entries that need theirs most.
+        ``ahead`` has the keys of entries that need theirs most, and says what is asked next.
         """
         if self._vector is None or self.space is None:
             return Similar()
         try:
-            self._fill(first)
-            found = self._reader.similar(self._vector, self.space, self._scope, limit)
+            self._fill(ahead.keys)
+            found = self._reader.similar(self._vector, self.space, self._scope, limit, ahead=ahead)
         except StoreError as error:
             self._fail(error)
             return Similar()

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from keepstone.errors import KeepstoneError
-from keepstone.server.problems import ProblemError
+from keepstone.server.problems import ProblemError, problem_of
 from keepstone.server.retries import SECONDS, Answers, Claims, Kept, Name
 from keepstone.store.opening import is_database
 
@@ -42,7 +42,12 @@ class SharedAnswers:
         """Return the request that has a key, see ``Claims``."""
         own, until, seconds = Kept(request), time.monotonic() + _WAIT, _FIRST_LOOK
         while True:
-            row = await asyncio.to_thread(self._rows.claim, _hashed(name), agent, request, own.token, SECONDS)
+            try:
+                row = await asyncio.to_thread(
+                    self._rows.claim, _hashed(name), agent, request, own.token, SECONDS
+                )
+            except KeepstoneError as error:
+                raise problem_of(error) from error
             if row is None:
                 return own
             if row.status is not None or row.request != request:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -40,6 +41,16 @@ class Candidate(NamedTuple):
     """Names the entry in its epoch of the index; ``Reader.load`` takes it."""
     score: float
     """BM25 or cosine, higher is better; comparable within one list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is asked next of the entries that are found: a store that is far away looks it up at once."""
+
+    keys: Sequence[int] = ()
+    """Other entries of which the same is asked."""
+    reach: int = 0
+    """How far their neighbours may be; 0 asks for the found entries themselves."""
 
 
 class Matches(list[Candidate]):
@@ -99,8 +110,18 @@ class Reader(Protocol):
         How many entries hold a word is counted over the whole agent, whatever the scope.
         """
 
+    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
+        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best."""
+
     def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,
     ) -> Similar:
         """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
 
@@ -217,8 +238,18 @@ class IndexReader(ABC):
                 return Matches(rows, found.rows, found.holders)
         return Matches()
 
+    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
+        return {word: {one.key for one in self.search([word], scope, limit)} for word in words}
+
     def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,  # noqa: ARG002  The index is near.
     ) -> Similar:
         if not limit:
             return Similar()

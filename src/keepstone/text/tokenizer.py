@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
@@ -263,6 +264,10 @@ LOOKED_THROUGH = 20_000
 """Characters of a text that are looked through for the words of a query."""
 
 
+Places = Sequence[tuple[int, str]]
+"""Which words of a query a text holds where, counted in words."""
+
+
 class Matcher:
     """Which words of a query a text holds, in any of their forms.
 
@@ -274,27 +279,41 @@ class Matcher:
     def __init__(self, terms: Sequence[str], language: str = ENGLISH) -> None:
         self._language = language
         self._stems = {term: None if is_cjk(term) else stem(term, language) for term in terms}
+        self._terms: dict[str, list[str]] = {}
+        for term, form in self._stems.items():
+            if form is not None:
+                self._terms.setdefault(form, []).append(term)
         # A stem begins as its word does, accents aside: most words begin as none that is looked for.
-        self._letters = {found[:1] for found in self._stems.values() if found is not None}
+        self._letters = {form[:1] for form in self._terms}
 
     def matched(self, text: str) -> tuple[str, ...]:
         """Return those of the words that a text holds, as the query has them."""
-        return self.matched_each([text])[0]
+        return self.matched_each([(text, "")])[0][0]
 
-    def matched_each(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return for each text those of the words that it holds, as the query has them."""
-        letters, language, found = self._letters, self._language, []
-        for text in texts:
-            begin = with_name_parts(text[:LOOKED_THROUGH])
-            there = {
-                stem(word, language)
-                for word in words_of(begin)
+    def matched_each(self, texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, ...], Places]]:
+        """Return for each text those of the words that it holds, as the query has them, and where.
+
+        Beside each text are other names of its subject, which have no place, as parts of names in camelCase
+        and runs of Chinese, Japanese and Korean have none.
+        """
+        found: list[tuple[tuple[str, ...], Places]] = []
+        letters, language, terms = self._letters, self._language, self._terms
+        for text, names in texts:
+            begin = text[:LOOKED_THROUGH]
+            places = [
+                (place, term)
+                for place, word in enumerate(words_of(begin))
                 if word[0] in letters or not word[0].isascii()
-            }
+                for term in terms.get(stem(word, language), ())
+            ]
+            there = set(map(itemgetter(1), places))
+            if beside := f"{with_name_parts(begin)[len(begin) :]} {names}".strip():
+                there.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
+                begin = f"{begin}\n{beside}"
             held = [
                 term
                 for term, form in self._stems.items()
-                if (term in begin if form is None else form in there)
+                if (term in begin if form is None else term in there)
             ]
-            found.append(tuple(held))
+            found.append((tuple(held), places))
         return found

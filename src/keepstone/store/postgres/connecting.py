@@ -90,7 +90,7 @@ class Connections:
         """The language that words are stemmed by."""
         self.writes = 0
         """Changes with each write of this process, so that what was read before is read again."""
-        self._commit = "" if durable else ", set_config('synchronous_commit', 'off', true)"
+        self._durable = durable
         self._reset()
         reset_in_child(self)
 
@@ -119,11 +119,16 @@ class Connections:
                         "application_name": "keepstone",
                     },
                     connection_class=psycopg.Connection,
-                    configure=_know_vectors,
+                    configure=self._configure,
                     reconnect_timeout=POOL_SECONDS,
                 )
                 self._pool.open()
             return self._pool
+
+    def _configure(self, connection: Connection) -> None:
+        connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
+        commit = "" if self._durable else "; SET synchronous_commit = off"
+        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'{commit}".encode())
 
     def close(self) -> None:
         """Close all connections."""
@@ -148,8 +153,7 @@ class Connections:
 
     def settings(self, agent: str) -> tuple[str, tuple[str, ...]]:
         """Return the statement that begins what is done for an agent, until the transaction's end."""
-        say = f"set_config('keepstone.agent', %s, true), set_config('lock_timeout', '{LOCK_SECONDS}s', true)"
-        return f"SELECT {say}{self._commit}", (agent,)
+        return "SELECT set_config('keepstone.agent', %s, true)", (agent,)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -228,10 +232,6 @@ class Connections:
     def _store_error(self, error: Exception) -> StoreError:
         said = self.target.without_secrets(" ".join(str(error).split())[:300])
         return StoreError(f"the database {self.target.shown()} failed: {said}; {_remedy(error)}")
-
-
-def _know_vectors(connection: Connection) -> None:
-    connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
 
 
 def is_cut(error: psycopg.Error) -> bool:

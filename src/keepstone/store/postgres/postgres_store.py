@@ -12,7 +12,7 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import apply
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.as_of import PastReader, vectors_today
+from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.history import gone_in
@@ -59,7 +59,7 @@ class PostgresStore:
         self._space = vector_rows.RecordedSpace(self._connections)
         self._samples = vector_rows.VectorSamples(self._connections)
         self._sizes = vector_rows.Sizes()
-        self._spaces = vector_rows.AgentSpaces(self._connections)
+        self._spaces = vector_rows.AgentSpaces(self._connections, self._space)
         self.maintenance = PostgresMaintenance(self._connections, self._due)
         schema.prepare(self._connections)
         self._settle_language(language)
@@ -275,19 +275,14 @@ class PostgresStore:
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         if as_of is not None:
-            states = partial(self._states, agent, as_of)
-            yield PastReader(agent, states, partial(vectors_today, self, agent), self.language)
+            states = partial(entry_lists.states, self._connections, agent, as_of)
+            yield PastReader(
+                agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language
+            )
             return
         yield PostgresReader(
             self._connections, agent, self._counts, self._due, self._space, self._samples, self._sizes
         )
-
-    def _states(
-        self, agent: str, moment: datetime, sessions: Sequence[str] | None
-    ) -> dict[str, Sequence[Record]]:
-        names = entry_lists.session_names(self._connections, agent)
-        chosen = [name for name in names if sessions is None or name in sessions]
-        return {name: entry_lists.state(self._connections, agent, name, moment) for name in chosen}
 
     # Vectors
 
