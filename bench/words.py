@@ -5,7 +5,11 @@
 Texts are sentences whose words fall off in frequency as in natural language; sessions have 500 entries.
 A question holds eight words of one sentence, common ones among them; the last figures ask for nothing but
 the most frequent words that a recall looks for. A recall right after an add indexes the new entry first.
-The last two lines rank the same words in a session, without and with scores of all other entries.
+The next two lines rank the same words in a session, without and with scores of all other entries.
+
+The last lines are in processor time: recalls right after an update and a delete, and how many times as quick
+recalls are as the peers' plain FTS5 table of the same texts, asked in turn for any word of a question, and
+for those only that a recall looks for.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import random
 import statistics
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,10 +28,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import numpy as np
 from bench.engine import folder, sentences, took
+from bench.peers.data import Rows
+from bench.peers.with_fts5 import Fts5
 
 import keepstone
 from keepstone.index.words import bm25
+from keepstone.recall.query import terms_of
 from keepstone.text.tokenizer import STOP_WORDS
 
 SIZES = (10_000, 100_000)
@@ -47,7 +56,10 @@ def main() -> None:
             with keepstone.open(root, durability="os", embedder="none") as home:
                 fill(home.agent("bench"), size, texts)
             with keepstone.open(root, durability="os", embedder="none") as home:
-                report(home.agent("bench"), size, texts)
+                agent = home.agent("bench")
+                report(agent, size, texts)
+                report_changes(agent, size, texts)
+                beside_fts5(agent, size, texts)
 
 
 def fill(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
@@ -101,6 +113,61 @@ def report_session(
             times[name].append(1000 * took(ask))
     for name in ways:
         line(name, size, times[name])
+
+
+def report_changes(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
+    """Print recalls of questions that were asked before, and the same right after a change of one entry."""
+    questions = [some_of(next(texts).split()) for _ in range(50)]
+    for question in questions:
+        agent.recall(question)
+    entries = list(agent.entries(limit=SESSION))
+
+    def update() -> None:
+        entry = entries.pop()
+        agent.update(entry.id, entry.session, text=next(texts))
+
+    def delete() -> None:
+        entry = entries.pop()
+        agent.delete(entry.id, entry.session)
+
+    changes: dict[str, Callable[[], None]] = {
+        "no change, processor time": lambda: None,
+        "right after an update": update,
+        "right after a delete": delete,
+    }
+    for name, change in changes.items():
+        times = []
+        for question in questions:
+            change()
+            times.append(1000 * used(partial(agent.recall, question)))
+        line(name, size, times)
+
+
+def beside_fts5(agent: keepstone.Agent, size: int, texts: Iterator[str]) -> None:
+    """Print how many times as quick recalls are as a plain FTS5 table of the same texts."""
+    questions = [some_of(next(texts).split()) for _ in range(100)]
+    with folder() as root:
+        plain = Fts5()
+        plain.open(root)
+        rows, same = list(islice(sentences(1), size)), [""] * size
+        plain.add(Rows(np.empty((size, 1), np.float32), rows, same, same, [0] * size))
+        times: dict[str, list[float]] = {"recall": [], "any word": [], "words of the recall": []}
+        for question in questions * 3:
+            times["recall"].append(used(partial(agent.recall, question)))
+            times["any word"].append(used(partial(plain.words, question, 10)))
+            times["words of the recall"].append(used(partial(plain.words, " ".join(terms_of(question)), 10)))
+        plain.close()
+    medians = {name: statistics.median(each[len(questions) :]) for name, each in times.items()}
+    for name in ("any word", "words of the recall"):
+        ratio = medians[name] / medians["recall"]
+        print(f"{'times as quick as FTS5, ' + name:44} {size:9,} {ratio:8.2f}")
+
+
+def used(act: Callable[[], object]) -> float:
+    """Return how many seconds of processor time a call took."""
+    began = time.process_time()
+    act()
+    return time.process_time() - began
 
 
 def some_of(words: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from keepstone.recall.fusion import (
     Parts,
     boosts,
     fuse,
+    in_blocks,
     in_order,
     weight_of,
 )
@@ -84,6 +85,18 @@ def test_an_entry_is_found_through_its_neighbours_alone() -> None:
     parts = fuse({1: 4.0}, {}, [1], [(1, 2, 1), (1, 3, 2)])
     assert parts["neighbours"] == {2: SHARES_ALONE[0], 3: SHARES_ALONE[1]}
     assert [key for key, _ in in_order(parts)] == [1, 2, 3]
+
+
+@given(
+    st.lists(st.dictionaries(st.integers(0, 30), st.sampled_from([0.1, 0.2, 0.5, -0.3])), max_size=3),
+    st.integers(1, 12),
+)
+def test_the_best_keys_are_the_first_of_all(given: list[dict[int, float]], most: int) -> None:
+    parts: Parts = {str(number): values for number, values in enumerate(given)}
+    assert in_order(parts, most) == in_order(parts)[:most]
+    blocks = list(in_blocks(parts, most))
+    assert [one for block in blocks for one in block] == in_order(parts)
+    assert all(len(block) == most * 4**number for number, block in enumerate(blocks[:-1]))
 
 
 def test_the_middle_of_two_hits_gets_a_share_of_both() -> None:

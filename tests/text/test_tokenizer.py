@@ -21,6 +21,11 @@ def test_a_text_is_cut_into_words_in_lower_case(text: str, words: list[str]) -> 
     assert words_of(text) == words
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_words_of_an_ascii_text_are_those_among_other_letters(text: str) -> None:
+    assert [*words_of(text), "é"] == words_of(f"{text} é")
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [("東京", True), ("말", True), ("あア", True), ("a", False), ("東a", False), ("", False)],

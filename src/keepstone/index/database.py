@@ -22,7 +22,7 @@ from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.index.table_schema import TABLES
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
-SCHEMA = 8
+SCHEMA = 9
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0

@@ -148,20 +148,18 @@ def _summed(said: str) -> str:
 
 def _columns(folded: Folded) -> tuple[Any, ...]:
     record = folded.record
-    moment = read_time(record["ts"])
     priority, links = record.get("priority"), record.get("links")
     if isinstance(links, list):
         links = [link for link in links if isinstance(link, dict)]
-    tags = record.get("tags")
     head = None if folded.pristine else dump_read(head_of(record)).decode()
     said = (record["id"], folded.place, folded.at, folded.length)
     return (
         *said,
-        microseconds(moment) if moment else 0,
+        microseconds(moment) if (moment := read_time(record["ts"])) else 0,
         kind if (kind := record["type"]).isascii() else _storable(kind),
         float(priority) if isinstance(priority, int | float) and abs(priority) < _LARGEST else None,
         1 if record.get("pinned") is True else None,
-        json.dumps(tags) if isinstance(tags, list) else None,
+        json.dumps(tags) if isinstance(tags := record.get("tags"), list) else None,
         json.dumps(links) if links and isinstance(links, list) else None,
         head,
         None,
@@ -334,10 +332,9 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
     """Return rows with others at most ``reach`` places away in their session, and how far away these are."""
     # Looked at once more, for in a damaged file the table may have other numbers than its index.
     sql = (
-        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance "
-        "FROM json_each(?) c JOIN entry x ON x.eid=c.value "
-        "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
-        "WHERE distance BETWEEN 1 AND ?"
+        "SELECT x.eid, e.eid, CAST(abs(e.number-x.number) AS INTEGER) AS distance FROM json_each(?) c "
+        "JOIN entry x ON x.eid=c.value JOIN entry e ON e.sid=x.sid AND e.eid!=x.eid "
+        "AND e.number BETWEEN x.number-? AND x.number+? WHERE distance BETWEEN 1 AND ?"
     )
     return list(database.rows(sql, (json.dumps(list(eids)), reach, reach, reach)))
 

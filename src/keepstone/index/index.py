@@ -555,11 +555,11 @@ class Index:
 def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
     """Rank entries by the words they hold: by the full-text table itself, in a large index by ``ranking``."""
     with database.connection:  # One snapshot of the index, whatever other processes write.
-        rows, _ = word_table.totals(database)
-        if rows and rows >= LARGE and are_tokens(terms, database.language):
-            found = ranking.ranked(database, terms, scope, limit)
+        state = word_table.state(database)
+        if state.rows and state.rows >= LARGE and are_tokens(terms, database.language):
+            found = ranking.ranked(database, state, terms, scope, limit)
         else:
-            found = word_table.ranked(database, rows, terms, entries.conditions(scope), limit)
+            found = word_table.ranked(database, state.rows, terms, entries.conditions(scope), limit)
     return found
 
 

@@ -40,6 +40,9 @@ CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
 CREATE INDEX entry_standing ON entry(ts) WHERE {IS_STANDING};
 CREATE INDEX entry_time ON entry(ts);
 CREATE INDEX entry_type ON entry(type);
+CREATE TABLE changed(number INTEGER PRIMARY KEY, eid INTEGER NOT NULL);
+CREATE TRIGGER changed_before AFTER INSERT ON changed
+    BEGIN DELETE FROM changed WHERE number<=NEW.number-4096; END;
 CREATE TABLE path(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, upto INTEGER NOT NULL);
 CREATE TABLE field(
     path INTEGER NOT NULL, value NOT NULL, eid INTEGER NOT NULL, PRIMARY KEY(path, value, eid)
@@ -63,12 +66,13 @@ CREATE TABLE kept(
     sid INTEGER NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL, f32 BLOB NOT NULL,
     PRIMARY KEY(sid, space, digest)
 ) WITHOUT ROWID;
-CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; END;
+CREATE TRIGGER entry_gone AFTER DELETE ON entry
+    BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; INSERT INTO changed(eid) VALUES(OLD.eid); END;
 CREATE TRIGGER entry_moved AFTER DELETE ON entry
     BEGIN DELETE FROM moved WHERE sid=OLD.sid AND eid=OLD.eid; END;
 CREATE TRIGGER entry_fields AFTER DELETE ON entry BEGIN DELETE FROM field WHERE eid=OLD.eid; END;
 CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
-    BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; UPDATE meta SET value=value+1 WHERE key='texts'; END;
+    BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; INSERT INTO changed(eid) VALUES(OLD.eid); END;
 CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
     WHEN OLD.ts IS NOT NEW.ts OR OLD.type IS NOT NEW.type BEGIN
     INSERT INTO vector(space, eid, made, f32) SELECT space, -eid, made, f32 FROM vector
@@ -76,10 +80,8 @@ CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
     {_WITHOUT_VECTORS} eid=OLD.eid;
     UPDATE vector SET eid=OLD.eid WHERE space IN (SELECT number FROM space) AND eid=-OLD.eid;
 END;
-CREATE TRIGGER vector_gone AFTER DELETE ON vector
-    BEGIN INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); END;
+CREATE TRIGGER vector_gone AFTER DELETE ON vector BEGIN
+    INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); INSERT INTO changed(eid) VALUES(OLD.eid); END;
 INSERT INTO path(name, upto) VALUES('{TAGS}', -1);
-INSERT INTO meta VALUES
-    ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
-    ('identity', lower(hex(randomblob(16))));
+INSERT INTO meta VALUES ('flushed', 0), ('purges', 0), ('identity', lower(hex(randomblob(16))));
 """

@@ -10,8 +10,9 @@ better, or worse, than the average candidate's. docs/decisions has the measureme
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from heapq import nlargest
 
 from keepstone.recall.query import Period, speaker_of
 from keepstone.recall.time_words import Span
@@ -143,12 +144,36 @@ def boosts(
     return {name: given for name, given in (("speaker", said), ("date", made), ("user", own)) if given}
 
 
-def in_order(parts: Parts) -> list[tuple[int, float]]:
-    """Return the keys with their scores, the sums of their parts, best first; of equals the lower key."""
+def in_order(parts: Parts, most: int | None = None) -> list[tuple[int, float]]:
+    """Return the keys with their scores, the sums of their parts, best first; of equals the lower key.
+
+    With ``most`` only so many of them: most keys are then not sorted at all.
+    """
     lists = iter(parts.values())
     total = dict(next(lists, {}))
     for given in lists:
         for key, value in given.items():
             total[key] = total.get(key, 0.0) + value
-    keys = sorted(sorted(total), key=total.__getitem__, reverse=True)
-    return [(key, total[key]) for key in keys]
+    keys = list(total)
+    if most is not None and 0 < most < len(keys):
+        least = nlargest(most, total.values())[-1]
+        keys = [key for key, value in total.items() if value >= least]
+    keys.sort()
+    keys.sort(key=total.__getitem__, reverse=True)
+    return [(key, total[key]) for key in keys[:most]]
+
+
+def in_blocks(parts: Parts, size: int) -> Iterator[list[tuple[int, float]]]:
+    """Yield what ``in_order`` returns, each block four times as long as the one before it.
+
+    Only when a second one is asked for all keys are sorted.
+    """
+    block = in_order(parts, size)
+    if block:
+        yield block
+    order = in_order(parts) if len(block) == size else []
+    begin = size
+    while begin < len(order):
+        size *= 4
+        yield order[begin : begin + size]
+        begin += size

@@ -26,6 +26,7 @@ from keepstone.recall.fusion import (
     Parts,
     boosts,
     fuse,
+    in_blocks,
     in_order,
     weight_of,
 )
@@ -290,7 +291,7 @@ class _Search:
         about_user = is_of_user(self._text)
         if not speakers and not self._periods and not about_user:
             return {}
-        best = [key for key, _ in in_order(parts)[:_BOOSTED]]
+        best = [key for key, _ in in_order(parts, _BOOSTED)]
         return boosts(self._reader.heads(best), speakers, self._periods, is_of_user=about_user)
 
     def _exact(self, matches: Matches, relevance: Relevance, limit: int) -> Parts:
@@ -313,16 +314,15 @@ class _Search:
     def _fitting(self, found: _Found, most: int) -> list[Hit]:
         """Return the best entries that the filters let through."""
         hits: list[Hit] = []
-        order = in_order(found.parts)
-        size = 4 * most if self._scope.where else most
-        while order and len(hits) < most:
-            block, order, size = order[:size], order[size:], 4 * size
+        for block in in_blocks(found.parts, 4 * most if self._scope.where else most):
             entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
             allowed = [one for one in block if one[0] in entries and self._allows(entries[one[0]])]
             self._refused = self._refused or len(allowed) < len(entries)
             hits += self._explained(found, allowed, entries)
+            if len(hits) >= most:
+                break
         return hits[:most]
 
     def _loaded(self, keys: Sequence[int]) -> Mapping[int, Entry]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from keepstone.errors import StoreError
 from keepstone.log.line import entry_of
@@ -34,8 +34,7 @@ ROWS = 1 << 44
 """Row numbers that an epoch has keys for; a damaged row may have another one, and is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An entry that one list of a search found."""
 
     key: int

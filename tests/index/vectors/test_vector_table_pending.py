@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import apsw
 import pytest
+from tests.sqlite_steps import steps
 
 import keepstone
 from keepstone import Session
 from keepstone.filesystem.layout import LAYOUTS
+from keepstone.index import entries, reading, session_table
+from keepstone.index.database import Database
+from keepstone.index.session_table import LogState
+from keepstone.index.vectors import vector_table
+from keepstone.index.vectors.vector_table import Pending
+from keepstone.log.fold import Folded
+from keepstone.log.log_file import Stat
 from keepstone.model import Scope
 from keepstone.store.file_store import FileStore
 from keepstone.store.reader import Reader, ask
 from keepstone.testing.making import record
-from keepstone.vector import unit
+from keepstone.vector import encode, unit
 
 ALL = Scope("a")
 SPACE = "letters"
@@ -44,8 +54,8 @@ def pending(store: FileStore, scope: Scope = ALL) -> list[str]:
 
 
 def make(store: FileStore, *texts: str) -> None:
-    entries = [entry for entry in store.entries("a", "s1", None, None) if entry.text in texts]
-    store.keep_vectors("a", SPACE, [(entry, unit([1, 0])) for entry in entries])
+    there = [entry for entry in store.entries("a", "s1", None, None) if entry.text in texts]
+    store.keep_vectors("a", SPACE, [(entry, unit([1, 0])) for entry in there])
 
 
 def test_only_entries_added_since_are_pending(store: FileStore, session: Session) -> None:
@@ -91,6 +101,70 @@ def test_an_entry_whose_text_changes_is_pending_again(
     assert pending(store) == []
     session.update(entry.id, text="changed")
     assert pending(store) == ["changed"]
+
+
+def filled(count: int) -> Database:
+    """An index of one session whose entries have a vector each."""
+    database = Database(None)
+    session_table.save_known(database, "s1", LogState(0, "", Stat(0, 0, 0), 0, None, 0, 0, 0))
+    for number in range(1, count + 1):
+        add(database, f"text {number}", has_vector=True)
+    return database
+
+
+def add(database: Database, text: str, *, has_vector: bool = False) -> None:
+    given = {"embedding": encode(SPACE, unit([1, 0]))} if has_vector else {}
+    room = session_table.room_in(database, 1)
+    reading.insert_new(database, 1, [folded(room.eid, text, given)], room)
+
+
+def folded(eid: int, text: str, more: Mapping[str, Any] = MappingProxyType({})) -> Folded:
+    record = {"id": str(eid), "ts": "2026-01-01T00:00:00Z", "type": "note", "text": text, **more}
+    return Folded(record, 0, 0, 0, pristine=True)
+
+
+def test_a_change_is_pending_without_a_look_at_all_entries() -> None:
+    database, found = filled(1000), Pending()
+    first = steps(database, lambda: found.count(database, SPACE, ALL))
+    entries.change(database, 10, folded(10, "changed"))
+    entries.change(database, 20, None)
+    assert steps(database, lambda: found.count(database, SPACE, ALL)) < first / 10
+    assert found.rows(database, SPACE, ALL) == [10]
+
+
+def test_more_changes_than_are_remembered_are_all_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_table, "BLOCK", 5)
+    database, found = filled(12), Pending()
+    assert found.count(database, SPACE, ALL) == 0
+    for eid in range(1, 11):
+        entries.change(database, eid, folded(eid, "changed"))
+    assert found.count(database, SPACE, ALL) == 10
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_pages_of_pending_entries_go_over_changed_and_new_ones(*, newest_first: bool) -> None:
+    database, known = filled(6), Pending()
+    assert known.count(database, SPACE, ALL) == 0
+    for eid in (2, 4):
+        entries.change(database, eid, folded(eid, "changed"))
+    for text in ("one", "two"):
+        add(database, text)
+    found: list[int] = []
+    while page := known.rows(
+        database, SPACE, ALL, 3, found[-1] if found else None, newest_first=newest_first
+    ):
+        found += page
+    assert found == sorted([2, 4, 7, 8], reverse=newest_first)
+    assert sorted(known.rows(database, SPACE, ALL, newest_first=newest_first, among=[2, 7])) == [2, 7]
+
+
+def test_a_new_entry_with_the_number_of_one_that_went_is_pending() -> None:
+    database, found = filled(2), Pending()
+    assert found.rows(database, SPACE, ALL) == []
+    entries.drop(database, [2])
+    assert found.rows(database, SPACE, ALL) == []
+    add(database, "another")
+    assert found.rows(database, SPACE, ALL) == [2]
 
 
 def test_all_are_pending_when_a_space_was_forgotten(store: FileStore, session: Session) -> None:

@@ -47,4 +47,4 @@ def test_of_equal_scores_all_are_among_the_highest(count: int, expected: list[in
 
 
 def test_the_best_come_first_and_of_equal_ones_the_older() -> None:
-    assert bm25.in_order(np.array([3, 1, 2]), np.array([0, 1.0, 2, 1])) == [(2, 2.0), (1, 1.0), (3, 1.0)]
+    assert bm25.in_order(np.array([3, 1, 2]), np.array([1.0, 1, 2])) == [(2, 2.0), (1, 1.0), (3, 1.0)]

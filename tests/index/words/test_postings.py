@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepstone.index.database import Database
-from keepstone.index.words import postings
+from keepstone.index.words import postings, word_table
 from keepstone.index.words.postings import Postings, numbers_of
-from keepstone.index.words.word_table import numbers_in, totals
+from keepstone.index.words.word_table import numbers_in, state
 
 
 def table(*texts: str) -> Database:
@@ -30,9 +30,19 @@ def add(database: Database, *texts: str) -> None:
     database.execute("UPDATE meta SET value=(SELECT max(eid) FROM entry) WHERE key='flushed'")
 
 
+def change(database: Database, eid: int, text: str | None) -> None:
+    """Give an entry another text; None removes it."""
+    word_table.take_out(database, eid)
+    if text is None:
+        database.execute("DELETE FROM entry WHERE eid=?", (eid,))
+    else:
+        database.execute("UPDATE entry SET text=? WHERE eid=?", (text, eid))
+        word_table.put_back(database, eid)
+
+
 def followed(database: Database) -> Postings:
     held = Postings()
-    held.follow(database)
+    held.follow(database, state(database))
     return held
 
 
@@ -55,14 +65,61 @@ def test_a_prefix_matches_every_entry_with_such_a_word() -> None:
 def test_rows_that_came_since_are_added_to_what_is_kept(
     monkeypatch: pytest.MonkeyPatch, at_most: int
 ) -> None:
-    monkeypatch.setattr(postings, "_ADDED_AT_MOST", at_most)
+    monkeypatch.setattr(postings, "_FOLLOWED_AT_MOST", at_most)
     database = table("walnut", "oak")
     held = followed(database)
     held.of(database, "walnut")
     add(database, "running walnuts and walnut", "oak")
-    held.follow(database)
+    held.follow(database, state(database))
     assert listed(held.of(database, "walnut")) == {1: 1, 3: 2}
     assert listed(held.of(database, "run")) == {3: 1}
+
+
+@pytest.mark.parametrize("at_most", [0, 10])
+def test_a_changed_text_is_held_by_its_new_words_only(monkeypatch: pytest.MonkeyPatch, at_most: int) -> None:
+    monkeypatch.setattr(postings, "_FOLLOWED_AT_MOST", at_most)
+    database = table("walnut", "oak walnut", "walnut")
+    held = followed(database)
+    held.of(database, "walnut")
+    change(database, 2, "oak")
+    change(database, 1, "pecan")
+    change(database, 1, "walnut walnuts")
+    held.follow(database, state(database))
+    assert listed(held.of(database, "walnut")) == {1: 2, 3: 1}
+    change(database, 1, None)
+    held.follow(database, state(database))
+    change(database, 2, "walnut")
+    held.follow(database, state(database))
+    assert listed(held.of(database, "walnut")) == {2: 1, 3: 1}
+    assert listed(held.of(database, "pecan")) == {}
+
+
+@pytest.mark.parametrize("text", ["pecan", None])
+def test_words_that_a_change_does_not_concern_are_not_read_again(text: str | None) -> None:
+    database = table("walnut", "oak", "oak")
+    held = followed(database)
+    oak = held.of(database, "oak")
+    change(database, 1, text)
+    held.follow(database, state(database))
+    assert held.of(database, "oak") is oak
+
+
+def test_the_length_of_a_changed_text_is_asked_again() -> None:
+    database = table("walnut oak", "walnut")
+    held = followed(database)
+    eids = held.of(database, "walnut").eids
+    held.learn_lengths(database, eids)
+    change(database, 1, "walnut")
+    held.follow(database, state(database))
+    assert held.learn_lengths(database, eids)
+    assert held.lengths.tolist() == [0, 1, 1]
+
+
+def test_only_the_last_changes_are_listed() -> None:
+    database = table("walnut")
+    for number in range(4100):
+        change(database, 1, f"walnut {number}")
+    assert database.row("SELECT count(*), max(number) FROM changed") == (4096, 4100)
 
 
 def test_what_was_not_used_for_longest_is_let_go_of_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,12 +155,12 @@ def test_totals_that_are_not_bytes_are_damage(block: str) -> None:
     database.connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
     database.execute(f"UPDATE words_data SET block={block} WHERE id=1")  # noqa: S608  Damage of our own.
     with pytest.raises(apsw.CorruptError):
-        totals(database)
+        state(database)
 
 
 def test_totals_are_those_of_all_texts() -> None:
-    assert totals(table("one two", "", "w " * 300)) == (3, 302)
-    assert totals(Database(None)) == (0, 0)
+    assert state(table("one two", "", "w " * 300))[:2] == (3, 302)
+    assert state(Database(None))[:2] == (0, 0)
 
 
 @given(st.lists(st.integers(0, 1 << 40)))

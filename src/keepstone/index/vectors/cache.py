@@ -18,6 +18,7 @@ from keepstone.vector import Matrix, Space
 if TYPE_CHECKING:
     import apsw
     import numpy as np
+    from numpy.typing import NDArray
 
     Number = TypeVar("Number", bound=np.generic)
 
@@ -59,8 +60,9 @@ class VectorCache:
         self._published: tuple[int, ...] | None = None
         self._gone = 0
         self.sample: Matrix | None = None
-        """Some vectors; None where they have to be taken again: some are gone, or vectors have doubled."""
-        self._highest = self._sampled = 0
+        """Some vectors; None where they have to be taken again: half are gone, or vectors have doubled."""
+        self._highest = self._sampled = self._sample_size = 0
+        self._sample_vids: NDArray[np.int64]
         self.sids: dict[str, int] = {}
         """The numbers of sessions that were asked for since anything changed."""
 
@@ -100,8 +102,12 @@ class VectorCache:
             (self._gone, self.number),
         )
         if gone:
-            self._gone, self.sample = gone[-1][0], None
+            self._gone = gone[-1][0]
             vids = np.array([vid for _, vid in gone], np.int64)
+            if self.sample is not None:
+                left = ~np.isin(self._sample_vids, vids)
+                self._sample_vids = self._sample_vids[left]
+                self.sample = self.sample[left] if 2 * left.sum() >= self._sample_size else None
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
@@ -150,8 +156,14 @@ class VectorCache:
 
     def take_sample(self, database: Database) -> Matrix:
         """Take and return ``sample``."""
-        self._sampled = self._highest
-        self.sample = sample(database, self.number, self.space.dim, _SAMPLE)
+        import numpy as np
+
+        vids, self.sample = sample(database, self.number, self.space.dim, _SAMPLE)
+        self._sampled, self._sample_size, self._sample_vids = (
+            self._highest,
+            len(vids),
+            np.array(vids, np.int64),
+        )
         return self.sample
 
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:

@@ -25,9 +25,7 @@ from keepstone.vector import F32, Matrix, Space, Vector, decode
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
 _ENTRIES = "session s CROSS JOIN entry e ON e.sid=s.sid"
-_SPACES = """
-SELECT id, dim FROM space s WHERE EXISTS (SELECT 1 FROM vector v WHERE v.space=s.number) ORDER BY id, dim
-"""
+_SPACES = "SELECT id, dim FROM space WHERE EXISTS (SELECT 1 FROM vector WHERE space=number) ORDER BY id, dim"
 _OF_SPACE = "v.space IN (SELECT number FROM space WHERE id=?)"
 _HAS_NONE = (
     "trim(e.text, ' ' || char(9, 10, 13))!='' AND NOT EXISTS "
@@ -35,9 +33,7 @@ _HAS_NONE = (
 )
 _IS_THERE = "EXISTS (SELECT 1 FROM entry x WHERE x.eid=e.eid)"
 _MISPLACED = "an entry is not where its number says"
-_CHANGES = """
-SELECT (SELECT value FROM meta WHERE key='texts'), (SELECT seq FROM sqlite_sequence WHERE name='gone')
-"""
+_STATE = "SELECT (SELECT coalesce(max(number), 0) FROM changed), (SELECT coalesce(max(eid), 0) FROM entry)"
 
 
 def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> int:
@@ -174,21 +170,21 @@ def cosines(database: Database, space: int, eids: Sequence[int], vector: Vector)
     return dict(zip(found, np.clip(products, -1, 1).tolist(), strict=True))
 
 
-def sample(database: Database, space: int, dim: int, count: int) -> Matrix:
-    """Return at most ``count`` vectors of a space, of rows at even distances."""
+def sample(database: Database, space: int, dim: int, count: int) -> tuple[list[int], Matrix]:
+    """Return at most ``count`` vectors of a space, of rows at even distances, after their numbers."""
     import numpy as np
 
     sql = "SELECT (SELECT min(eid) FROM vector WHERE space=?1), (SELECT max(eid) FROM vector WHERE space=?1)"
     first, last = database.row(sql, (space,)) or (None, None)
     if first is None:
-        return np.empty((0, dim), np.float32)
+        return [], np.empty((0, dim), np.float32)
     places = np.linspace(first, last, count).astype(np.int64).tolist()
     rows = database.rows(
-        "SELECT v.f32 FROM (SELECT DISTINCT (SELECT eid FROM vector WHERE space=?1 AND eid>=c.value "
+        "SELECT v.vid, v.f32 FROM (SELECT DISTINCT (SELECT eid FROM vector WHERE space=?1 AND eid>=c.value "
         "ORDER BY eid LIMIT 1) AS eid FROM json_each(?2) c) p JOIN vector v ON v.space=?1 AND v.eid=p.eid",
         (space, json.dumps(places)),
     )
-    return matrix_of([raw for (raw,) in rows], dim)
+    return [vid for vid, _ in rows], matrix_of([raw for _, raw in rows], dim)
 
 
 def stream(database: Database, space: int, dim: int, scope: Scope) -> Iterator[Block]:
@@ -213,12 +209,13 @@ def _block(rows: Sequence[tuple[Any, ...]], dim: int) -> Block | None:
 
 
 class _Watermark(NamedTuple):
-    """The row up to which every entry has a vector."""
+    """The row up to which every entry has a vector, but for a few."""
 
     connection: object
-    changes: object
-    """How often a vector was removed or a text changed."""
-    upto: int
+    changes: int
+    upto: int = 0
+    without: frozenset[int] = frozenset()
+    """The rows up to it that lost their vector since, or got a text."""
 
 
 class Pending:
@@ -240,58 +237,66 @@ class Pending:
     ) -> list[int]:
         """Return the rows in scope that have text and no vector of the space, the oldest first.
 
-        Args:
-            database: The index.
-            space: The id of the space.
-            scope: The scope.
-            limit: Maximum number of rows.
-            after: The row that comes before the first one, in the order that is asked for.
-            newest_first: Whether the newest come first.
-            among: Only of these rows.
+        At most ``limit`` of them, after a row, in the order that is asked for, and of ``among`` only.
 
         Raises:
             apsw.CorruptError: One of them is not found by its number, so it would stay pending forever.
         """
-        source, bindings = self._without(database, space, scope)
-        if after is not None:
-            source += f" AND e.eid{'<' if newest_first else '>'}?"
-            bindings += (after,)
+        order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
+        rest, given = f"ORDER BY e.eid {order} LIMIT ?", tuple[Any, ...]()
         if among is not None:
-            source += " AND e.eid IN (SELECT value FROM json_each(?))"
-            bindings += (json.dumps(among),)
-        order = "DESC" if newest_first else "ASC"
-        sql = f"SELECT e.eid, {_IS_THERE} {source} ORDER BY e.eid {order} LIMIT ?"
-        found = database.rows(sql, (*bindings, -1 if limit is None else limit))
+            rest, given = f"AND e.eid IN (SELECT value FROM json_each(?)) {rest}", (json.dumps(among),)
+        if after is not None:
+            rest, given = f"AND e.eid{beyond}? {rest}", (after, *given)
+        found: list[tuple[Any, ...]] = []
+        for source, bindings in self._without(database, space, scope)[:: -1 if newest_first else 1]:
+            left = -1 if limit is None else limit - len(found)
+            found += database.rows(f"SELECT e.eid, {_IS_THERE} {source} {rest}", (*bindings, *given, left))
         if not all(there for _, there in found):
             raise apsw.CorruptError(_MISPLACED)
         return [eid for eid, _ in found]
 
     def count(self, database: Database, space: str, scope: Scope) -> int:
         """Return how many rows ``rows`` returns without a limit; errors as for it."""
-        source, bindings = self._without(database, space, scope)
-        found = database.row(f"SELECT count(*), coalesce(sum({_IS_THERE}), 0) {source}", bindings)
-        count, there = found or (0, 0)
-        if count != there:
+        counted = f"count(*), coalesce(sum({_IS_THERE}), 0)"
+        sources = self._without(database, space, scope)
+        found = [
+            database.row(f"SELECT {counted} {source}", bindings) or (0, 0) for source, bindings in sources
+        ]
+        if any(count != there for count, there in found):
             raise apsw.CorruptError(_MISPLACED)
-        return int(count)
+        return sum([count for count, _ in found])
 
-    def _without(self, database: Database, space: str, scope: Scope) -> tuple[str, tuple[Any, ...]]:
-        """Return the SQL of the rows in scope without a vector, from FROM on, and its values."""
-        # A session has few rows; only where all are meant it pays to know where to begin.
-        upto = self._upto(database, space) if scope.sessions is None else 0
+    def _without(self, database: Database, space: str, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the SQL of rows in scope without a vector, from FROM on, with values; the oldest first."""
         condition, bindings = conditions(scope)
-        source = "entry e" if scope.sessions is None else _ENTRIES
-        return f"FROM {source} WHERE e.eid>? AND {condition} AND {_HAS_NONE}", (upto, *bindings, space)
+        rest = f"AND {condition} AND {_HAS_NONE}"
+        if scope.sessions is not None:
+            # A session has few rows; only where all are meant it pays to know where to begin.
+            return [(f"FROM {_ENTRIES} WHERE 1 {rest}", (*bindings, space))]
+        seen = self._followed(database, space)
+        found = [(f"FROM entry e WHERE e.eid>? {rest}", (seen.upto, *bindings, space))]
+        if seen.without:
+            sql = f"FROM entry e WHERE e.eid IN (SELECT value FROM json_each(?)) {rest}"
+            found.insert(0, (sql, (json.dumps(list(seen.without)), *bindings, space)))
+        return found
 
-    def _upto(self, database: Database, space: str) -> int:
-        changes = database.row(_CHANGES)
+    def _followed(self, database: Database, space: str) -> _Watermark:
+        changes, highest = database.row(_STATE) or (0, 0)
         seen = self._seen.get(space)
-        if seen is None or seen.connection is not database.connection or seen.changes != changes:
-            seen = _Watermark(database.connection, changes, 0)
-        first = database.row(
-            f"SELECT e.eid FROM entry e WHERE e.eid>? AND {_HAS_NONE} ORDER BY e.eid LIMIT 1",
-            (seen.upto, space),
-        )
-        highest = first or database.row("SELECT coalesce(max(eid), 0) + 1 FROM entry") or (1,)
-        self._seen[space] = seen._replace(upto=max(seen.upto, highest[0] - 1))
-        return self._seen[space].upto
+        if seen is None or seen.connection is not database.connection:
+            seen = _Watermark(database.connection, changes)
+        elif changes != seen.changes:
+            rows = database.rows("SELECT eid FROM changed WHERE number>?", (seen.changes,))
+            without = seen.without.union(eid for (eid,) in rows if eid <= seen.upto)
+            is_listed = len(rows) == changes - seen.changes and len(without) <= BLOCK
+            seen = _Watermark(database.connection, changes, *((seen.upto, without) if is_listed else ()))
+        if seen.without:
+            sql = f"SELECT e.eid FROM entry e WHERE e.eid IN (SELECT value FROM json_each(?)) AND {_HAS_NONE}"
+            rows = database.rows(sql, (json.dumps(list(seen.without)), space))
+            seen = seen._replace(without=frozenset(eid for (eid,) in rows))
+        sql = f"SELECT e.eid FROM entry e WHERE e.eid>? AND {_HAS_NONE} ORDER BY e.eid LIMIT 1"
+        # The numbers of rows that went before their words were entered are given to others.
+        first = database.row(sql, (min(seen.upto, highest), space))
+        self._seen[space] = seen = seen._replace(upto=first[0] - 1 if first else highest)
+        return seen

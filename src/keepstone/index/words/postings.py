@@ -1,21 +1,22 @@
 """Which entries hold a word, and how often: read from the full-text table once, then kept in memory.
 
-What is kept follows the table. Words that were flushed since are added from the texts of
-their rows; when words were taken out, or many came, it is all read again as it is needed.
+What is kept follows the table. Rows that were flushed since, or whose texts changed, are read
+and cut into words; where there are many of them, it is all read again as it is needed.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
+from keepstone.index.words.word_table import State
 from keepstone.text.tokenizer import stemmed, tokenizer_of
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 MOST = 4_000_000
 """How many postings of all words together are kept; one takes twelve bytes."""
 
-_ADDED_AT_MOST = 1000
+_FOLLOWED_AT_MOST = 1000
 """Rows that are cut into words here; for more it is quicker to read again what is asked for."""
+
+_REMEMBERED_AT_MOST = 10_000
+"""Changes of rows that words not asked for since may have to follow."""
 
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance USING fts5vocab(main, words, instance)"
 _BEYOND = "\U0010ffff"
@@ -45,11 +49,25 @@ class Posting:
     def __len__(self) -> int:
         return len(self.eids)
 
-    def extended(self, eids: Sequence[int], times: Sequence[int]) -> Posting:
-        """Return it with more rows, which come after those it has."""
+    def revised(self, gone: Sequence[int], new: Mapping[int, int]) -> Posting:
+        """Return it without some rows, which it may have or not, and with others; itself if nothing changes.
+
+        ``new`` says how often the others hold the word.
+        """
         import numpy as np
 
-        return Posting(np.append(self.eids, eids), np.append(self.times, np.array(times, np.int32)))
+        there = self
+        rows = np.unique(np.array(gone, np.int64))
+        left = rows[self.within(rows).eids]
+        if len(left):
+            places = self.eids.searchsorted(left)
+            there = Posting(np.delete(self.eids, places), np.delete(self.times, places))
+        if new:
+            came = sorted(new)
+            places = there.eids.searchsorted(came)
+            times = np.insert(there.times, places, [new[eid] for eid in came])
+            there = Posting(np.insert(there.eids, places, came), times)
+        return there
 
     def among(self, eids: NDArray[np.int64]) -> Posting:
         """Return the part of it that is of these rows, which it all has."""
@@ -58,70 +76,110 @@ class Posting:
         return Posting(eids, self.times[np.searchsorted(self.eids, eids)])
 
     def within(self, eids: NDArray[np.int64]) -> Posting:
-        """Return the part of it that is of these rows, ascending, which it may have or not."""
+        """Return the part of it that is of these rows, ascending, numbered by their places there."""
         import numpy as np
 
-        places = np.searchsorted(self.eids, eids)
-        places = places[: np.searchsorted(places, len(self))]
-        places = places[self.eids[places] == eids[: len(places)]]
-        return Posting(self.eids[places], self.times[places])
+        places = self.eids.searchsorted(eids)
+        places = places[: places.searchsorted(len(self))]
+        rows = np.flatnonzero(self.eids[places] == eids[: len(places)])
+        return Posting(rows, self.times[places[rows]])
+
+
+@dataclass(slots=True)
+class _Held:
+    """A posting as it was when its word was last asked for, and what has changed since."""
+
+    posting: Posting
+    followed: int
+    """How many of the rows that changed it has followed."""
+    new: dict[int, int]
+    """Rows that came, or changed and are there again, and how often they hold the word."""
 
 
 class Postings:
     """The postings of one index, for use within one transaction after ``follow``."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Posting] = {}
+        self._held: dict[str, _Held] = {}
         self._size = 0
-        self._state: tuple[Any, ...] = ()
+        self._connection: apsw.Connection | None = None
         self._upto = 0
+        self._changes = 0
+        self._changed: list[int] = []
         self.rows = 0
         """How many entries there are."""
         self.average = 0.0
         """How many words their texts have in the mean."""
         self.lengths: NDArray[np.int32]
         """By row, how many words its text has; 0 where that was not asked yet."""
+        self.room: NDArray[np.float64]
+        """Room for a score of each row."""
 
-    def follow(self, database: Database) -> None:
+    def follow(self, database: Database, state: State) -> None:
         """Bring what is kept to where the full-text table stands."""
-        self.rows, size = word_table.totals(database)
-        self.average = size / self.rows or 1.0
-        _, flushed = word_table.numbers(database)
-        state = (database.connection, word_table.taken_out(database))
-        if state != self._state or flushed > self._upto + _ADDED_AT_MOST:
-            self._begin(database, state, flushed)
-        elif flushed > self._upto:
-            self._add(database, flushed)
+        self.rows, self.average = state.rows, state.size / state.rows or 1.0
+        changes, added = state.changes - self._changes, state.flushed - self._upto
+        if (
+            database.connection is not self._connection
+            or not 0 <= changes <= _FOLLOWED_AT_MOST
+            or not 0 <= added <= _FOLLOWED_AT_MOST
+            or len(self._changed) > _REMEMBERED_AT_MOST
+        ):
+            self._begin(database, state)
+        elif changes or added:
+            self._read_changes(database, state)
 
-    def _begin(self, database: Database, state: tuple[Any, ...], flushed: int) -> None:
+    def _begin(self, database: Database, state: State) -> None:
         import numpy as np
 
         database.execute(_INSTANCES)
-        self._held, self._size, self._state, self._upto = {}, 0, state, flushed
-        self.lengths = np.zeros(flushed + 1, np.int32)
+        self._held, self._size, self._changed = {}, 0, []
+        self._connection, self._upto, self._changes = database.connection, state.flushed, state.changes
+        self.lengths, self.room = np.zeros(state.flushed + 1, np.int32), np.empty(state.flushed + 1)
 
-    def _add(self, database: Database, flushed: int) -> None:
+    def _read_changes(self, database: Database, state: State) -> None:
+        """Note which words the rows hold that came or changed, for those words that are kept."""
         import numpy as np
 
-        more: dict[str, tuple[list[int], list[int]]] = {}
-        sql = "SELECT eid, text FROM entry WHERE eid>? AND eid<=? ORDER BY eid"
-        for eid, text in database.rows(sql, (self._upto, flushed)):
-            for token, times in _tallied(database, text).items():
-                rows, counts = more.setdefault(token, ([], []))
-                rows.append(eid)
-                counts.append(times)
-        for token in more.keys() & self._held.keys():
-            self._keep(token, self._held[token].extended(*more[token]))
-        self.lengths = np.append(self.lengths, np.zeros(flushed - self._upto, np.int32))
-        self._upto = flushed
+        sql = "SELECT DISTINCT eid FROM changed WHERE number>? AND eid<=?"
+        changed = [eid for (eid,) in database.rows(sql, (self._changes, self._upto))]
+        came = range(self._upto + 1, state.flushed + 1)
+        sql = "SELECT eid, text FROM entry WHERE eid IN (SELECT value FROM json_each(?))"
+        rows = database.rows(sql, (json.dumps([*changed, *came]),))
+        if came:
+            self.lengths = np.append(self.lengths, np.zeros(len(came), np.int32))
+            self.room = np.empty(len(self.lengths))
+        if changed:
+            self._changed += changed
+            self.lengths[changed] = 0
+            for held in self._held.values():
+                for eid in held.new.keys() & changed:
+                    del held.new[eid]
+        self._upto, self._changes = state.flushed, state.changes
+        for eid, text in rows:
+            tallied = _tallied(database, text)
+            for token in tallied.keys() & self._held.keys():
+                self._held[token].new[eid] = tallied[token]
 
     def of(self, database: Database, token: str) -> Posting:
         """Return the entries that hold a word, given as the full-text table has it."""
-        posting = self._held.get(token)
-        if posting is None:
-            posting = self._read(database, "term=?", (token,))
-        self._keep(token, posting)
-        return posting
+        held = self._held.pop(token, None)
+        if held is None:
+            held = _Held(self._read(database, "term=?", (token,)), len(self._changed), {})
+        else:
+            self._size -= len(held.posting)
+            self._follow_changes(held)
+        self._keep(token, held)
+        return held.posting
+
+    def _follow_changes(self, held: _Held) -> None:
+        gone = self._changed[held.followed :]
+        if gone or held.new:
+            held.posting, held.followed, held.new = (
+                held.posting.revised(gone, held.new),
+                len(self._changed),
+                {},
+            )
 
     def beginning(self, database: Database, begin: str) -> Posting:
         """Return the entries that hold any word with this beginning."""
@@ -137,12 +195,12 @@ class Postings:
             raise apsw.CorruptError("the full-text table holds words of rows that are not there")
         return Posting(eids, times.astype(np.int32))
 
-    def _keep(self, token: str, posting: Posting) -> None:
+    def _keep(self, token: str, held: _Held) -> None:
         """Keep a posting as the one used last; let go of those not used for longest."""
-        self._size += len(posting) - len(self._held.pop(token, ()))
-        self._held[token] = posting
+        self._size += len(held.posting)
+        self._held[token] = held
         while self._size > MOST:
-            self._size -= len(self._held.pop(next(iter(self._held))))
+            self._size -= len(self._held.pop(next(iter(self._held))).posting)
 
     def learn_lengths(self, database: Database, eids: NDArray[np.int64]) -> bool:
         """See to it that the lengths of these rows are known; False if all were."""

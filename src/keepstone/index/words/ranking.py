@@ -17,7 +17,7 @@ from keepstone.index.database import Database
 from keepstone.index.words import bm25
 from keepstone.index.words.bm25 import Found, Weighted
 from keepstone.index.words.postings import Postings, numbers_of
-from keepstone.index.words.word_table import Ranked, telling
+from keepstone.index.words.word_table import Ranked, State, telling
 from keepstone.model import Scope
 from keepstone.text.tokenizer import is_cjk, pairs, stem
 
@@ -37,12 +37,14 @@ class Ranking:
     def __init__(self) -> None:
         self._postings = Postings()
 
-    def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
+    def ranked(
+        self, database: Database, state: State, terms: Sequence[str], scope: Scope, limit: int
+    ) -> Ranked:
         """Return the rows in scope that hold any of the words, best first by BM25, within one transaction.
 
-        Only words that ``are_tokens``, of an index that is not empty.
+        Only words that ``are_tokens``, of an index that is not empty, in this state.
         """
-        self._postings.follow(database)
+        self._postings.follow(database, state)
         parts = {term: self._parts(database, term) for term in terms}
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
         told = telling(terms, counts, self._postings.rows)
@@ -61,17 +63,21 @@ class Ranking:
     def _best(self, database: Database, parts: Sequence[Weighted], scope: Scope, limit: int) -> Found:
         """Look at more and more of the highest scores, until the scope lets enough of them through."""
         among = self._members(database, scope)
-        parts = parts if among is None else bm25.within(parts, among)
+        few = among if among is not None and self._is_few(among) else None
+        parts = parts if few is None else bm25.within(parts, few)
         rest = scope if among is None else replace(scope, sessions=None, since=None, until=None)
         wanted = limit * (_AHEAD if rest.sessions is not None or rest.limits_within_a_session else 1)
         allowed: set[int] = set()
         looked_at = 0
         while True:
-            top = self._highest(database, parts, among, wanted)
+            top = self._highest(database, parts, few, among if few is None else None, wanted)
             allowed |= entries.in_scope(database, [eid for eid, _ in top[looked_at:]], rest)
             if len(allowed) >= limit or len(top) < wanted:
                 return [one for one in top if one[0] in allowed][:limit]
             looked_at, wanted = len(top), wanted * 2
+
+    def _is_few(self, among: NDArray[np.int64]) -> bool:
+        return len(among) * bm25.TIMES_FEWER < len(self._postings.lengths)
 
     def _members(self, database: Database, scope: Scope) -> NDArray[np.int64] | None:
         import numpy as np
@@ -86,22 +92,26 @@ class Ranking:
         self,
         database: Database,
         parts: Sequence[Weighted],
+        few: NDArray[np.int64] | None,
         among: NDArray[np.int64] | None,
         count: int,
     ) -> Found:
         """Return the rows with the highest scores, of all or of some, and of equal ones all.
 
+        Parts are of a ``few`` rows, numbered by their places, or of all rows, of which ``among`` names some.
         A length that is not known yet counts as nothing, which makes a score too high and never
         too low: once the lengths of the highest ones are known, they are the highest.
         """
-        ahead = count
+        held, ahead = self._postings, count
         while True:
-            scores = bm25.scores(parts, self._postings.lengths, self._postings.average)
+            lengths = held.lengths if few is None else held.lengths[few]
+            scores = bm25.scores(parts, lengths, held.average, held.room if few is None else None)
             top = bm25.highest(parts, scores, among, count)
-            if not self._postings.learn_lengths(database, top):
-                return bm25.in_order(top, scores)
+            if not held.learn_lengths(database, top if few is None else few[top]):
+                return bm25.in_order(top if few is None else few[top], scores[top])
             ahead *= 2
-            self._postings.learn_lengths(database, bm25.highest(parts, scores, among, ahead))
+            more = bm25.highest(parts, scores, among, ahead)
+            held.learn_lengths(database, more if few is None else few[more])
 
 
 def are_tokens(terms: Sequence[str], language: str) -> bool:

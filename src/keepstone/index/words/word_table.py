@@ -11,6 +11,7 @@ It ranks the entries of a small index itself; ``ranking`` ranks those of a large
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import apsw
 
@@ -114,12 +115,6 @@ def counts(database: Database, matches: Mapping[str, str]) -> dict[str, int]:
     return dict(zip(matches, found or (), strict=True))
 
 
-def taken_out(database: Database) -> int:
-    """Return a number that grows whenever words are taken out of the table."""
-    found = database.row("SELECT value FROM meta WHERE key='removed'")
-    return int(found[0]) if found else 0
-
-
 def flush(database: Database) -> None:
     """Enter the words of all rows that wait. The caller holds a write transaction."""
     database.execute(f"INSERT INTO words(rowid, text) {_TO_INSERT}")
@@ -145,19 +140,33 @@ def drop(database: Database, eids: str) -> None:
 
 
 def _take_out(database: Database, condition: str, value: int | str) -> None:
-    flushed = f"EXISTS (SELECT 1 FROM entry WHERE eid<={_FLUSHED} AND {condition})"
-    database.execute(f"UPDATE meta SET value=value+1 WHERE key='removed' AND {flushed}", (value,))
     database.execute(f"INSERT INTO words(words, rowid, text) {_TO_DELETE} AND {condition}", (value,))
 
 
-def totals(database: Database) -> tuple[int, int]:
-    """Return how many rows the full-text table has, and how many words all of them together."""
-    found = database.row("SELECT block FROM words_data WHERE id=1")
-    block = found[0] if found else b""
+class State(NamedTuple):
+    """Where the full-text table stands."""
+
+    rows: int
+    """How many rows it has."""
+    size: int
+    """How many words all of them have together."""
+    flushed: int
+    """Up to which row of the entries their words were entered."""
+    changes: int
+    """The number of the last change of a text that the index lists."""
+
+
+def state(database: Database) -> State:
+    """Return where the full-text table stands."""
+    sql = (
+        f"SELECT {_FLUSHED}, (SELECT coalesce(max(number), 0) FROM changed), "
+        "(SELECT block FROM words_data WHERE id=1)"
+    )
+    flushed, changes, block = database.row(sql) or (0, 0, None)
     if not isinstance(block, bytes):
         raise apsw.CorruptError("what the table of words says of itself is damaged")
     rows, size, *_ = [*numbers_in(block), 0, 0]
-    return rows, size
+    return State(rows, size, flushed, changes)
 
 
 def numbers_in(blob: bytes) -> list[int]:
