@@ -570,6 +570,6 @@ def _flush(database: Database) -> None:
             word_table.flush(database)
 
 
-def give_way() -> None:
-    """Let threads and processes that wait for an index have it between two transactions."""
-    time.sleep(1.25 * LONGEST_POLL)
+def give_way(seconds: float = 0.0) -> None:
+    """Let threads and processes that wait for an index have it between two transactions, at least so long."""
+    time.sleep(max(seconds, 1.25 * LONGEST_POLL))

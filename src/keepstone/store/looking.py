@@ -160,13 +160,15 @@ def take_in_some(logs: AgentLogs, progress: Callable[[int], None] | None = None)
             if not logs.arrears.reach(session, logs.index.offset(session)):
                 time.sleep(random.uniform(*_PAUSE))  # Another process is at it: two would hinder one another.
                 return True
+            began = time.monotonic()
             while (read := _step(logs, session)) is not None:
                 if progress:
                     progress(read)
                 if time.monotonic() >= until:
                     logs.arrears.reach(session, logs.index.offset(session))
                     return True
-                give_way()
+                give_way((time.monotonic() - began) / 8)  # On a busy machine those who wait need more time.
+                began = time.monotonic()
             logs.arrears.settle(session, mark)
     except (UnavailableError, DamagedError) as error:
         logs.lag(error)
