@@ -8,7 +8,7 @@ import pytest
 
 import keepstone
 from keepstone import Agent
-from keepstone.recall.selection import Turns
+from keepstone.embed.embedder import Turns
 
 
 class Toy:

@@ -93,8 +93,7 @@ def recall(
 
     Without ``vectors`` only words are compared.
     """
-    began = time.perf_counter()
-    stale = False
+    began, stale = time.perf_counter(), False
 
     def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense | None]:  # noqa: FBT001  Called by place.
         nonlocal stale
