@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
 from tests.recall.concepts import Concepts
 
@@ -260,3 +261,13 @@ def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path:
     with closing(Database(tmp_path / "index.db")), closing(Database(tmp_path / "index.db")):
         command = [sys.executable, "-c", TAKE_ALL, str(tmp_path / "index.db")]
         assert subprocess.run(command, check=True, capture_output=True, timeout=60).stdout == b"held\n"
+
+
+def test_vectors_of_384_numbers_leave_little_of_their_pages_free(tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).normal(size=(500, 384))
+    with keepstone.open(tmp_path, embedder="none") as home:
+        items = [{"type": "note", "text": f"walnut {n}", "embedding": row} for n, row in enumerate(rows)]
+        home.agent("a").session("main").add_many(items)
+    (path,) = tmp_path.rglob("index.db")
+    sql = "SELECT sum(unused) < 0.1 * sum(pgsize) FROM dbstat WHERE name='vector'"
+    assert apsw.Connection(str(path)).execute(sql).fetchall() == [(1,)]

@@ -62,5 +62,6 @@ def test_a_recall_keeps_background_work_from_beginning(tmp_path: Path) -> None:
     with keepstone.open(tmp_path, embedder=Asked()) as home:
         agent = home.agent("coder")
         agent.session("main").add("note", text="walnut")
+        agent._shared.meaning.turns.are_wanted = True  # noqa: SLF001  As while the background is at work.
         agent.recall("walnut")
     assert set(begun) == {False}

@@ -342,6 +342,8 @@ class Turns:
         self._urgent: dict[object, None] = {}
         """One item for each call that waits, or is at work: added and removed in one step each."""
         self._called = float("-inf")
+        self.are_wanted = False
+        """Whether background work has more to do."""
 
     @property
     def is_busy(self) -> bool:

@@ -138,7 +138,8 @@ def fill_some(vectors: Vectors, scope: Scope) -> bool:
         most = count + 1 + len(vectors.meaning.refused)  # One more than are made says that some are left.
         pending = _refused_last(vectors, reader.pending(embedder.id, scope, most))
         made = _make(vectors, embedder, reader, pending[:count])
-        return made.any and made.kept < len(pending)
+        turns.are_wanted = made.any and made.kept < len(pending)
+        return turns.are_wanted
 
     turns = vectors.meaning.turns
     with turns.later() as mine:

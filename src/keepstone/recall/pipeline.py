@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -105,7 +105,7 @@ def recall(
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
-    with vectors.meaning.turns.ahead() if vectors is not None and question.text else nullcontext():
+    with vectors.meaning.turns.ahead() if vectors and vectors.meaning.turns.are_wanted else nullcontext():
         hits, dense = ask(store, scope.agent, answer, question.as_of)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
@@ -373,9 +373,8 @@ class _Search:
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
                 why = Why(ranks, words, parts, cosine, boosted, supersedes)
-                hit = Hit(entry, score, why, relevance=relevance, _find_passage=self._passage)
-                around = self._around.get(key, ())
-                hits.append(replace(hit, neighbours=around) if around else hit)
+                around, passage = self._around.get(key, ()), self._passage
+                hits.append(Hit(entry, score, why, around, relevance=relevance, _find_passage=passage))
         return hits
 
     def _allows(self, entry: Entry) -> bool:
