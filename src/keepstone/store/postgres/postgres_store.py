@@ -185,7 +185,7 @@ class PostgresStore:
 
         def work(connection: Connection) -> None:
             with connection.transaction(), connection.pipeline():
-                connection.execute(*self._connections.settings(agent))
+                self._connections.enter(connection, agent)
                 # Writers wait here, and find their session gone.
                 connection.execute(
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
