@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 import psycopg
@@ -157,7 +158,7 @@ class PostgresServer:
 
 @contextmanager
 def running_server(
-    *, fsync: bool = False, tools: Path | None = None, **settings: str
+    *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({}), tools: Path | None = None
 ) -> Iterator[PostgresServer]:
     """Start a server of its own inside a ``with``."""
     folder = Path(tempfile.mkdtemp(prefix="keepstone-postgres-"))

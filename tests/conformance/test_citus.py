@@ -45,7 +45,7 @@ def cluster() -> Iterator[str]:
     if not BUILT.exists():
         pytest.skip("Citus is not built: run scripts/build_citus.sh, or name a cluster by KEEPSTONE_TEST_DSN")
     with ExitStack() as running:
-        nodes = [running.enter_context(running_server(tools=BUILT, **_SETTINGS)) for _ in range(2)]
+        nodes = [running.enter_context(running_server(tools=BUILT, settings=_SETTINGS)) for _ in range(2)]
         for node in nodes:
             with psycopg.connect(node.dsn, autocommit=True) as connection:
                 connection.execute("CREATE EXTENSION citus")

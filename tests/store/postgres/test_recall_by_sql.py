@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
 import keepstone
 from keepstone.model import Scope
+from keepstone.store.postgres import vector_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.postgres_store import PostgresStore
 from keepstone.vector import Vector, encode, unit
@@ -129,3 +131,39 @@ def test_a_graph_answers_large_scopes_and_finds_what_a_small_session_has(dsn: st
             assert (one.searched, len(one)) == ("hnsw", 5)
             some = reader.similar(vector, "given:16", Scope("a", ("small",)), 10)
             assert (some.searched, [near.key for near in some]) == ("exact", [near.key for near in one])
+        store.purge_agent("a")
+        with psycopg.connect(dsn) as connection:
+            assert (
+                connection.execute("SELECT 1 FROM pg_indexes WHERE indexdef LIKE '%hnsw%'").fetchall() == []
+            )
+
+
+def test_a_graph_that_ends_too_soon_is_followed_by_an_exact_search(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = np.random.default_rng(5)
+    with closing(PostgresStore(dsn)) as store:
+        for session, sign, count in (("far", 1, 600), ("near", -1, 5)):
+            vectors = [unit([9.0 * sign, *chance.standard_normal(15)]) for _ in range(count)]
+            records = [
+                {
+                    "id": f"{session}-{at}",
+                    "ts": "2026-01-11T14:31:00.000000Z",
+                    "type": "note",
+                    "text": f"{at}",
+                    "embedding": encode("given:16", vector),
+                }
+                for at, vector in enumerate(vectors)
+            ]
+            store.append("a", session, records)
+        asked, scope = unit([1.0, *[0.0] * 15]), Scope("a", ("near",))
+        with store.reader("a") as reader:
+            reader.similar(asked, "given:16", scope, 5, hnsw_from=1)
+        store.sync()
+        ends_at_once = (
+            "SELECT set_config('hnsw.iterative_scan', 'off', true), set_config('enable_sort', 'off', true)"
+        )
+        monkeypatch.setattr(vector_rows, "graph_settings", lambda _: ends_at_once)
+        with store.reader("a") as reader:
+            found = reader.similar(asked, "given:16", scope, 5, hnsw_from=1)
+            assert (found.searched, len(found)) == ("exact", 5)

@@ -32,7 +32,7 @@ class PostgresReader:
         connections: Connections,
         agent: str,
         counts: HolderCounts,
-        due: set[tuple[str, int]],
+        due: set[tuple[str, str, int]],
         space: vector_rows.RecordedSpace,
         samples: vector_rows.VectorSamples,
         sizes: vector_rows.Sizes,
@@ -87,6 +87,9 @@ class PostgresReader:
             queries.append(vector_rows.nearest(vector, space, scope, limit))
         sized, *sampled, rows = self._connections.read_all(self._agent, queries)
         self._sizes.take(space, scope, sized)
+        if by_graph and len(rows) < min(limit, sized[0][0]):  # It ended before the filter let enough through.
+            by_graph = False
+            rows = self._connections.read(self._agent, *vector_rows.nearest(vector, space, scope, limit))
         if self._sampled is None:
             self._take_sample(space, sampled[0])
         found = sorted((Candidate(key, -far) for key, far in rows), key=lambda one: (-one.score, one.key))
@@ -111,7 +114,7 @@ class PostgresReader:
         self._samples.learn(self._agent, space, rows)
 
     def _by_graph(self, space: str, scope: Scope, dim: int, hnsw_from: int) -> tuple[bool, bool]:
-        """Tell whether a space's graph is to be asked, and whether one is to be made."""
+        """Tell whether the agent's graph is to be asked, and whether one is to be made."""
         is_whole = not scope.limits_within_a_session and len(scope.sessions or ("",)) == 1
         if not is_whole or dim > vector_rows.MOST_DIMENSIONS:
             return False, False
@@ -123,7 +126,7 @@ class PostgresReader:
         if count < hnsw_from:
             return False, False
         if not is_there:
-            self._due.add((space, dim))
+            self._due.add((self._agent, space, dim))
         return is_there, not is_there
 
     def _remember(self, vector: Vector, space: str) -> None:

@@ -51,7 +51,7 @@ class PostgresStore:
         self._connections = Connections(url, durable=durable)
         self._counts = HolderCounts()
         self.sign_ins = SignInRows(self._connections)
-        self._due: set[tuple[str, int]] = set()
+        self._due: set[tuple[str, str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
         self._samples = vector_rows.VectorSamples(self._connections)
         self._sizes = vector_rows.Sizes()
@@ -195,8 +195,10 @@ class PostgresStore:
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
+        spaces = self.spaces(agent)
         self._connections.run(work)
         self._connections.writes += 1
+        vector_rows.drop_graphs(self._connections, agent, spaces)
 
     # Reading
 
