@@ -21,7 +21,7 @@ from bench.engine import folder
 import keepstone
 from keepstone.store import agent_logs
 
-COUNTS = (100, 10_000)
+COUNTS = (100, 10_000, 100_000)
 RUNS = 20
 
 
@@ -33,7 +33,17 @@ def main() -> None:
         with folder() as root:
             fill(root, count)
             with keepstone.open(root, durability="os", embedder="none") as home:
+                began = time.process_time()
+                home.agent("bench").recall("pecan")
+                line("the first recall, which takes some sessions in", count, time.process_time() - began)
+                began = time.process_time()
+                home.sync()
+                line("taking in the others", count, time.process_time() - began)
                 report(home.agent("bench"), count)
+            with keepstone.open(root, durability="os", embedder="none") as home:
+                began = time.process_time()
+                home.agent("bench").recall("pecan")
+                line("the first recall of the next process", count, time.process_time() - began)
 
 
 def fill(root: Path, count: int) -> None:
@@ -47,22 +57,22 @@ def fill(root: Path, count: int) -> None:
 
 def report(agent: keepstone.Agent, count: int) -> None:
     """Print what each kind of call takes."""
-
-    def line(name: str, seconds: float) -> None:
-        print(f"{name:52} {count:>9,} {1000 * seconds:>9.2f}", flush=True)
-
-    line("the first recall, which takes all sessions in", of([lambda: agent.recall("pecan")]))
     fresh, agent_logs.FRESH = agent_logs.FRESH, 0.0
-    line("a recall that looks", of([lambda: agent.recall("pecan")] * RUNS))
+    line("a recall that looks", count, of([lambda: agent.recall("pecan")] * RUNS))
     agent_logs.FRESH = 1e9
-    line("a recall that does not look", of([lambda: agent.recall("pecan")] * RUNS))
+    line("a recall that does not look", count, of([lambda: agent.recall("pecan")] * RUNS))
     agent_logs.FRESH = fresh
     for kind in ("new", "user:"):
         names = [f"{kind}{number}" for number in range(RUNS)]
         for times in ("first", "second"):
             adds = [lambda name=name: agent.session(name).add("note", {"n": 1}) for name in names]
-            line(f"{times} add to a session such as {names[0]!r}", of(adds))
-    line("a context without a query", of([agent.context] * RUNS))
+            line(f"{times} add to a session such as {names[0]!r}", count, of(adds))
+    line("a context without a query", count, of([agent.context] * RUNS))
+
+
+def line(name: str, count: int, seconds: float) -> None:
+    """Print one figure."""
+    print(f"{name:52} {count:>9,} {1000 * seconds:>9.2f}", flush=True)
 
 
 def of(calls: Iterable[Callable[[], object]]) -> float:

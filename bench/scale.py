@@ -62,8 +62,8 @@ def measure(root: Path, entries: int) -> Figures:
         agent = home.agent("scale")
         first = took(partial(agent.recall, None, vector=vector_of(7), limit=10))[0]
         figures["open and first recall, s"] = first
-        figures |= recalling(agent) | changing(agent) | foreign(home)
-    return figures | sizes(root) | {"memory at most, MB": memory("VmHWM"), "memory now, MB": memory("VmRSS")}
+        figures |= recalling(agent) | sizes(root) | changing(agent) | foreign(home)
+    return figures | {"memory at most, MB": memory("VmHWM"), "memory now, MB": memory("VmRSS")}
 
 
 def loading(home: Home, entries: int) -> Figures:

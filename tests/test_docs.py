@@ -15,7 +15,7 @@ import typer
 from keepstone.cli.app import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/coming-from.md"]
+PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/how-to.md", "docs/coming-from.md"]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*keepstone ([^|>\n]+)", re.MULTILINE)

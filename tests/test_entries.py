@@ -51,6 +51,12 @@ def test_entries_of_all_sessions_come_by_time(agent: Agent) -> None:
     assert agent.entries().next is None
 
 
+def test_an_entry_written_alone_has_no_batch_mark(agent: Agent, tmp_path: Path) -> None:
+    agent.session("main").add_many([{"type": "note", "text": "walnut"}])
+    (log,) = tmp_path.rglob("main.ndjson")
+    assert b"batch" not in log.read_bytes()
+
+
 def test_ties_come_by_session_and_place(agent: Agent) -> None:
     for name in ("b", "a"):
         agent.session(name).add_many(

@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -19,6 +20,7 @@ from keepstone.filesystem.layout import Layout, layout_of
 from keepstone.log.arguments import Clock, names_of, number_of, system_clock
 from keepstone.model import BackupInfo, Finding, Scope
 from keepstone.recall.conflicts import ConflictFinder
+from keepstone.recall.filling import catch_up, fill_some
 from keepstone.recall.reembed import embed_all, reembed
 from keepstone.recall.rerank import Reranker
 from keepstone.recall.selection import Meaning
@@ -27,7 +29,7 @@ from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.opening import open_store
 from keepstone.store.protocol import Store
-from keepstone.text.stemming import check_language
+from keepstone.text.tokenizer import check_language
 
 if TYPE_CHECKING:
     from keepstone.embed import EmbedderLike
@@ -36,6 +38,8 @@ logger = logging.getLogger("keepstone.recall")
 
 _CATCHING_UP_SECONDS = 1.0
 """Seconds that ``close`` waits for a remote embedder."""
+_MOST_AGENTS = 1024
+"""Agents that are kept, so that a slug is not checked with each call."""
 _LOOKING_SECONDS = 0.1
 """Seconds between two looks of a watch for changes."""
 
@@ -151,6 +155,7 @@ class Home:
         self._shared = Shared(
             self._store, clock, meaning, reranker, ConflictFinder(self._store, clock), _guard(secrets)
         )
+        self._agents: dict[str, Agent] = {}
         _open_homes.add(self)
 
     def __repr__(self) -> str:
@@ -167,7 +172,12 @@ class Home:
             InvalidAgentIdError: The slug is not 1 to 128 of ``A-Z a-z 0-9 . _ -``, starting with a letter or
                 digit and not ending with a dot.
         """
-        return Agent(self._shared, self._store.check_agent(slug))
+        with suppress(KeyError, TypeError):  # It is new here, or not even a string.
+            return self._agents[slug]
+        if len(self._agents) >= _MOST_AGENTS:
+            self._agents.clear()
+        self._agents[slug] = agent = Agent(self._shared, self._store.check_agent(slug))
+        return agent
 
     def purge_agent(self, slug: str) -> None:
         """Remove every byte of an agent: sessions, archives, files and index.
@@ -177,9 +187,12 @@ class Home:
         """
         self._store.purge_agent(self._store.check_agent(slug))
 
-    def sync(self) -> None:
-        """Index what other programs wrote to the logs of all agents."""
-        self._store.sync()
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Index what other programs wrote, also logs above 32 MB, which readers leave to the background.
+
+        ``progress`` is called with the bytes read of such logs of an agent, and their total.
+        """
+        self._store.sync(progress)
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Rebuild all indexes from the logs; return how many sessions were read.
@@ -213,7 +226,9 @@ class Home:
         Raises:
             EmbedderUnavailableError: The embedder is not usable, or failed. Vectors made before are kept.
         """
-        return reembed(self._store, embedder, progress)
+        made = reembed(self._store, embedder, progress)
+        self._shared.meaning.spaces.clear()
+        return made
 
     def doctor(
         self,
@@ -318,13 +333,13 @@ class Home:
         try:
             for agent in self._shared.meaning.owed():
                 if (left := until - time.monotonic()) > 0:
-                    self.agent(agent).vectors().catch_up(left)
+                    catch_up(self.agent(agent).vectors(), left)
         except KeepstoneError as error:
             logger.warning("entries are not embedded yet, run keepstone index: %s", type(error).__name__)
 
     def _improve(self, agent: str) -> bool:
         """Do one unit of background work on an agent's index; False if there is none left."""
-        return self.agent(agent).vectors().fill_some(Scope(agent)) or self._store.maintenance.upkeep(agent)
+        return fill_some(self.agent(agent).vectors(), Scope(agent)) or self._store.maintenance.upkeep(agent)
 
     def __enter__(self) -> Self:
         """Return the home itself."""
@@ -369,13 +384,11 @@ class _Watch(Iterator[Change]):
 _open_homes: weakref.WeakSet[Home] = weakref.WeakSet()
 
 
+@atexit.register
 def _close_all() -> None:
+    # A background thread in native code at interpreter exit would crash the process.
     for home in list(_open_homes):
         home.close()
-
-
-# A background thread in native code at interpreter exit would crash the process.
-atexit.register(_close_all)
 
 
 def store_of(home: Home) -> Store:

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.scripts import SCRIPTS, script
 
 if TYPE_CHECKING:
     from .conftest import Command
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "cli_reference.py"
-
-
-def reference_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("cli_reference", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+reference = script("cli_reference")
 
 
 def every_command() -> list[tuple[str, Any]]:
-    return [(name, command) for name, command, _ in reference_script().commands()]
+    return [(name, command) for name, command, _ in reference.commands()]
 
 
 @pytest.mark.parametrize(("name", "command"), every_command())
@@ -51,12 +41,11 @@ def test_every_example_is_understood_by_its_command(name: str, command: Any) -> 
 
 
 def test_the_reference_page_is_up_to_date() -> None:
-    script = reference_script()
-    assert script.PAGE.read_text("utf-8") == script.reference(), "run python scripts/cli_reference.py"
+    assert reference.PAGE.read_text("utf-8") == reference.reference(), "run python scripts/cli_reference.py"
 
 
 def test_every_command_has_its_row_in_the_json_contract() -> None:
-    page = (SCRIPT.parents[1] / "docs" / "json.md").read_text("utf-8")
+    page = (SCRIPTS.parent / "docs" / "json.md").read_text("utf-8")
     leaves = [name for name, command in every_command() if getattr(command, "commands", None) is None]
     assert [name for name in leaves if f"`{name.removeprefix('keepstone ')}`" not in page] == []
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.memories import Letters
 
-from keepstone.embed import timeout
+from keepstone.embed import embedder as module
+from keepstone.embed.embedder import Patient
 from keepstone.embed.maker import Maker
-from keepstone.embed.timeout import Patient
 from keepstone.errors import EmbedderUnavailableError, EmbeddingDimMismatchError, InvalidEmbeddingError
 from keepstone.text.embedded import LONGEST
 
@@ -67,7 +67,7 @@ def hurried(embedder: Letters) -> Patient:
     """Give up at once when an embedder is asked about one text."""
     patient = Patient(embedder)
     assert patient.dim == 2
-    patient._seconds = -timeout.SECONDS_A_TEXT  # noqa: SLF001
+    patient._seconds = -module.SECONDS_A_TEXT  # noqa: SLF001
     return patient
 
 
@@ -212,7 +212,7 @@ def test_a_model_may_load_longer_than_an_answer_may_take(monkeypatch: pytest.Mon
 
 
 def test_only_the_first_answer_may_take_that_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeout, "LOADING_SECONDS", 0)
+    monkeypatch.setattr(module, "LOADING_SECONDS", 0)
     embedder = Slow()
     with pytest.raises(EmbedderUnavailableError, match="timed out"):
         Maker(hurried(embedder)).make_one("a")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.memories import Letters
 
-from keepstone.embed.timeout import Patient
+from keepstone.embed.embedder import Patient
 from keepstone.errors import EmbedderUnavailableError
 
 

@@ -1,8 +1,9 @@
 """Scope: what a call names is what it gets, and nothing of another agent."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,3 +144,38 @@ def test_no_call_of_one_agent_gives_or_changes_anything_of_another(
             assert all(entry.text.endswith(f" {slug}secret") for entry in given)
             words = re.findall(r"\w+secret", home.agent(slug).context("walnut").text)
             assert set(words) <= {f"{slug}secret"}
+
+
+def steps(agent: Agent, call: Callable[[Agent], object]) -> int:
+    """Return how many steps SQLite makes for a call, in hundreds."""
+    counted = [0]
+
+    def count() -> bool:
+        counted[0] += 1
+        return False
+
+    with agent._store._using(agent.slug) as logs:  # type: ignore[attr-defined]  # noqa: SLF001
+        connection = logs.index._database.connection  # noqa: SLF001
+    connection.set_progress_handler(count, 100)
+    call(agent)
+    connection.set_progress_handler(None)
+    return counted[0]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [lambda agent: agent.get("walnut"), lambda agent: agent.context(), lambda agent: agent.related("walnut")],
+    ids=["get", "context", "related"],
+)
+def test_what_few_entries_answer_takes_no_longer_among_many(
+    tmp_path: Path, question: Callable[[Agent], object]
+) -> None:
+    with keepstone.open(tmp_path, durability="os", embedder="none") as home:
+        found = []
+        for agent, count in (("small", 10), ("large", 1_000)):
+            for number in range(count):
+                home.agent(agent).session(f"s{number}").add("note", text=f"pecan {number}")
+            home.agent(agent).session("last").add("note", text="walnut", id="walnut", pinned=True)
+            question(home.agent(agent))
+            found.append(steps(home.agent(agent), question))
+    assert found[1] <= found[0] + 10

@@ -64,10 +64,17 @@ def run_suite(
     left_out: Mapping[str, str],
     folder: Path,
     options: Iterable[str] = (),
+    *,
+    target: str = "",
 ) -> Outcome:
-    """Run files of a framework's tests with one of our plugins, without the tests that are left out."""
+    """Run files of a framework's tests with one of our plugins, without the tests that are left out.
+
+    Each store is a home in a folder, or an agent of the database that ``target`` names.
+    """
     report = folder / "report.xml"
     environment = {"PYTHONPATH": str(PLUGINS), "KEEPSTONE_SUITE_HOMES": str(folder), "OPENAI_API_KEY": "none"}
+    if target.startswith("postgres"):
+        environment["KEEPSTONE_SUITE_DSN"] = target
     plugins = f"-p {plugin} -p no:schemathesis -p no:xdist -p no:cacheprovider".split()
     deselected = [option for test in left_out for option in ("--deselect", test)]
     given = [*plugins, *deselected, *options, "--junit-xml", str(report)]

@@ -51,9 +51,11 @@ LEFT_OUT = {
 
 
 @pytest.mark.timeout(600)
-def test_the_framework_s_own_tests_pass(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+def test_the_framework_s_own_tests_pass(pytestconfig: pytest.Config, tmp_path: Path, target: str) -> None:
     cache = pytestconfig.cache
     assert cache is not None
-    outcome = run_suite(source_of("openai-agents", cache), "openai_sessions", FILES, LEFT_OUT, tmp_path)
+    outcome = run_suite(
+        source_of("openai-agents", cache), "openai_sessions", FILES, LEFT_OUT, tmp_path, target=target
+    )
     assert outcome.failed == []
     assert outcome.passed >= 190

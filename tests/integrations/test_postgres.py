@@ -70,6 +70,75 @@ def test_claude_session_stores(home: Home) -> None:
     anyio.run(run_session_store_conformance, lambda: KeepstoneSessionStore(home, agent=f"a{next(agents)}"))
 
 
+def test_adk_memory_services(home: Home) -> None:
+    pytest.importorskip("google.adk")
+    from tests.integrations.test_adk import event, found, session
+
+    from keepstone.integrations.adk import KeepstoneMemoryService
+
+    async def script() -> list[list[str]]:
+        service = KeepstoneMemoryService(home)
+        await service.add_session_to_memory(session("s1", event("e1", "green tea"), event("e2", "a walk")))
+        await service.add_session_to_memory(session("s1", event("e1", "black coffee")))
+        return [await found(KeepstoneMemoryService(home), words) for words in ("tea", "coffee", "walk")]
+
+    assert anyio.run(script) == [[], ["e1"], ["e2"]]
+
+
+def test_agent_framework_histories(home: Home) -> None:
+    pytest.importorskip("agent_framework")
+    from tests.integrations.test_agent_framework import said, texts
+
+    from keepstone.integrations.agent_framework import KeepstoneHistoryProvider
+
+    async def script() -> list[str]:
+        await KeepstoneHistoryProvider(home).save_messages("s1", [said("Hi"), said("Hello", "assistant")])
+        await KeepstoneHistoryProvider(home).save_messages("s1", [said("Bye")])
+        return texts(await KeepstoneHistoryProvider(home).get_messages("s1"))
+
+    assert anyio.run(script) == ["Hi", "Hello", "Bye"]
+
+
+def test_langchain_histories_and_retrievers(home: Home) -> None:
+    pytest.importorskip("langchain_core")
+    from tests.integrations.test_langchain import MESSAGES
+
+    from keepstone.integrations.langchain import KeepstoneChatMessageHistory, KeepstoneRetriever
+
+    KeepstoneChatMessageHistory("s1", home).add_messages(MESSAGES)
+    assert KeepstoneChatMessageHistory("s1", home).messages == MESSAGES
+    assert KeepstoneRetriever(home=home).invoke("brief")[0].page_content == "system: Be brief"
+    KeepstoneChatMessageHistory("s1", home).clear()
+    assert KeepstoneChatMessageHistory("s1", home).messages == []
+
+
+def test_llama_index_memory_blocks(home: Home) -> None:
+    pytest.importorskip("llama_index.core")
+    from tests.integrations.test_llama_index import user
+
+    from keepstone.integrations.llama_index import KeepstoneMemoryBlock
+
+    async def script() -> str:
+        gate = user("The harbour gate opens at six")
+        await KeepstoneMemoryBlock(home).aput([gate], session_id="monday")
+        return await KeepstoneMemoryBlock(home).aget([user("When does the harbour gate open?")])
+
+    assert "opens at six" in anyio.run(script)
+
+
+def test_pydantic_ai_conversations(home: Home) -> None:
+    pytest.importorskip("pydantic_ai.conversation_store")
+    from tests.integrations.test_pydantic_ai import ask, messages
+
+    from keepstone.integrations.pydantic_ai import KeepstoneConversationStore
+
+    async def script() -> tuple[list[str], int]:
+        answers = [await ask(KeepstoneConversationStore(home), "Hello") for _ in range(2)]
+        return answers, len(await messages(KeepstoneConversationStore(home)))
+
+    assert anyio.run(script) == (["I read 1", "I read 3"], 4)
+
+
 def test_the_memory_tool_says_that_it_needs_a_folder(home: Home) -> None:
     pytest.importorskip("anthropic.lib.tools")
     from keepstone.integrations.anthropic import KeepstoneMemoryTool

@@ -13,8 +13,8 @@ import keepstone
 from keepstone import Agent, Home
 from keepstone.errors import StoreError
 from keepstone.model import Scope
-from keepstone.recall.dense import Dense
-from keepstone.store.reader_protocol import Reader, Similar
+from keepstone.recall.vectors import Dense
+from keepstone.store.reader import Ahead, Reader, Similar
 from keepstone.vector import unit
 
 SCOPE = Scope("a")
@@ -51,14 +51,14 @@ def dense_of(agent: Agent, reader: Reader, scope: Scope = SCOPE) -> Dense:
 
 
 def nearest(reader: Reader, dense: Dense) -> list[str]:
-    found = dense.nearest([], 9)
+    found = dense.nearest(Ahead(), 9)
     loaded = reader.load([each.key for each in found])
     return [loaded[each.key].text for each in found]
 
 
 def test_before_it_is_asked_nothing_is_near(agent: Agent, reader: Reader, embedder: Concepts) -> None:
     dense = dense_of(agent, reader)
-    assert (dense.nearest([], 9), dense.cosines([1, 2])) == (Similar(), {})
+    assert (dense.nearest(Ahead(), 9), dense.cosines([1, 2])) == (Similar(), {})
     assert (dense.space, dense.reason, dense.pending, dense.searched) == (None, "", 0, None)
     assert embedder.asked == []
 
@@ -126,7 +126,7 @@ def test_where_entries_cannot_be_embedded_those_with_a_vector_are_compared(
 ) -> None:
     first = dense_of(agent, reader)
     first.ask("a sibling", None)
-    first.nearest([], 9)
+    first.nearest(Ahead(), 9)
     agent.session("s").add("note", {"content": "my sister"})
     dense = dense_of(agent, reader)
     dense.ask("a sibling", None)
@@ -138,13 +138,13 @@ def test_where_entries_cannot_be_embedded_those_with_a_vector_are_compared(
 def test_where_vectors_cannot_be_compared_words_are_left(
     agent: Agent, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> Similar:
+    def fail(*_: object, **__: object) -> Similar:
         raise StoreError("the index cannot be used")
 
     dense = dense_of(agent, reader)
     dense.ask("a sibling", None)
     monkeypatch.setattr(reader, "similar", fail)
-    assert dense.nearest([], 9) == Similar()
+    assert dense.nearest(Ahead(), 9) == Similar()
     assert (dense.space, dense.reason, dense.cosines([1])) == (None, "the index cannot be used", {})
 
 
@@ -167,11 +167,11 @@ def test_no_recall_waits_for_a_server_to_embed_entries(
 def test_what_is_needed_most_is_embedded_first(
     agent: Agent, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keepstone.recall.dense.SECONDS", 0)
+    monkeypatch.setattr("keepstone.recall.vectors.SECONDS", 0)
     agent.session("t").add_many({"type": "event", "content": f"number {number}"} for number in range(20))
     keys = {text: reader.search([text.split()[-1]], SCOPE, 1)[0].key for text in ("her brother", "the zoo")}
     dense = dense_of(agent, reader)
     dense.ask("a sibling", None)
-    dense.nearest(keys.values(), 9)
+    dense.nearest(Ahead(list(keys.values())), 9)
     assert dense.pending == len(TEXTS) + 20 - 8
     assert len(dense.cosines(list(keys.values()))) == 2

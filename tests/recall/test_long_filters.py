@@ -55,7 +55,7 @@ def test_a_limit_above_sqlites_number_of_variables_is_answered(agent: Agent) -> 
 def test_statements_beyond_sqlites_limits_do_not_discard_the_index(tmp_path: Path) -> None:
     database = Database(tmp_path / "index.db")
     too_deep = " AND ".join(["1"] * 2_000)
-    with pytest.raises(apsw.SQLError, match="too large"), database.guarded():
+    with pytest.raises(apsw.SQLError, match="too large"), database:
         database.row(f"SELECT {too_deep}")
     assert not database.replaced()
     database.close()

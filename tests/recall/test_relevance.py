@@ -206,14 +206,40 @@ def test_a_rare_word_says_more_than_a_common_one() -> None:
     assert relevance.of(["mirror"], None) > RELEVANT > relevance.of(["number"], None)
 
 
-def test_words_by_which_a_question_asks_weigh_less_than_its_subject() -> None:
-    relevance = Relevance(["kind", "mirror"], 100, {"kind": 1, "mirror": 1}, None)
-    assert relevance.of(["mirror"], None) > 2 * relevance.of(["kind"], None)
+def test_common_english_words_weigh_less_than_rare_ones() -> None:
+    relevance = Relevance(["city", "mirror"], 100, {"city": 1, "mirror": 1}, None)
+    assert relevance.of(["mirror"], None) > 1.5 * relevance.of(["city"], None)
+
+
+def test_words_far_apart_in_a_long_text_do_not_count_together(agent: Agent) -> None:
+    near = "the mirror hangs in the corridor"
+    apart = "the mirror is round. " + "we had tea and went home. " * 30 + "he hangs a coat in the corridor"
+    for name, text in (("near", near + ". we had tea and went home." * 30), ("apart", apart)):
+        agent.session("s").add("note", {"content": text}, id=name)
+    fill(agent, 20)
+    relevance = {hit.entry.id: hit.relevance for hit in agent.recall("which mirror hangs in a corridor?")}
+    assert relevance["near"] > relevance["apart"]
+
+
+def test_aliases_count_wherever_words_of_a_long_text_stand(agent: Agent) -> None:
+    text = "the mirror is round. " + "we had tea and went home. " * 30 + "he hangs a coat in the corridor"
+    for name, aliases in (("with", ["looking-glass"]), ("without", [])):
+        agent.session(name).add("note", {"content": text}, id=name, aliases=aliases)
+    relevance = {
+        hit.entry.id: hit.relevance for hit in agent.recall("mirror, a looking-glass in the corridor")
+    }
+    assert relevance["with"] > relevance["without"]
+
+
+def test_a_document_that_alone_holds_the_word_is_relevant(agent: Agent) -> None:
+    fill(agent, 20)
+    agent.session("s").add("note", {"content": "we had tea and went home. " * 400 + "a mirror"}, id="it")
+    assert not agent.recall("mirror").nothing_relevant
 
 
 def test_a_long_entry_that_holds_the_same_words_is_less_relevant() -> None:
     relevance = Relevance(["mirror", "hang"], 100, {"mirror": 3, "hang": 3}, None)
-    by_length = [relevance.of(["mirror"], None, length) for length in (20, 200, 2000)]
+    by_length = [relevance.of(["mirror"], None, "x" * length) for length in (20, 200, 2000)]
     assert by_length == sorted(by_length, reverse=True)
     assert by_length[0] > by_length[-1] + 0.1
 

@@ -12,10 +12,10 @@ from tests.recall.concepts import Concepts
 
 import keepstone
 from keepstone import Agent, Home, MemoryService
-from keepstone.embed.timeout import Patient
+from keepstone.embed.embedder import Patient
 from keepstone.index import Index
 from keepstone.model import Scope
-from keepstone.recall.vectors import AT_ONCE
+from keepstone.recall.filling import AT_ONCE, fill_some
 from keepstone.store.file_store import FileStore
 
 
@@ -45,7 +45,7 @@ def home(tmp_path: Path, embedder: Refusing) -> Iterator[Home]:
 @pytest.fixture
 def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """An agent whose background work the test does by itself, and whose recalls have time."""
-    monkeypatch.setattr("keepstone.recall.dense.SECONDS", 30)
+    monkeypatch.setattr("keepstone.recall.vectors.SECONDS", 30)
     monkeypatch.setattr(home._background, "wake", lambda _: None)  # noqa: SLF001
     home._shared.meaning.wake = lambda _: None  # noqa: SLF001
     return home.agent("a")
@@ -87,12 +87,12 @@ def test_a_recall_and_background_work_read_a_page_of_pending_keys(
     monkeypatch.setattr(Index, "pending", counted)
     remember(agent, *(f"text {number}" for number in range(300)))
     assert agent.recall("a sibling", limit=5).pending > 200
-    assert agent.vectors().fill_some(Scope("a"))
+    assert fill_some(agent.vectors(), Scope("a"))
     assert 0 < max(read) <= AT_ONCE + 1
 
 
 def test_filling_makes_all_vectors_page_by_page(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keepstone.recall.vectors._PAGE", 3)
+    monkeypatch.setattr("keepstone.recall.filling._PAGE", 3)
     remember(agent, "POISON", *(f"text {number}" for number in range(7)))
     agent.vectors().fill(Scope("a"))
     assert agent.recall("a sibling").pending == 1
@@ -158,7 +158,7 @@ def test_texts_that_only_wait_for_a_failed_embedder_are_not_refused(
 
 
 def test_a_slow_embedder_is_paid_once_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keepstone.embed.timeout.SECONDS_A_TEXT", 0)
+    monkeypatch.setattr("keepstone.embed.embedder.SECONDS_A_TEXT", 0)
     embedder, released = Refusing(), threading.Event()
     monkeypatch.setattr(embedder, "gate", released)
     with keepstone.open(tmp_path, embedder=embedder, durability="os") as home:

@@ -1,5 +1,6 @@
 """The guard, before an app that answers with what it was let through with."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 from tests.server.asgi import scope_of, sent_by
 
+from keepstone.errors import StoreError
 from keepstone.server.authentication import Gate
 from keepstone.server.authorization import signed_in, still_signed_in
 from keepstone.server.middleware import COOKIE, OPEN, PAGE_POLICY, SECURE_COOKIE, Guard, address_of
@@ -202,9 +204,28 @@ def test_an_open_page_learns_that_its_token_has_been_revoked(gate: Gate, tokens:
     opened = Open()
     cookie = f"{COOKIE}={gate.sign_in(secret, '')}"
     sent_by(Guard(opened, gate, Origins(LOOPBACK)), scope_of("/x", cookie=cookie))
-    assert still_signed_in(opened.request) == signed_in(opened.request)
+    assert asyncio.run(still_signed_in(opened.request)) == signed_in(opened.request)
     tokens.revoke(token.id)
-    assert still_signed_in(opened.request) is None
+    assert asyncio.run(still_signed_in(opened.request)) is None
+
+
+class Away:
+    """Sign-ins in a database that does not answer."""
+
+    is_shared = True
+
+    def session(self, key: str) -> tuple[str | None] | None:
+        raise StoreError(f"the database failed for {key[:0]}; check that the server runs, and try again")
+
+
+def test_a_database_that_does_not_answer_is_a_problem_of_the_store(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "_sign_ins", Away())
+    started, body = sent_by(
+        Guard(page, gate, Origins(LOOPBACK)), scope_of("/v1/agents", cookie=f"{COOKIE}=x")
+    )[:2]
+    assert (started["status"], json.loads(body["body"])["code"]) == (500, "store")
 
 
 @pytest.mark.parametrize("spoil", [Path.mkdir, lambda file: file.symlink_to("/dev/null"), Path.touch])
@@ -216,7 +237,7 @@ def test_an_open_page_ends_where_the_tokens_cannot_be_read_any_more(
     file = tmp_path / ".tokens.json"
     file.unlink()
     spoil(file)
-    assert still_signed_in(opened.request) is None
+    assert asyncio.run(still_signed_in(opened.request)) is None
 
 
 def test_a_request_from_nowhere_has_an_empty_address() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from tests.server.conftest import Server, serving
@@ -21,6 +22,19 @@ Pair = tuple[Server, Server]
 def _command(*words: str) -> str:
     command = [sys.executable, "-m", "keepstone", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+IMPATIENT = """
+import sys
+from keepstone.server import shared_answers
+shared_answers._WAIT = 0.0
+from keepstone.cli import main
+sys.argv[0] = "keepstone"
+main()
+"""
+"""The command with a server that does not wait for another one's request to end."""
+ENTRIES = "/v1/agents/coder/sessions/main/entries"
+KEY = {"Idempotency-Key": "5f0c"}
 
 
 @pytest.fixture
@@ -78,3 +92,88 @@ def test_other_requests_are_answered_while_a_token_is_looked_up(dsn: str, server
             assert not waiting.done()
             locking.rollback()
             assert waiting.result().status_code == 200
+
+
+def _wait_for_lock(look: psycopg.Connection[tuple[object, ...]]) -> None:
+    while not look.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'").fetchall():
+        pass
+
+
+def _texts(client: httpx.Client) -> list[str]:
+    return [entry["text"] for entry in client.get(ENTRIES).json()["entries"]]
+
+
+def test_a_retry_at_another_server_gets_the_first_response(servers: Pair) -> None:
+    with servers[0].client() as one, servers[1].client(servers[0].token) as two:
+        first, again = [
+            client.post(ENTRIES, json={"type": "note", "text": "x"}, headers=KEY) for client in (one, two)
+        ]
+        assert (again.status_code, again.content) == (201, first.content)
+        assert (first.headers.get("etag"), "true") == (
+            again.headers.get("etag"),
+            again.headers["idempotency-replayed"],
+        )
+        assert _texts(two) == ["x"]
+        other = two.post(ENTRIES, json={"type": "note", "text": "y"}, headers=KEY)
+        assert other.json()["code"] == "idempotency_key_reused"
+        refused = [
+            client.delete(f"{ENTRIES}/none", headers={"Idempotency-Key": "6"}) for client in (one, two)
+        ]
+        assert refused[0].content == refused[1].content
+
+
+def test_a_retry_waits_for_the_request_at_another_server(dsn: str, servers: Pair) -> None:
+    item = {"type": "note", "text": "x"}
+    with (
+        servers[0].client() as one,
+        servers[1].client(servers[0].token) as two,
+        psycopg.connect(dsn) as locking,
+    ):
+        one.post(ENTRIES, json={"type": "note", "text": "first"})
+        locking.execute("SELECT 1 FROM sessions FOR UPDATE")
+        with ThreadPoolExecutor(2) as pool, psycopg.connect(dsn, autocommit=True) as look:
+            first = pool.submit(one.post, ENTRIES, json=item, headers=KEY)
+            _wait_for_lock(look)
+            again = pool.submit(two.post, ENTRIES, json=item, headers=KEY)
+            asked = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT request, status%'"
+            while not look.execute(asked).fetchall():
+                assert not again.done()
+            locking.rollback()
+            assert first.result().content == again.result().content
+        assert _texts(two) == ["first", "x"]
+
+
+def test_a_purge_removes_the_responses_that_quote_it(dsn: str, servers: Pair) -> None:
+    item = {"type": "note", "text": "walnut", "id": "w"}
+    with servers[0].client() as one, servers[1].client(servers[0].token) as two:
+        one.post(ENTRIES, json=item, headers=KEY)
+        assert one.post("/v1/agents/coder/entries/w/purge").status_code == 200
+        assert two.post(ENTRIES, json=item, headers=KEY).json()["code"] == "answer_forgotten"
+        assert _texts(two) == []
+    with psycopg.connect(dsn) as look:
+        assert look.execute("SELECT status, headers, body FROM answers").fetchall() == [(201, None, None)]
+
+
+def test_a_request_whose_server_was_killed_is_not_carried_out_again(dsn: str, tmp_path: Path) -> None:
+    item = {"type": "note", "text": "x"}
+    with (
+        serving(tmp_path / "one", target=dsn) as doomed,
+        serving(tmp_path / "two", "-c", IMPATIENT, target=dsn) as other,
+        doomed.client() as one,
+        other.client(doomed.token) as two,
+        psycopg.connect(dsn) as locking,
+        psycopg.connect(dsn, autocommit=True) as look,
+    ):
+        one.post(ENTRIES, json={"type": "note", "text": "first"})
+        locking.execute("SELECT 1 FROM sessions FOR UPDATE")
+        with ThreadPoolExecutor(1) as pool:
+            cut = pool.submit(one.post, ENTRIES, json=item, headers=KEY)
+            _wait_for_lock(look)
+            doomed.process.kill()
+            with pytest.raises(httpx.HTTPError):
+                cut.result()
+        locking.rollback()
+        assert two.post(ENTRIES, json=item, headers=KEY).json()["code"] == "busy"
+        look.execute("UPDATE answers SET until = now()")
+        assert two.post(ENTRIES, json=item, headers=KEY).status_code == 201
+        assert _texts(two) in (["first", "x"], ["first", "x", "x"])

@@ -10,7 +10,7 @@ import pytest
 from keepstone.log.line import read_time
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.as_of import FindRecords, PastReader
-from keepstone.store.reader_protocol import ExpiredError
+from keepstone.store.reader import ExpiredError
 from keepstone.vector import Vector, unit
 
 EAST, NORTH = unit([1, 0]), unit([0, 1])
@@ -27,9 +27,12 @@ class Today:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    def find(self, session: str, space: str, entries: Sequence[Entry]) -> Mapping[str, Vector]:
-        self.asked.append((session, space))
-        return {entry.id: VECTORS[entry.text] for entry in entries if entry.text in VECTORS}
+    def find(self, space: str, sessions: Mapping[str, Sequence[Entry]]) -> Mapping[str, Mapping[str, Vector]]:
+        self.asked += [(session, space) for session in sessions]
+        return {
+            session: {entry.id: VECTORS[entry.text] for entry in entries if entry.text in VECTORS}
+            for session, entries in sessions.items()
+        }
 
 
 def finding(held: Mapping[str, Sequence[Record]]) -> FindRecords:

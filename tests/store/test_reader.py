@@ -17,7 +17,7 @@ from keepstone.index import Index, UnavailableError
 from keepstone.model import Scope
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.file_store import FileStore
-from keepstone.store.reader_protocol import TRIES, ExpiredError, Reader, ask
+from keepstone.store.reader import TRIES, ExpiredError, Reader, ask
 from keepstone.testing.making import record
 from keepstone.vector import unit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from keepstone.errors import StoreError
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.store.file_store import FileStore
 from keepstone.store.postgres.postgres_store import PostgresStore
-from keepstone.store.transfer import move
+from keepstone.store.purged import digest
+from keepstone.store.transfer import RawLine, move
 
 
 def _fill(folder: Path) -> None:
@@ -74,19 +76,74 @@ def test_a_target_with_entries_is_refused_without_merge(tmp_path: Path, dsn: str
         assert database.entry_counts("a") == {"other": 1, "s\0 1": 5}
 
 
-def test_a_move_goes_on_where_it_was_cut_short(tmp_path: Path, dsn: str) -> None:
+def test_a_move_goes_on_where_it_was_cut_short(
+    tmp_path: Path, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _fill(tmp_path / "from")
     files, database = _stores(tmp_path / "from", dsn)
+    take = PostgresStore.take_raw_lines
 
-    def cut(done: int, _: int) -> None:
-        if done == 2:
-            raise KeyboardInterrupt
+    def cut(store: PostgresStore, agent: str, session: str, lines: Sequence[RawLine]) -> None:
+        if session == "raw":  # The last one.
+            raise StoreError("the database is away")
+        take(store, agent, session, lines)
 
     with closing(files), closing(database):
-        with pytest.raises(KeyboardInterrupt):
-            move(files, database, progress=cut)
+        with monkeypatch.context() as patch:
+            patch.setattr(PostgresStore, "take_raw_lines", cut)
+            with pytest.raises(StoreError, match="away"):
+                move(files, database)
         assert move(files, database, merge=True).unchanged == 2
         assert _told(files) == _told(database)
+
+
+def test_what_was_purged_does_not_come_back_after_a_move(tmp_path: Path, dsn: str) -> None:
+    note = {"type": "note", "text": "walnut"}
+    _fill(tmp_path / "from")
+    with keepstone.open(tmp_path / "from") as home:
+        (tmp_path / "from/agents/a/memory/sessions/.purged.ndjson").touch()
+        home.agent("a").session("s\0 1").purge("3")
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database), closing(FileStore(tmp_path / "back", LAYOUTS["default"])) as back:
+        move(files, database)
+        assert "3" in database.gone("a", "s\0 1")
+        database.purge("a", "s\0 1", ["4"])
+        database.append("a", "later", [{"id": "5", "ts": "2026-01-11T14:31:00Z", **note}])
+        database.clear("a", "later")
+        database.append("b", "free", [{"id": "6", "ts": "2026-01-11T14:31:00Z", **note}])
+        database.purge("b", "free", ["6"])  # Of an agent whose purges are not recorded.
+        move(database, back)
+        gone = [one in back.gone("a", "s\0 1") for one in "1345"]
+        assert (gone, "5" in back.gone("a", "later")) == ([False, True, True, False], True)
+        assert "6" not in back.gone("b", "free")
+
+
+def test_a_merge_carries_out_the_purges_of_both_homes(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    with keepstone.open(tmp_path / "from") as home:
+        (tmp_path / "from/agents/a/memory/sessions/.purged.ndjson").touch()
+        files, database = _stores(tmp_path / "from", dsn)
+        with closing(files), closing(database):
+            move(files, database)
+            home.agent("a").session("s\0 1").purge("3")
+            database.purge("a", "s\0 1", ["4"])
+            move(files, database, merge=True)
+            assert [entry.id for entry in database.entries("a", "s\0 1", None, None)] == ["0", "1", "v"]
+
+
+def test_agents_that_were_purged_whole_stay_known_after_a_move(tmp_path: Path, dsn: str) -> None:
+    _fill(tmp_path / "from")
+    (tmp_path / "from/.index/.sync").mkdir(parents=True)
+    files, database = _stores(tmp_path / "from", dsn)
+    with closing(files), closing(database), closing(FileStore(tmp_path / "back", LAYOUTS["default"])) as back:
+        files.purge_agent("b")
+        move(files, database)
+        database.purge_agent("a")
+        move(database, back)
+        assert back.agents() == []
+        assert back.vanished_agents() == ["a", "b"]
+        assert back.purged("b").vanished == files.purged("b").vanished != frozenset()
+        assert digest("s\0 1", "v") in back.purged("a").vanished
 
 
 def test_vectors_that_were_made_move_along(tmp_path: Path, dsn: str) -> None:

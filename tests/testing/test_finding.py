@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.testing.broken import Fault, fails
 
-from keepstone.store.reader_protocol import ExpiredError
+from keepstone.store.reader import ExpiredError
 from keepstone.testing import Check, finding, maintenance
 
 

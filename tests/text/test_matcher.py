@@ -40,9 +40,15 @@ def test_two_words_match_when_they_are_forms_of_one(one: str, other: str) -> Non
         assert is_cjk(term) or Matcher([term]).matched(other) == ((term,) if stem(term) in stems else ())
 
 
-def test_several_texts_get_the_words_that_each_holds() -> None:
-    assert Matcher(["walnut", "tea"]).matched_each(["tea", "", "walnuts and tea"]) == [
-        ("tea",),
-        (),
-        ("walnut", "tea"),
+def test_several_texts_get_the_words_that_each_holds_and_where() -> None:
+    assert Matcher(["walnut", "tea"]).matched_each([("tea", ""), ("", ""), ("walnuts and tea", "")]) == [
+        (("tea",), [(0, "tea")]),
+        ((), []),
+        (("walnut", "tea"), [(0, "walnut"), (2, "tea")]),
     ]
+
+
+def test_other_names_and_parts_of_names_have_no_place() -> None:
+    [(words, places)] = Matcher(["kube", "user"]).matched_each([("call getUserName", "kube")])
+    assert words == ("kube", "user")
+    assert places == []

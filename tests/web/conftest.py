@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlparse
@@ -176,6 +177,30 @@ def browse(chromium: Browser) -> Iterator[Browse]:
         context.close()
     assert trouble == []
     assert hosts <= {"127.0.0.1", None}
+
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+def serious_faults(page: Page) -> list[tuple[str, str, list[str]]]:
+    """Return the serious faults of accessibility, in light and in dark, once nothing moves."""
+    page.evaluate(AXE)
+    found: list[tuple[str, str, list[str]]] = []
+    for theme in ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(
+            "theme => matchMedia(`(prefers-color-scheme: ${theme})`).matches"
+            " && (document.documentElement.dataset.theme ?? theme) === theme",
+            arg=theme,
+        )
+        page.wait_for_function("!document.getAnimations().some((one) => one.playState === 'running')")
+        found += [
+            (theme, fault["id"], [node["html"][:200] for node in fault["nodes"]])
+            # Preloading styles would show the bar of a request that a person never sees.
+            for fault in page.evaluate("axe.run({preload: false})")["violations"]
+            if fault["impact"] in {"serious", "critical"}
+        ]
+    return found
 
 
 _NUMBERS = count()

@@ -65,6 +65,11 @@ def test_an_agent_without_memory_gets_instructions_and_the_day(
     expect(page.locator(".piece.today")).to_contain_text("Today is ")
 
 
+def test_a_budget_that_is_not_whole_is_refused(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "context", budget="20.5"))
+    expect(page.get_by_role("alert")).to_contain_text("tokens must be a whole number")
+
+
 def test_the_pieces_of_a_context_are_its_text_whatever_its_budget(tmp_path: Path) -> None:
     notes = Notes(tmp_path, tmp_path / "user.md")
     notes.add("Amounts are whole cents", "Project")

@@ -1,12 +1,11 @@
 """What is true of every page: it can be read by all, at any width, in the dark, and away from the network."""
 
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.web.conftest import Browse, Site, serve
+from tests.web.conftest import Browse, Site, serious_faults, serve
 
 from keepstone import Agent
 
@@ -14,7 +13,6 @@ PAGES = (
     *("sessions", "session", "timeline", "chat", "recall", "context"),
     *("memory", "files", "overview", "doctor", "agents", "settings"),
 )
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
 def furnished(site: Site, agent: Agent) -> None:
@@ -49,21 +47,13 @@ def settled(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_page_has_no_serious_fault_of_accessibility(
-    site: Site, agent: Agent, browse: Browse, name: str, *, dark: bool
+    site: Site, agent: Agent, browse: Browse, name: str
 ) -> None:
     furnished(site, agent)
-    page = browse(at(site, agent, name), dark=dark)
+    page = browse(at(site, agent, name))
     settled(page, name)
-    page.evaluate(AXE)
-    found = page.evaluate("axe.run()")["violations"]
-    bad = [
-        (fault["id"], [node["html"][:200] for node in fault["nodes"]])
-        for fault in found
-        if fault["impact"] in {"serious", "critical"}
-    ]
-    assert bad == []
+    assert serious_faults(page) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -95,19 +85,15 @@ OPENED = {
 
 
 @pytest.mark.parametrize("what", OPENED)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_what_opens_in_a_page_has_no_serious_fault_of_accessibility(
-    site: Site, agent: Agent, browse: Browse, what: str, *, dark: bool
+    site: Site, agent: Agent, browse: Browse, what: str
 ) -> None:
     furnished(site, agent)
     name, role, title = OPENED[what]
-    page = browse(at(site, agent, name), dark=dark)
+    page = browse(at(site, agent, name))
     page.get_by_role(role, name=title).first.click()  # type: ignore[arg-type]
     page.locator(".q-dialog .card, .versions, .notes form, [data-undo], .preview > *").first.wait_for()
-    page.wait_for_function("!document.getAnimations().some((one) => one.playState === 'running')")
-    page.evaluate(AXE)
-    found = page.evaluate("axe.run()")["violations"]
-    assert [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}] == []
+    assert serious_faults(page) == []
 
 
 UNFOLDED = {
@@ -128,20 +114,19 @@ UNFOLDED = {
 
 
 @pytest.mark.parametrize("what", UNFOLDED)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_what_unfolds_in_a_page_has_no_serious_fault_of_accessibility(
-    site: Site, agent: Agent, browse: Browse, what: str, *, dark: bool
+    site: Site, agent: Agent, browse: Browse, what: str
 ) -> None:
     furnished(site, agent)
     name, steps, sign = UNFOLDED[what]
-    page = browse(at(site, agent, name), dark=dark)
+    page = browse(at(site, agent, name))
     for step in steps:
         if step.startswith("key "):
             page.keyboard.press(step.removeprefix("key "))
         else:
             page.locator(step).first.click()
     page.locator(sign).first.wait_for()
-    assert faults(page) == []
+    assert serious_faults(page) == []
 
 
 def test_the_choice_between_light_and_dark_is_kept(site: Site, agent: Agent, browse: Browse) -> None:
@@ -285,26 +270,17 @@ def test_who_is_not_known_gets_no_page(limited: Site, browse: Browse) -> None:
     assert page.request.get(f"{limited.base}/?stranger=yes").status == 401
 
 
-def faults(page: Page) -> list[str]:
-    """Return the serious faults of accessibility once nothing moves."""
-    page.wait_for_function("!document.getAnimations().some((one) => one.playState === 'running')")
-    page.evaluate(AXE)
-    found = page.evaluate("axe.run()")["violations"]
-    return [fault["id"] for fault in found if fault["impact"] in {"serious", "critical"}]
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_conflict_and_a_finding_with_a_fix_have_no_serious_fault(
-    site: Site, agent: Agent, browse: Browse, *, dark: bool
+    site: Site, agent: Agent, browse: Browse
 ) -> None:
     agent.files.write("plan.md", "one\ntwo\nthree\n")
-    page = browse(site.url(agent.slug, "files", path="plan.md"), dark=dark)
+    page = browse(site.url(agent.slug, "files", path="plan.md"))
     page.get_by_label("Content of plan.md").fill("mine\ntwo\nthree\nfour\n")
     expect(page.locator("[data-unsaved]")).to_have_count(1)
     agent.files.write("plan.md", "theirs\ntwo\nthree\n")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("button", name="Both").click()
-    assert faults(page) == []
+    assert serious_faults(page) == []
     page.get_by_role("button", name="Merge").click()
     expect(page.locator("[data-unsaved]")).to_have_count(0)
     left = site.home.root / "agents" / agent.slug / "memory/sessions/gone.lock"
@@ -313,21 +289,18 @@ def test_a_conflict_and_a_finding_with_a_fix_have_no_serious_fault(
     page.goto(site.url(agent.slug, "doctor"))
     page.get_by_role("button", name=f"Fix {agent.slug}/gone.lock").click()
     page.get_by_role("dialog").wait_for()
-    assert faults(page) == []
+    assert serious_faults(page) == []
     left.unlink()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_an_empty_home_and_a_new_token_have_no_serious_fault(
-    tmp_path: Path, browse: Browse, *, dark: bool
-) -> None:
+def test_an_empty_home_and_a_new_token_have_no_serious_fault(tmp_path: Path, browse: Browse) -> None:
     for empty in serve(tmp_path):
-        page = browse(empty.base, dark=dark, width=390)
+        page = browse(empty.base, width=390)
         page.get_by_role("heading", name="This home is empty").wait_for()
-        assert faults(page) == []
+        assert serious_faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.goto(empty.url("default", "settings"))
         page.get_by_role("button", name="Create token").click()
         page.get_by_role("dialog").get_by_role("button", name="Create").click()
         page.get_by_role("dialog", name="Your new token").wait_for()
-        assert faults(page) == []
+        assert serious_faults(page) == []

@@ -99,6 +99,29 @@ def test_ctrl_k_finds_notes_and_commands(site: Site, agent: Agent, browse: Brows
     page.wait_for_url("**/recall")
 
 
+def test_the_finder_runs_commands_here_and_on_other_pages(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "overview"))
+    before = page.locator("html").get_attribute("data-theme")
+    for words, name in (("theme", "/theme"), ("new agent", "New agent")):
+        page.keyboard.press("Control+k")
+        page.get_by_label("Pages, sessions").fill(words)
+        page.get_by_role("dialog").get_by_role("link", name=name).click()
+        if name == "/theme":
+            expect(page.get_by_role("dialog")).to_have_count(0)
+            expect(page.locator("html")).not_to_have_attribute("data-theme", before or "")
+    page.wait_for_url("**/agents")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_the_finder_shows_the_shortcuts(site: Site, agent: Agent, browse: Browse) -> None:
+    page = browse(site.url(agent.slug, "overview"))
+    page.keyboard.press("Control+k")
+    page.get_by_label("Pages, sessions").fill("help")
+    page.get_by_role("dialog").get_by_role("link", name="/help").click()
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Find")).to_have_count(0)
+
+
 def test_what_the_agent_sees_is_shown_for_a_question(site: Site, agent: Agent, browse: Browse) -> None:
     filled(agent)
     page = browse(site.url(agent.slug, "context", q="which passkeys"))

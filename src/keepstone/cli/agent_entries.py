@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from keepstone.cli.command import Answer, agent_command, confirm, option
-from keepstone.cli.options import TypesOption, YesOption, moment_or_none
+from keepstone.cli.options import SinceOption, TagsOption, TypesOption, UntilOption, YesOption, moment_or_none
 from keepstone.cli.screen import table
 from keepstone.log.arguments import Filters
 from keepstone.operations.documents import entry_document
@@ -23,24 +23,9 @@ app = typer.Typer(
     epilog="Example: keepstone entries list --type decision",
 )
 
-TagsOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; may be repeated.")
-]
 WhereOption = Annotated[
     str | None,
     typer.Option("--where", metavar="JSON", help="""Only with these values: '{"score": {"gte": 3}}'."""),
-]
-SinceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="TIME", help="Made then or later: 7d, yesterday, 2026-03-01, or RFC 3339."
-    ),
-]
-UntilOption = Annotated[
-    str | None,
-    typer.Option(
-        "--until", metavar="TIME", help="Made before then: 12h, last week, 2026-04-01, or RFC 3339."
-    ),
 ]
 IdsOption = Annotated[
     list[str] | None, typer.Option("--id", metavar="ID", help="Only this entry; may be repeated.")

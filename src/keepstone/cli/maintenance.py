@@ -172,19 +172,25 @@ def index(
 
     If an embedder is installed, entries without a vector are embedded.
     """
-    sessions = _rebuild(home) if rebuild else None
-    if not rebuild:
-        home.sync()
+    sessions = _indexed(home, rebuild=rebuild)
     made = _embed(home, embedder if re_embed else None)
     document = {"rebuilt": rebuild, "sessions": sessions, "vectors_made": made}
     words = "the index is up to date" if sessions is None else f"rebuilt from {counted(sessions, 'session')}"
     return Answer(document, Text(words + (f", made {counted(made, 'vector')}" if made else "")))
 
 
-def _rebuild(home: "Home") -> int:
+def _indexed(home: "Home", *, rebuild: bool) -> int | None:
+    """Update or rebuild the indexes; return how many sessions a rebuild read."""
     with progress("indexing") as bar:
         task = bar.task_ids[0]
-        return home.rebuild(lambda done, total: bar.update(task, completed=done, total=total))
+
+        def tell(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        if rebuild:
+            return home.rebuild(tell)
+        home.sync(tell)
+        return None
 
 
 def _embed(home: "Home", embedder: str | None) -> int | None:

@@ -18,6 +18,7 @@ from keepstone.cli.options import (
     YesOption,
 )
 from keepstone.errors import install_command
+from keepstone.filesystem.open_files import allow_more_files
 
 if TYPE_CHECKING:
     from keepstone.mcp.clients import ClientKind
@@ -81,6 +82,7 @@ def mcp(
         raise ValueError(f"mcp is missing: {install_command('mcp')}")
     from keepstone.mcp.project import AUTO, UserNotes, agent_of
 
+    allow_more_files()
     is_auto = agent == AUTO
     with HomeOptions(home, layout).open() as opened:
         slug = opened.agent(agent_of(folder, worktree=worktree) if is_auto else agent).slug

@@ -213,7 +213,7 @@ def sync(
             place = layout_of(layout)
             result = sync_over_ssh(opened, place, target, ssh=ssh, command=remote_command, options=options)
         else:
-            result = exchange(opened, layout_of(layout), Path(target))
+            result = exchange(opened, layout_of(layout), _shared_folder(target))
     document = {
         "devices": result.devices,
         "changed": result.changed,
@@ -226,3 +226,14 @@ def sync(
     lines = [words, *(f"merged the conflicting copy {name}" for name in result.merged_copies)]
     lines += [f"not whole yet, left for the next time: {name}" for name in result.pending]
     show(Answer(document, Text("\n".join(map(one_line, lines)))), as_json=as_json)
+
+
+def _shared_folder(target: str) -> Path:
+    """Return the folder that a target names; a new one must not look like a mistyped HOST:PATH."""
+    folder = Path(target)
+    if ":" in target.partition("/")[0] and not folder.exists():
+        raise ValueError(
+            f"{target!r:.80} is neither a folder nor HOST:PATH, such as ada@host:agents; for a new folder of "
+            f"this name write ./{target:.80}"
+        )
+    return folder

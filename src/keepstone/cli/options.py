@@ -126,7 +126,7 @@ def complete_layouts(incomplete: str) -> list[str]:
 
 def complete_languages(incomplete: str) -> list[str]:
     """Offer the codes of the languages that have a stemmer."""
-    from keepstone.text.stemming import LANGUAGES
+    from keepstone.text.tokenizer import LANGUAGES
 
     return _matching(list(LANGUAGES), incomplete)
 
@@ -222,6 +222,22 @@ SessionOption = Annotated[
 TypesOption = Annotated[
     list[str] | None,
     typer.Option("--type", metavar="TYPE", help="Only entries of this type; may be repeated."),
+]
+TagsOption = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only entries with this tag; may be repeated."),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="Made then or later: 7d, yesterday, 2026-03-01, or RFC 3339."
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(
+        "--until", metavar="TIME", help="Made before then: 12h, last week, 2026-04-01, or RFC 3339."
+    ),
 ]
 PathArgument = Annotated[
     str,

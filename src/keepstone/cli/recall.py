@@ -13,7 +13,10 @@ from rich.text import Text
 from keepstone.cli.command import Answer, agent_command
 from keepstone.cli.options import (
     FolderOption,
+    SinceOption,
+    TagsOption,
     TypesOption,
+    UntilOption,
     UserFileOption,
     complete_sessions,
     moment_or_none,
@@ -49,22 +52,6 @@ SessionsOption = Annotated[
         metavar="SESSION",
         help="Only entries of this session; may be repeated.",
         autocompletion=complete_sessions,
-    ),
-]
-TagsOption = Annotated[
-    list[str] | None,
-    typer.Option("--tag", metavar="TAG", help="Only entries with this tag; may be repeated."),
-]
-SinceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="TIME", help="Only from this time on: 7d, yesterday, 2026-03-01, or RFC 3339."
-    ),
-]
-UntilOption = Annotated[
-    str | None,
-    typer.Option(
-        "--until", metavar="TIME", help="Only before this time: 12h, last week, 2026-04-01, or RFC 3339."
     ),
 ]
 IncludeOption = Annotated[

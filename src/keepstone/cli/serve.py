@@ -19,6 +19,7 @@ from keepstone.cli.options import (
     place_options,
 )
 from keepstone.errors import install_command
+from keepstone.filesystem.open_files import allow_more_files
 
 if TYPE_CHECKING:
     from keepstone.home import Home
@@ -71,6 +72,7 @@ def serve(
     """
     import keepstone
 
+    allow_more_files()
     notes = keepstone.Notes(folder, user_file)
     listener = Listener(host, port, frozenset(names or ()), proxied=proxied)
     with HomeOptions(home, layout).open() as opened:

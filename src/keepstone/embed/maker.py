@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keepstone.embed.embedder import Embedder, embed_texts, unit_rows
-from keepstone.embed.timeout import Patient
+from keepstone.embed.embedder import Embedder, Patient, embed_texts, unit_rows
 from keepstone.embed.unstored import Unstored, digest_of
 from keepstone.errors import (
     EmbedderUnavailableError,

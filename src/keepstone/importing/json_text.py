@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from keepstone.importing.item import SourceError
-from keepstone.log.line import MAX_LINE, parse, without_bom
+from keepstone.log.line import BOM, MAX_LINE, parse
 from keepstone.model import Record
 
 LARGEST = 256 << 20
@@ -27,7 +27,7 @@ def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
             raw = file.readline(MAX_LINE + 1)
         if is_long:
             yield number, None
-        elif without_bom(raw).strip():
+        elif raw.removeprefix(BOM).strip():
             yield number, raw
 
 

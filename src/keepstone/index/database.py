@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import random
 import threading
 import time
@@ -10,17 +10,17 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import apsw
 
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
 from keepstone.model import STANDING
-from keepstone.text.stemming import ENGLISH, stemmed, stemming_of
-from keepstone.text.tokenizer import tokenizer_of
+from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
 SCHEMA = 7
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
@@ -120,13 +120,8 @@ def _tokenization(language: str) -> str:
 
 
 DAMAGE = (
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.FormatError,
-    apsw.MismatchError,
-    apsw.ConstraintError,
-    apsw.SQLError,
-    UnicodeDecodeError,
+    *(apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.MismatchError),
+    *(apsw.ConstraintError, apsw.SQLError, UnicodeDecodeError),
 )
 """What SQLite raises for a file that is not, or is no longer, one of ours; see ``is_damage``."""
 
@@ -139,16 +134,10 @@ _LIMITS = (
 """How the messages begin with which SQLite refuses a statement that is too large for it."""
 
 UNUSABLE = (
-    apsw.CantOpenError,
-    apsw.ReadOnlyError,
-    apsw.PermissionsError,
-    apsw.FullError,
-    apsw.IOError,
-    apsw.ConnectionClosedError,
-    OSError,
+    *(apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.FullError),
+    *(apsw.IOError, apsw.ConnectionClosedError, OSError),
 )
 """What it raises where the disk refuses, or the index was closed during the call."""
-
 
 BUSY = (apsw.BusyError,)
 """What it raises where another process keeps the file for too long."""
@@ -182,9 +171,9 @@ class Database:
     """
 
     def __init__(self, path: Path | None, language: str = ENGLISH) -> None:
-        self.path = path
+        self.path, self._file = path, str(path)
         self.language = language
-        """The language of words in Latin letters, see ``keepstone.text.stemming``."""
+        """The language of words in Latin letters, see ``keepstone.text.tokenizer``."""
         self.epoch = next(_epochs)
         """Changes whenever the file is replaced by an empty one: rows then stand for other entries."""
         self.guard = threading.RLock()
@@ -212,6 +201,12 @@ class Database:
         """Run one statement and return the first row that it finds, None if it finds none."""
         return self.connection.execute(sql, bindings).fetchone()
 
+    def stamp(self) -> object:
+        """Return what changes with every transaction, of this connection and of others."""
+        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
+        # at the file; what apsw calls so is the version of the last transaction.
+        return self.row("PRAGMA data_version"), self.connection.total_changes()
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the guard and one write transaction, rolled back if the body raises."""
@@ -228,19 +223,24 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    @contextmanager
-    def guarded(self) -> Iterator[Database]:
-        """Hold the guard; recreate a damaged file and raise ``DamagedError``."""
-        with self.guard:
-            try:
-                yield self
-            except (apsw.Error, OSError, UnicodeDecodeError) as error:
-                if is_damage(error):
-                    self.discard()
-                    raise DamagedError(str(error)) from error
-                if isinstance(error, (apsw.BusyError, *UNUSABLE)):
-                    raise UnavailableError(str(error)) from error
-                raise
+    def __enter__(self) -> Self:
+        """Hold the guard; on the way out a damaged file is recreated, and raises ``DamagedError``."""
+        # Entered many times a recall: a generator would take three times as long.
+        self.guard.acquire()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        """Release the guard; translate an error of SQLite or of the system."""
+        try:
+            if error is None or not isinstance(error, (apsw.Error, OSError, UnicodeDecodeError)):
+                return
+            if is_damage(error):
+                self.discard()
+                raise DamagedError(str(error)) from error
+            if isinstance(error, (apsw.BusyError, *UNUSABLE)):
+                raise UnavailableError(str(error)) from error
+        finally:
+            self.guard.release()
 
     def replaced(self) -> bool:
         """Tell whether the file was deleted or exchanged since it was opened."""
@@ -302,7 +302,7 @@ class Database:
 
     def _inode(self) -> int:
         try:
-            return self.path.stat().st_ino if self.path else 0
+            return os.stat(self._file).st_ino if self.path else 0  # noqa: PTH116  Each recall looks.
         except OSError:
             return -1
 
@@ -354,9 +354,11 @@ def _prepare(connection: apsw.Connection, language: str) -> None:
     if connection.readonly("main"):
         raise apsw.ReadOnlyError("the index may not be written")
     connection.set_busy_handler(_patience())
-    connection.create_scalar_function("text_digest", _text_digest, 1, deterministic=True)
-    connection.create_scalar_function("row_sum", row_sum, 6, deterministic=True)
-    connection.create_scalar_function("stemmed", partial(_stemmed, language), 1, deterministic=True)
+    function = partial(connection.create_scalar_function, numargs=1, deterministic=True)
+    # As bytes, for those of a damaged file may be no text.
+    function("text_digest", lambda *texts: sha256(texts[0] or b"").digest())
+    function("stemmed", lambda *texts: stemmed(t, language) if isinstance(t := texts[0], str) else t)
+    function("row_sum", row_sum, numargs=6)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     if not _is_ours(connection):
@@ -364,18 +366,9 @@ def _prepare(connection: apsw.Connection, language: str) -> None:
         if not _is_ours(connection):
             connection.execute(TABLES + _words_table(language))
         connection.execute("COMMIT")
+    connection.execute("CREATE INDEX IF NOT EXISTS session_unread ON session(sid) WHERE offset!=size")
     if connection.execute("SELECT value FROM meta WHERE key='tokenizer'").get != _tokenization(language):
         raise apsw.FormatError("the index was made with another tokenizer")
-
-
-def _text_digest(*texts: Any) -> bytes:
-    (text,) = texts  # As bytes, for those of a damaged file may be no text.
-    return hashlib.sha256(text or b"").digest()
-
-
-def _stemmed(language: str, *texts: Any) -> Any:
-    (text,) = texts
-    return stemmed(text, language) if isinstance(text, str) else text
 
 
 def row_sum(*values: Any) -> int:

@@ -20,7 +20,6 @@ from keepstone.log.line import (
     MICROSECOND,
     create,
     dump_read,
-    from_microseconds,
     head_of,
     id_of,
     microseconds,
@@ -85,7 +84,8 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-ROW = f"e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, {IS_SOUND}"
+_STORED = "e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
+ROW = f"{_STORED.removesuffix('e.sum')}{IS_SOUND}"
 _FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
@@ -256,15 +256,15 @@ def links(database: Database, sid: int, rel: str) -> list[tuple[str, str]]:
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
-    sql = f"SELECT {ROW} {_FROM} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
+    by_pin = _FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite goes through all.
+    sql = f"SELECT {ROW} {by_pin} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
     return list(starmap(Row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
-    order = "e.ts DESC, s.name DESC, e.eid DESC"
-    entries = "entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid"
-    sql = f"SELECT {ROW} FROM {entries} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
+    rows = f"entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid WHERE e.{IS_STANDING}"
+    sql = f"SELECT {ROW} FROM {rows} ORDER BY e.ts DESC, s.name DESC, e.eid DESC LIMIT ?"
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
@@ -302,8 +302,10 @@ def oldest(database: Database, session: str, limit: int) -> list[Row]:
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    sql = f"SELECT {ROW} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
-    return {row.eid: row for row in starmap(Row, database.rows(sql, (json.dumps(list(eids)),)))}
+    sql = f"SELECT {_STORED} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    rows = database.rows(sql, (json.dumps(list(eids)),))
+    # Called for each recall: sums compared here take a third of the time that SQLite takes to ask for them.
+    return {row[0]: Row._make((*row[:-1], row[-1] == row_sum(*row[3:-1]))) for row in rows}
 
 
 def instant_of(count: int) -> datetime:
@@ -313,7 +315,7 @@ def instant_of(count: int) -> datetime:
         apsw.CorruptError: It is none, as only in a damaged file.
     """
     try:
-        return from_microseconds(count)
+        return EPOCH + count * MICROSECOND
     except (OverflowError, TypeError) as error:
         raise apsw.CorruptError(f"{count!r:.80} is not a time") from error
 
@@ -342,8 +344,7 @@ def neighbours(database: Database, eids: Sequence[int], reach: int) -> list[tupl
         "JOIN entry e ON e.sid=x.sid AND e.number BETWEEN x.number-? AND x.number+? AND e.eid!=x.eid "
         "WHERE distance BETWEEN 1 AND ?"
     )
-    rows = database.rows(sql, (json.dumps(list(eids)), reach, reach, reach))
-    return [(eid, other, distance) for eid, other, distance in rows]
+    return list(database.rows(sql, (json.dumps(list(eids)), reach, reach, reach)))
 
 
 def members(database: Database, scope: Scope, most: int) -> str | None:

@@ -21,17 +21,22 @@ from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, vector_table
+from keepstone.index.vectors.buffer import BLOCK
 from keepstone.index.vectors.search import Nearest, VectorSearch
-from keepstone.index.vectors.vector_table import BLOCK, Pending
+from keepstone.index.vectors.vector_table import Pending
 from keepstone.index.words import word_table
-from keepstone.index.words.ranking import Ranked, Ranking
+from keepstone.index.words.ranking import Ranking, are_tokens
+from keepstone.index.words.word_table import Ranked
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
+
+LARGE = 5_000
+"""Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
 
 _PAUSE, _LONGEST_LOAD, _MOMENT = 0.5, 60.0, 0.05
 """Seconds without a write after which a load is over, that one lasts at most, and between two looks."""
@@ -54,46 +59,61 @@ class Index:
         self._ranking = Ranking()
         self._similar = VectorSearch(self._database)
         self._pending = Pending()
+        self._complete: dict[str, object] = {}
+        """The last known states of the index in which every row had a vector of a space."""
         self._given = 0
         self._written = 0.0
         self._expected_by = math.inf
 
     def known(self) -> dict[str, tuple[str, Stat]]:
         """Return the file and the state of every session as far as it is indexed."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return session_table.all_known(database)
+
+    def stats(self, sessions: Iterable[str]) -> dict[str, Stat]:
+        """Return up to which states of their logs sessions are indexed, as far as they are known."""
+        with self._database as database:
+            return session_table.stats_of(database, sessions)
 
     def current(self, stats: Mapping[str, Stat | None]) -> set[str]:
         """Return those of the sessions that are indexed up to these states of their logs."""
-        with self._database.guarded() as database:
-            known = session_table.stats_of(database, stats)
-            return {session for session, stat in known.items() if stat == stats[session]}
+        known = self.stats(stats)
+        return {session for session, stat in known.items() if stat == stats[session]}
 
-    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> bool:
-        """Take in what a session's log holds and the index does not; False if the log does not exist.
+    def catch_up(self, session: str, log: Log, progress: Callable[[int], None] | None = None) -> None:
+        """Take in what a session's log holds and the index does not; without a log, drop the session.
 
         A long log is read in several transactions, between which no lock is held. ``progress`` receives
         how many more bytes were read.
         """
-        while True:
-            with log.reading() as fd:
-                if fd is not None:
-                    with self._database.guarded() as database:
-                        read = reading.read_on(database, session, log, fd)
-            if fd is None:
-                self.drop(session, log)
-                return False
-            if read is None:
-                return True
+        while (read := self.step(session, log)) is not None:
             if progress:
                 progress(read)
             give_way()
 
-    def reread(self, session: str, log: Log) -> bool:
-        """Read a session's log again from its start; False if the log does not exist."""
-        with self._database.guarded() as database, database.writing():
+    def step(self, session: str, log: Log) -> int | None:
+        """Take in the next lines of a session's log, in one transaction; return how many bytes.
+
+        None once its end is reached. A session without a log is dropped.
+        """
+        with log.reading() as fd:
+            if fd is not None:
+                with self._database as database:
+                    return reading.read_on(database, session, log, fd)
+        self.drop(session, log)
+        return None
+
+    def offset(self, session: str) -> int:
+        """Return how far a session's log was read."""
+        with self._database as database:
+            known = session_table.known_of(database, session)
+            return known.offset if known else 0
+
+    def reread(self, session: str, log: Log) -> None:
+        """Read a session's log again from its start."""
+        with self._database as database, database.writing():
             session_table.distrust(database, session)
-        return self.catch_up(session, log)
+        self.catch_up(session, log)
 
     def added(
         self, session: str, file: str, before: Stat, after: Stat, lines: Sequence[Folded], tail: bytes
@@ -102,7 +122,7 @@ class Index:
 
         ``tail`` is how the log ends now: its last ``CHECKED`` bytes, or all of them.
         """
-        with self._database.guarded() as database, database.writing():
+        with self._database as database, database.writing():
             known, room = session_table.room_for(database, session)
             if known is None and before.size == 0:
                 known = LogState(0, file, before, 0, None, 0, 0, 0)
@@ -125,7 +145,7 @@ class Index:
                 self._keep_compacted(session, rewritten.stat.size)
 
     def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
-        with self._database.guarded() as database, database.writing(), log.reading() as fd:
+        with self._database as database, database.writing(), log.reading() as fd:
             known = session_table.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
             if known is None or fd is None or not known.holds(rewritten.before):
@@ -140,7 +160,7 @@ class Index:
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
         """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
-        with self._database.guarded() as database, database.writing(), log.reading() as fd:
+        with self._database as database, database.writing(), log.reading() as fd:
             known, stat = session_table.known_of(database, session), log.stat()
             if (
                 fd is None
@@ -160,13 +180,13 @@ class Index:
 
         A negative number is how long it was when it was found to have nothing to fold away.
         """
-        with self._database.guarded() as database:
+        with self._database as database:
             known = session_table.known_of(database, session)
             return known.compacted if known else 0
 
     def live_bytes(self, session: str) -> int:
         """Return how many bytes of a session's log say what its entries are now."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return session_table.live_bytes(database, session)
 
     def looked_through(self, session: str, size: int) -> None:
@@ -174,7 +194,7 @@ class Index:
         self._keep_compacted(session, -size)
 
     def _keep_compacted(self, session: str, size: int) -> None:
-        with self._database.guarded() as database, database.writing():
+        with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
                 session_table.save_known(database, session, replace(known, compacted=size))
@@ -185,7 +205,7 @@ class Index:
             give_way()
 
     def _dropped(self, session: str, log: Log | None) -> bool:
-        with self._database.guarded() as database:
+        with self._database as database:
             if session_table.known_of(database, session) is None:
                 return True
             with database.writing():
@@ -193,7 +213,7 @@ class Index:
 
     def forget(self, session: str, ids: Sequence[str]) -> None:
         """Take entries out of the index."""
-        with self._database.guarded() as database, database.writing():
+        with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
                 entries.drop(database, entries.rows_named(database, known.sid, ids))
@@ -206,7 +226,7 @@ class Index:
 
     def present(self, session: str, stat: Stat, ids: Sequence[str]) -> set[str] | None:
         """Return those of the ids that a session has, None if the index does not hold all of this log."""
-        with self._database.guarded() as database:
+        with self._database as database:
             known, there = session_table.present(database, session, ids)
             if known is None or not known.holds(stat):
                 return set() if known is None and stat.size == 0 else None
@@ -214,7 +234,7 @@ class Index:
 
     def lookup(self, session: str, stat: Stat, entry_id: str) -> list[Row] | None:
         """Return where an entry of a session stands, None if the index does not hold all of this log."""
-        with self._database.guarded() as database:
+        with self._database as database:
             is_whole = session_table.sid_at(database, session, stat) is not None
             return entries.find(database, entry_id, session) if is_whole else None
 
@@ -223,38 +243,43 @@ class Index:
 
         None stands for sessions that are not all in the index.
         """
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.holders(database, entry_id)
 
     def linked(self, ids: Sequence[str], rel: str | None, limit: int) -> list[Row]:
         """Return where entries stand that link to one of the ids, at most ``limit`` of them."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.linked(database, ids, rel, limit)
 
     def links(self, session: str, stat: Stat, rel: str) -> list[tuple[str, str]] | None:
         """Return source and target of a session's links, None if the index does not hold all of this log."""
-        with self._database.guarded() as database:
+        with self._database as database:
             sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.links(database, sid, rel)
 
     def summaries(self, sessions: Sequence[str] | None) -> list[tuple[str, str | None, int, int | None]]:
         """Return name, title, entries and time of the newest one of sessions that are all indexed."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return session_table.summaries(database, sessions)
 
     def oldest(self, session: str, limit: int) -> list[Row]:
         """Return where the first entries of a session stand, by time and place."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.oldest(database, session, limit)
+
+    def in_order(self, session: str) -> list[int]:
+        """Return the rows of a session by time and place."""
+        with self._database as database:
+            return selecting.in_order(database, session)
 
     def pinned(self) -> list[Row]:
         """Return where pinned entries stand, by time."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.pinned(database)
 
     def standing(self, limit: int) -> list[Row]:
         """Return where the newest preferences and decisions stand, the oldest first."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.standing(database, limit)
 
     def newest(
@@ -269,7 +294,7 @@ class Index:
 
         None if the index does not hold all of the log: its last line may be unfinished.
         """
-        with self._database.guarded() as database:
+        with self._database as database:
             sid = session_table.sid_at(database, session, stat)
             return None if sid is None else entries.newest(database, sid, limit, types, before)
 
@@ -277,27 +302,27 @@ class Index:
         self, scope: Scope, limit: int, after: Position | None, *, newest_first: bool
     ) -> list[Selected]:
         """Return rows of all sessions that a scope may select, after a position by time."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return selecting.select(database, scope, limit, after, newest_first=newest_first)
 
     def selected(self, scope: Scope) -> int:
         """Return how many rows a scope without ``where`` selects."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return selecting.count(database, scope)
 
     def unindexed(self, path: str, limit: int) -> list[Row]:
         """Return the next rows whose values at a path are to be indexed; none if the path is indexed."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return fields.unindexed(database, path, limit)
 
     def fill(self, path: str, rows: Sequence[Row], records: Mapping[int, Record]) -> None:
         """Index the values of rows at a path."""
-        with self._database.guarded() as database:
+        with self._database as database:
             fields.fill(database, path, rows, records)
 
     def rows(self, eids: Sequence[int]) -> dict[int, Row]:
         """Return rows by their numbers, without those that are gone."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.rows_of(database, eids)
 
     def ranked(self, terms: Sequence[str], scope: Scope, limit: int, *, flush: bool = True) -> Ranked:
@@ -305,14 +330,14 @@ class Index:
 
         Without ``flush``, which has to write, rows whose words still wait are not found.
         """
-        with self._database.guarded() as database:
+        with self._database as database:
             if flush:
                 _flush(database)
-            return self._ranking.ranked(database, terms, scope, limit)
+            return ranked(database, self._ranking, terms, scope, limit)
 
     def neighbours(self, eids: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
         """Return rows with others in scope around them in their session, and at what distance."""
-        with self._database.guarded() as database:
+        with self._database as database:
             found = entries.neighbours(database, eids, reach)
             if scope.limits_within_a_session:
                 allowed = entries.in_scope(database, {other for _, other, _ in found}, scope)
@@ -321,17 +346,17 @@ class Index:
 
     def heads(self, eids: Sequence[int]) -> dict[int, tuple[str, datetime]]:
         """Return how the texts of rows begin, and when the entries were made."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return entries.heads(database, eids)
 
     def counts(self, session: str | None = None) -> dict[str, int | None]:
         """Return how many live entries sessions have; None where the index does not hold all of the log."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return session_table.counts(database, session)
 
     def spaces(self) -> list[Space]:
         """Return the spaces that any vector is of, by their ids."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return vector_table.spaces(database)
 
     def nearest(
@@ -384,24 +409,30 @@ class Index:
         among: Sequence[int] | None = None,
     ) -> list[int]:
         """Return the rows in scope that have text and no vector of a space, the oldest first."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return self._pending.rows(
                 database, space, scope, limit, after, newest_first=newest_first, among=among
             )
 
     def pending_count(self, space: str, scope: Scope) -> int:
         """Return how many rows in scope have text and no vector of a space."""
-        with self._database.guarded() as database:
-            return self._pending.count(database, space, scope)
+        with self._database as database:
+            stamp = database.connection, database.stamp()
+            if self._complete.get(space) == stamp:
+                return 0
+            count = self._pending.count(database, space, scope)
+            if not count and scope.sessions is None and not scope.limits_within_a_session:
+                self._complete[space] = stamp
+            return count
 
     def vectors(self, session: str, space: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of a session's entries, without those that have none."""
-        with self._database.guarded() as database:
+        with self._database as database:
             return vector_table.of(database, session, space, ids)
 
     def keep(self, space: str, made: Iterable[tuple[Entry, Vector]]) -> int:
         """Keep vectors of entries that are still there with the same text; return how many were kept."""
-        with self._database.guarded() as database, database.writing():
+        with self._database as database, database.writing():
             kept = sum(vector_table.keep(database, space, entry, vector) for entry, vector in made)
             self._took_in(kept)
             return kept
@@ -412,20 +443,20 @@ class Index:
         Raises:
             DamagedError: One has another, for which no vector would ever be kept.
         """
-        with self._database.guarded() as database:
+        with self._database as database:
             for entry in found:
                 vector_table.check_text(database, entry)
 
     def forget_space(self, space: str) -> int:
         """Throw all vectors of a space away; return how many there were."""
-        with self._database.guarded() as database, database.writing():
+        with self._database as database, database.writing():
             count = vector_table.forget_space(database, space)
             building.erase(database)
             return count
 
     def flush(self) -> None:
         """Enter the words of rows that still wait, so that no recall has to."""
-        with self._database.guarded() as database:
+        with self._database as database:
             _flush(database)
 
     def checkpoint(self, timeout: float) -> bool:
@@ -453,6 +484,17 @@ class Index:
         """Close the file; if it is ``soon_reopened``, in the quickest way."""
         self._similar.close()
         self._database.close(soon_reopened=soon_reopened)
+
+
+def ranked(database: Database, ranking: Ranking, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
+    """Rank entries by the words they hold: by the full-text table itself, in a large index by ``ranking``."""
+    with database.connection:  # One snapshot of the index, whatever other processes write.
+        rows, _ = word_table.totals(database)
+        if rows and rows >= LARGE and are_tokens(terms, database.language):
+            found = ranking.ranked(database, terms, scope, limit)
+        else:
+            found = word_table.ranked(database, rows, terms, entries.conditions(scope), limit)
+    return found
 
 
 def _flush(database: Database) -> None:

@@ -246,12 +246,13 @@ def insert_new(database: Database, sid: int, new: Sequence[Folded | None], room:
     None leaves out a number, as an entry does that is deleted later.
     """
     entries.insert(database, sid, new, room)
-    records = []
+    records, has_vectors = [], False
     for eid, folded in enumerate(new, room.eid):
         if folded:
             records.append((eid, folded.record))
+            has_vectors = has_vectors or "embedding" in folded.record
     fields.save(database, records, are_new=True)
-    return vector_table.insert(database, new, room.eid)
+    return vector_table.insert(database, new, room.eid) if has_vectors else 0
 
 
 def _begun(known: LogState) -> Stat | None:

@@ -97,3 +97,9 @@ def _number(database: Database, after: Position, step: int) -> int:
         if found is not None:
             return int(found[0]) + moved
     return after.number
+
+
+def in_order(database: Database, session: str) -> list[int]:
+    """Return the numbers of a session's rows by time and place."""
+    sql = "SELECT eid FROM entry WHERE sid=(SELECT sid FROM session WHERE name=?) ORDER BY ts, eid"
+    return [eid for (eid,) in database.rows(sql, (session,))]

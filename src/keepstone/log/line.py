@@ -43,7 +43,8 @@ _DIGITS_OF_ANY_DOUBLE = 308
 _BEYOND_DOUBLES = 2**1024 - 2**970
 """The smallest integer that rounds to infinity as a double, the number type of JavaScript."""
 _JSON_SPACE = " \t\n\r"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark that some editors put before the first line."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -80,7 +81,7 @@ def parse(raw: bytes) -> Record | None:
     if len(raw) > MAX_LINE:
         return None
     try:
-        text = raw.removeprefix(_BOM).decode().strip(_JSON_SPACE)
+        text = raw.removeprefix(BOM).decode().strip(_JSON_SPACE)
         record, end = _decode(text)
     except (ValueError, RecursionError):
         return None
@@ -88,11 +89,6 @@ def parse(raw: bytes) -> Record | None:
         return None
     may_be_deep = raw.count(b"[") + raw.count(b"{") > _LONGEST_READ_DEPTH
     return None if may_be_deep and _is_too_deep(record) else record
-
-
-def without_bom(raw: bytes) -> bytes:
-    """Return a line's bytes without the byte order mark that some editors put before the first line."""
-    return raw.removeprefix(_BOM)
 
 
 def _is_too_deep(record: Record) -> bool:
@@ -180,8 +176,10 @@ def payload_of(record: Record) -> Record:
     data = record.get("data")
     if isinstance(data, dict):
         return data
-    body = body_of(record)
-    return {} if body.keys() == {"text"} and isinstance(body["text"], str) else body
+    others = record.keys() - _HEAD
+    if not others or (others == {"text"} and isinstance(record["text"], str)):
+        return {}
+    return body_of(record)
 
 
 def body_of(record: Record) -> Record:
@@ -257,6 +255,8 @@ def head_of(entry: Record) -> Record:
 def text_of(record: Record, payload: Record | None = None) -> str:
     """Return the text of an entry for indexing and display, with its speaker before it."""
     payload = payload_of(record) if payload is None else payload
+    if not payload and isinstance(record.get("text"), str):
+        return str(record["text"])
     speaker = None
     for key in ("speaker", "name", "role"):
         name = payload.get(key)

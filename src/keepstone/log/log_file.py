@@ -58,8 +58,10 @@ class Log:
         """Hold the session's lock, after removing temporary files of a killed rewrite."""
         try:
             with self.lock.hold(timeout) as marked:
-                if marked or self._fresh:
+                # A log that does not exist was not being rewritten, unless the mark says so.
+                if marked or (self._fresh and self.stat() is not None):
                     self.clear_away()
+                self._fresh = False
                 self.begin()
                 yield
         finally:
@@ -75,7 +77,6 @@ class Log:
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._folder.unlink(temporary)
         self.lock.mark(on=False)
-        self._fresh = False
 
     def stat(self) -> Stat | None:
         """Return the log's state on disk; None if there is no log.
@@ -95,7 +96,7 @@ class Log:
         """Create an empty log if there is none, open it for writing, and return its state."""
         now = self.stat()
         if now is None or self._fd < 0 or now.inode != self._inode:
-            now = self._open()
+            now = self._open(os.O_CREAT if now is None else 0)
         return now
 
     def append(self, lines: Sequence[bytes], *, sync: bool = True) -> tuple[int, Stat]:
@@ -204,10 +205,10 @@ class Log:
     def _not_regular(self) -> CorruptLogError:
         return CorruptLogError(f"{self._folder.path / self.name} is a folder, link or device: move it away")
 
-    def _open(self) -> Stat:
+    def _open(self, create: int = 0) -> Stat:
         self.forget()
         try:
-            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND)
+            fd = self._folder.open(self.name, os.O_RDWR | os.O_APPEND | create)
         except FileNotFoundError:
             if self._parent:
                 self._folder.make_folder(self._parent)

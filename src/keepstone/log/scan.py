@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from keepstone.log.line import (
+    BOM,
     MAX_LINE,
     format_time,
     from_microseconds,
@@ -22,7 +23,6 @@ from keepstone.log.line import (
     is_put,
     parse,
     read_time,
-    without_bom,
 )
 from keepstone.model import Record
 
@@ -99,7 +99,7 @@ class Scan:
 
     def _last(self, run: Run) -> Iterator[Line]:
         record = whole(self.rest) if self._unfinished else None
-        last, batch = Line(self._end, without_bom(self.rest), len(self.rest), record), batch_of(record)
+        last, batch = Line(self._end, self.rest.removeprefix(BOM), len(self.rest), record), batch_of(record)
         settled = self.settled if run.torn else self._end
         joins = record is not None and bool(run.lines) and run.takes(last, batch)
         if joins:
@@ -150,7 +150,7 @@ DIGEST = 32
 
 def derived_id(raw: bytes) -> str:
     """Return the derived id of a line without one; repeated lines get a number appended."""
-    return hashlib.sha256(without_bom(raw).strip()).hexdigest()[:DIGEST]
+    return hashlib.sha256(raw.removeprefix(BOM).strip()).hexdigest()[:DIGEST]
 
 
 _DERIVED = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,9}))?")
@@ -204,9 +204,9 @@ def _line(offset: int, raw: bytes, length: int) -> Line | None:
     if length > MAX_LINE:
         return Line(offset, b"", length, None)
     record = parse(raw)
-    if record is None and not without_bom(raw).strip():
+    if record is None and not raw.removeprefix(BOM).strip():
         return None
-    return Line(offset, without_bom(raw), length, record)
+    return Line(offset, raw.removeprefix(BOM), length, record)
 
 
 def batch_of(record: Record | None) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ from keepstone.log.arguments import Clock
 from keepstone.log.line import instant
 from keepstone.model import CHAT, Conflict, Entry, Finding, Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Reader, ask
+from keepstone.store.reader import Reader, ask
 from keepstone.store.validity import is_valid
 from keepstone.text.tokenizer import STOP_WORDS, stem, words_of
 

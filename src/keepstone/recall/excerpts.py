@@ -18,7 +18,7 @@ from typing import cast
 
 from keepstone.log.arguments import names_of
 from keepstone.model import Entry, Excerpt, Hit, Hits, Scope, Why
-from keepstone.recall.dense import FAILURES, SECONDS
+from keepstone.recall import filling
 from keepstone.recall.fusion import Parts, fuse
 from keepstone.recall.pipeline import CANDIDATES, Question
 from keepstone.recall.query import named, speakers_of, terms_of
@@ -26,8 +26,8 @@ from keepstone.recall.relevance import Cosines, Relevance, asked_words, calibrat
 from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, times_of
-from keepstone.recall.vectors import Vectors
-from keepstone.store.reader_protocol import Matches, Reader
+from keepstone.recall.vectors import FAILURES, SECONDS, Vectors
+from keepstone.store.reader import Matches, Reader
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher, stems_of, with_name_parts
 from keepstone.vector import Vector
@@ -269,7 +269,7 @@ class _Search:
                 return {}
             order = dict.fromkeys([*first, *range(len(self._sections))])
             texts = {n: self._sections[n].excerpt.text for n in order}
-            made = self._vectors.of_texts(list(dict.fromkeys(texts.values())), SECONDS)
+            made = filling.of_texts(self._vectors, list(dict.fromkeys(texts.values())), SECONDS)
         except FAILURES as error:
             self.reason = str(error)
             return {}
@@ -287,16 +287,17 @@ class _Search:
         relevance: Relevance,
     ) -> Hit:
         section = self._sections[number]
-        words = self._matcher.matched(section.searched) if self._terms else ()
-        places = {name: given[number] for name, given in ranks.items() if number in given}
-        why = Why(places, words, parts, cosine)
-        excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(section.excerpt.text))
+        text = section.excerpt.text
+        [(words, places)] = self._matcher.matched_each([(text, section.searched.removesuffix(text))])
+        found = {name: given[number] for name, given in ranks.items() if number in given}
+        why = Why(found, words, parts, cosine)
+        excerpt = replace(section.excerpt, line=section.excerpt.line + self._best_line(text))
         return Hit(
             cast("Entry", None),
             sum(parts.values()),
             why,
             excerpt=excerpt,
-            relevance=relevance.of(words, cosine, len(excerpt.text)),
+            relevance=relevance.of(words, cosine, text, places),
             _find_passage=partial(passage_of, matcher=self._matcher),
         )
 

@@ -16,7 +16,6 @@ from datetime import datetime
 from functools import partial
 
 from keepstone.model import Entry, Hit, Hits, Scope, Why
-from keepstone.recall.dense import Dense
 from keepstone.recall.fusion import (
     BOOSTED,
     EXACT,
@@ -44,10 +43,10 @@ from keepstone.recall.rerank import RERANKED, Reranker, reranked
 from keepstone.recall.selection import UNWANTED
 from keepstone.recall.spelling import corrected
 from keepstone.recall.time_words import MENTION, Span, Times, times_of
-from keepstone.recall.vectors import Vectors
+from keepstone.recall.vectors import Dense, Vectors
 from keepstone.store.decay import worth_of
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Candidate, ExpiredError, Matches, Reader, ask
+from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.passage import passage_of
 from keepstone.text.tokenizer import Matcher
@@ -155,11 +154,14 @@ class _Search:
         """Whether an entry that is not where it was found is left out, instead of asking again."""
         self._language = language
         self._read(question.text[:_LONGEST])
-        self._keys: dict[tuple[str, str], int] = {}
+        self._links: Sequence[tuple[int, int, int]] | None = None
+        """The neighbours of all candidates, as far as hits are to be returned with theirs."""
+        self._around: dict[int, tuple[Entry, ...]] = {}
         self._dense = dense
         """None where only words are compared, from the start or because vectors cannot be."""
         self._refused = False
         """Whether anything was left out after it was loaded."""
+        self._reach = max(REACH, question.neighbours)
 
     def _read(self, text: str) -> None:
         self._text = text
@@ -176,7 +178,7 @@ class _Search:
         found = self._best(most)
         if self._reranker is not None:
             found = reranked(self._reranker, self._question.text, found)[: self._question.limit]
-        return self._with_neighbours(found) if self._question.neighbours else found
+        return found
 
     def _best(self, most: int) -> list[Hit]:
         more = 1
@@ -204,6 +206,7 @@ class _Search:
         ranks = {
             name: {candidate.key: rank for rank, candidate in enumerate(found, 1)}
             for name, found in (("words", words), ("vectors", near))
+            if found
         }
         relevance = self._relevance(matches, speakers)
         if not self._terms:
@@ -218,14 +221,24 @@ class _Search:
         """Return the entries that hold the question's words, typing errors in unknown ones corrected."""
         matches = self._reader.search(self._terms, self._scope, limit)
         unknown = [term for term in self._terms if not matches.holders.get(term)]
-        text = corrected(self._text, unknown, self._holders_of) if unknown else self._text
+        if not unknown:
+            return matches
+        known = [term for term in self._terms if term not in unknown]
+        widened = Matches()
+
+        def holders_of(words: Sequence[str]) -> Mapping[str, int]:
+            nonlocal widened
+            widened = self._reader.search([*known, *words], self._scope, limit)
+            return widened.holders
+
+        text = corrected(self._text, unknown, holders_of)
         if text == self._text:
             return matches
         self._read(text)
+        held = {word for word, count in widened.holders.items() if count}
+        if held <= {*self._terms} <= {*widened.holders, *unknown}:
+            return widened  # Of each unknown word one exchange is held at most: the same words were searched.
         return self._reader.search(self._terms, self._scope, limit)
-
-    def _holders_of(self, words: Sequence[str]) -> Mapping[str, int]:
-        return self._reader.search(words, self._scope, 1).holders
 
     def _nearest(
         self, dense: Dense, words: Sequence[Candidate], speakers: frozenset[str], limit: int
@@ -234,7 +247,9 @@ class _Search:
         dense.ask(without(self._text, speakers) if speakers else self._text, self._question.vector)
         near: Sequence[Candidate] = ()
         if dense.space is not None:
-            near = dense.nearest([candidate.key for candidate in words], limit)
+            keys = [candidate.key for candidate in words]
+            ahead = Ahead(keys, self._reach if self._terms else self._question.neighbours)
+            near = dense.nearest(ahead, limit)
         if dense.space is None:  # There is no vector, or it turned out that vectors cannot be compared.
             self._dense = None
         return near
@@ -259,7 +274,10 @@ class _Search:
         scores = {candidate.key: candidate.score for candidate in words}
         cosines = {candidate.key: candidate.score for candidate in near}
         keys = list(scores | cosines)
-        links = self._reader.neighbours(keys, REACH, self._scope)
+        links = self._reader.neighbours(keys, self._reach, self._scope)
+        if self._question.neighbours:
+            self._links = links
+            links = [link for link in links if link[2] <= REACH]
         space = None
         if self._dense is not None:
             space = self._dense.space
@@ -285,55 +303,71 @@ class _Search:
         main = relevance.main_words()
         if main and len(main) <= MOST_RARE and all(0 < held.get(word, 0) <= rarely for word in main):
             wanted.append(main)
+        held_by = self._reader.holding(list({word for words in wanted for word in words}), self._scope, limit)
         exact: set[int] = set()
         for words in wanted:
-            found = [{one.key for one in self._reader.search([word], self._scope, limit)} for word in words]
-            exact |= set.intersection(*found)
+            exact |= set.intersection(*(held_by[word] for word in words))
         return {"exact": dict.fromkeys(exact, EXACT)} if exact else {}
 
     def _fitting(self, found: _Found, most: int) -> list[Hit]:
         """Return the best entries that the filters let through."""
         hits: list[Hit] = []
         order = in_order(found.parts)
-        for begin in range(0, len(order), most):
-            block = order[begin : begin + most]
-            entries = self._reader.load([key for key, _ in block])
+        size = 4 * most if self._scope.where else most
+        while order and len(hits) < most:
+            block, order, size = order[:size], order[size:], 4 * size
+            entries = self._loaded([key for key, _ in block])
             if len(entries) < len(block) and not self._patient:
                 raise ExpiredError("an entry is not where it was found")
             allowed = [one for one in block if one[0] in entries and self._allows(entries[one[0]])]
             self._refused = self._refused or len(allowed) < len(entries)
             hits += self._explained(found, allowed, entries)
-            if len(hits) >= most:
-                break
         return hits[:most]
+
+    def _loaded(self, keys: Sequence[int]) -> Mapping[int, Entry]:
+        """Return entries; those around them are loaded with them if hits are to have their neighbours."""
+        if not self._question.neighbours:
+            return self._reader.load(keys)
+        if self._links is None:
+            self._links = self._reader.neighbours(keys, self._question.neighbours, self._scope)
+        around: dict[int, list[int]] = {key: [] for key in keys}
+        for key, other, far in self._links:
+            if key in around and far <= self._question.neighbours:
+                around[key].append(other)
+        entries = self._reader.load(list({*keys, *(other for others in around.values() for other in others)}))
+        allowed = {other: entry for other, entry in entries.items() if self._allows(entry)}
+        self._around |= {key: _by_place(allowed, others) for key, others in around.items()}
+        return {key: entries[key] for key in keys if key in entries}
 
     def _explained(
         self, found: _Found, scored: Sequence[tuple[int, float]], entries: Mapping[int, Entry]
     ) -> list[Hit]:
         """Return entries with the reasons why they were found, without those that are not relevant enough."""
         chosen = [entries[key] for key, _ in scored]
-        words: Sequence[tuple[str, ...]] = [()] * len(chosen)
-        if self._terms:
-            words = self._matcher.matched_each(
-                [
-                    "\n".join((entry.text, *entry.aliases)) if "aliases" in entry.line else entry.text
-                    for entry in chosen
-                ]
-            )
+        matched = self._matcher.matched_each(
+            [(entry.text, "\n".join(entry.aliases) if "aliases" in entry.line else "") for entry in chosen]
+        )
         cosines = [found.cosines.get(key) for key, _ in scored]
-        relevances = list(map(found.relevance.of, words, cosines, [len(entry.text) for entry in chosen]))
+        relevances = [
+            found.relevance.of(words, cosine, entry.text, places)
+            for entry, (words, places), cosine in zip(chosen, matched, cosines, strict=True)
+        ]
         boosting = [name for name in BOOSTED if name in found.parts]
         hits = []
-        rows = zip(scored, chosen, words, cosines, relevances, strict=True)
-        for (key, score), entry, there, cosine, relevance in rows:
+        rows = zip(scored, chosen, matched, cosines, relevances, strict=True)
+        for (key, score), entry, (words, _), cosine, relevance in rows:
             if relevance >= self._question.min_relevance:
-                self._keys[entry.session, entry.id] = key
-                ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
-                parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                if self._terms:
+                    ranks = {name: given[key] for name, given in found.ranks.items() if key in given}
+                    parts = {name: given[key] for name, given in found.parts.items() if key in given}
+                else:  # All come from the one list.
+                    ranks, parts = {"vectors": found.ranks["vectors"][key]}, {"vectors": score}
                 boosted = tuple([BOOSTED[name] for name in boosting if name in parts]) if boosting else ()
                 supersedes = entry.supersedes if "links" in entry.line else ()
-                why = Why(ranks, there, parts, cosine, boosted, supersedes)
-                hits.append(Hit(entry, score, why, relevance=relevance, _find_passage=self._passage))
+                why = Why(ranks, words, parts, cosine, boosted, supersedes)
+                hit = Hit(entry, score, why, relevance=relevance, _find_passage=self._passage)
+                around = self._around.get(key, ())
+                hits.append(replace(hit, neighbours=around) if around else hit)
         return hits
 
     def _allows(self, entry: Entry) -> bool:
@@ -356,19 +390,6 @@ class _Search:
             and (scope.tags is None or set(scope.tags) <= set(entry.tags))
             and (not scope.where or all(condition.matches(line) for condition in scope.where))
         )
-
-    def _with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Return hits with the entries around them."""
-        around: dict[int, list[int]] = {}
-        keys = [self._keys[hit.entry.session, hit.entry.id] for hit in hits]
-        for key, other, _ in self._reader.neighbours(keys, self._question.neighbours, self._scope):
-            around.setdefault(key, []).append(other)
-        entries = self._reader.load(list({other for some in around.values() for other in some}))
-        allowed = {other: entry for other, entry in entries.items() if self._allows(entry)}
-        return [
-            replace(hit, neighbours=_by_place(allowed, around.get(key, ())))
-            for hit, key in zip(hits, keys, strict=True)
-        ]
 
 
 def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry, ...]:

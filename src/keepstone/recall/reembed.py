@@ -11,10 +11,10 @@ from keepstone.embed import Embedder, check_embedder
 from keepstone.embed.maker import Maker
 from keepstone.errors import EmbedderUnavailableError, StoreError
 from keepstone.model import Entry, Scope
+from keepstone.recall.filling import pending_slices
 from keepstone.recall.selection import AUTO, Choice, best, chosen
-from keepstone.recall.vectors import pending_slices
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Reader, ask
+from keepstone.store.reader import Reader, ask
 from keepstone.text.display import counted
 
 logger = logging.getLogger("keepstone.recall")

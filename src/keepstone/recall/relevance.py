@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
+from pathlib import Path
 from types import MappingProxyType
 
 from keepstone.model import RELEVANT, Hit
 from keepstone.recall.query import subject_of
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
+from keepstone.text.tokenizer import Places, stem, stems_of
 from keepstone.vector import Vector
 
 
@@ -62,17 +65,12 @@ _WHOLE = 0.999
 """The part of a question's information that is all of it, after rounding."""
 _MAIN = 0.75
 """The part of a question's information that its main words have."""
-_ASKING = frozenset(
-    """
-    kind kinds type types sort sorts many much often ever during different various several specific particular
-    mention mentions mentioned mentioning discuss discussed describe described regarding related according
-    happen happened aspect aspects example examples name named list listed order item items explain suggest
-    time times way ways thing things something someone anything throughout across between brought bring
-    conversation conversations summary recent recently first last new
-    """.split()
-)
-_ASKING_WEIGHT = 0.5
-"""Words by which a question asks, rather than what it asks about, and what they weigh beside others."""
+_COMMON = Path(__file__).with_name("common_words.txt")
+"""The words that English texts use most, one of each stem, in the order of their frequency."""
+_TOGETHER = 40
+"""Words of an entry within which it says what was asked: those of a long one that stand far apart do not."""
+_SHORT = 200
+"""Characters up to which all words of a text stand together."""
 _CHARACTERS = 50
 """Characters by which the length of an entry is counted."""
 _LONGEST = 1000
@@ -92,19 +90,17 @@ class _Model:
     coverage: float = 0.0
     """Of the part of the question's information that the entry holds."""
     mass: float = 0.0
-    """Of the square root of that information, in words that nobody else used."""
+    """Of the square root of that information, in rare words that no other entry holds."""
     unseen: float = 0.0
     """Of the part of the question's information in words that no entry holds."""
-    brevity: float = 0.0
-    """Of 1 divided by the number of words: of a short question an entry holds all by chance more often."""
     length: float = 0.0
     """Of the logarithm of the entry's length: a long one holds more of any question's words."""
     cosine: float = 0.0
     """Of the place of the cosine."""
 
 
-_BOTH = _Model(-4.0, coverage=2.0, mass=1.5, unseen=-1.0, cosine=4.3)
-_WORDS = _Model(-1.06, coverage=4.7, mass=0.8, unseen=-2.1, brevity=-3.3, length=-0.35)
+_BOTH = _Model(-3.6, coverage=2.8, mass=1.1, unseen=-1.9, cosine=4.0)
+_WORDS = _Model(-3.85, coverage=2.7, mass=4.2, unseen=-2.4, length=-0.76)
 _VECTOR = _Model(-3.7, cosine=6.4)
 
 
@@ -167,9 +163,12 @@ class Relevance:
         self, terms: Sequence[str], rows: int, holders: Mapping[str, int], cosines: Cosines | None
     ) -> None:
         self._cosines = cosines
-        most = _idf(rows, 0)
+        most, ranks = _idf(rows, 0), _common_words()
+        rarest = len(ranks)
         self._weights = {
-            term: _idf(rows, holders.get(term, 0)) / most * (_ASKING_WEIGHT if term in _ASKING else 1.0)
+            term: math.sqrt(_idf(rows, holders.get(term, 0)) / most)
+            * math.log1p(ranks.get(stem(term), rarest))
+            / math.log1p(rarest)
             for term in terms
         }
         self._total = sum(self._weights.values())
@@ -182,12 +181,27 @@ class Relevance:
         sums = list(accumulate(map(self._weights.__getitem__, rarest)))
         return rarest[: 1 + bisect_left(sums, _MAIN * self._total)]
 
-    def of(self, words: Iterable[str], cosine: float | None, length: int = 0) -> float:
-        """Return the relevance of an entry of so many characters that holds these words of the question."""
+    def of(
+        self,
+        words: Sequence[str],
+        cosine: float | None,
+        text: str = "",
+        places: Places = (),
+    ) -> float:
+        """Return the relevance of an entry, of whose words those count that stand together.
+
+        Args:
+            words: The words of the question that it holds.
+            cosine: That of its vector and the question's.
+            text: Its text.
+            places: Where it holds them, see ``Matcher.matched_each``.
+        """
         place = None if cosine is None or self._cosines is None else self._cosines.place(cosine)
         if not self._total:
             # Without words, and without a scale of cosines, only the cosine itself is left.
             return _logistic(_VECTOR, place=(cosine or 0.0) if place is None else place)
+        if len(words) > 1 and len(text) > _SHORT:
+            words = self._together(words, places)
         mass = 0.0
         for word in words:
             mass += self._weights.get(word, 0.0)
@@ -198,8 +212,32 @@ class Relevance:
             if self._cosines.is_measured or coverage < _WHOLE:
                 return both
         # An embedder that was not measured may know little: it does not outweigh all words of the question.
-        short, long = 1 / len(self._weights), math.log1p(min(length, _LONGEST) / _CHARACTERS)
-        return max(both, _logistic(_WORDS, coverage, root, self._unseen, short, long))
+        long = math.log1p(min(len(text), _LONGEST) / _CHARACTERS)
+        return max(both, _logistic(_WORDS, coverage, root, self._unseen, long))
+
+    def _together(self, words: Sequence[str], places: Places) -> Sequence[str]:
+        """Return the words that weigh most of those that stand together, and those without a place."""
+        if not places or places[-1][0] - places[0][0] < _TOGETHER:
+            return words
+        inside = dict.fromkeys(words, 0)
+        weight, most, best, end = 0.0, 0.0, (0, 0), 0
+        for first, (begin, leaving) in enumerate(places):
+            while end < len(places) and places[end][0] < begin + _TOGETHER:
+                entering = places[end][1]
+                weight += 0.0 if inside[entering] else self._weights.get(entering, 0.0)
+                inside[entering] += 1
+                end += 1
+            if weight > most:
+                most, best = weight, (first, end)
+            inside[leaving] -= 1
+            weight -= 0.0 if inside[leaving] else self._weights.get(leaving, 0.0)
+        there = {word for _, word in places[slice(*best)]}
+        return [*there, *set(words).difference([word for _, word in places])]
+
+
+@cache
+def _common_words() -> Mapping[str, int]:
+    return {word: rank for rank, word in enumerate(stems_of(_COMMON.read_text("ascii")), 1)}
 
 
 def _idf(rows: int, holders: int) -> float:
@@ -211,12 +249,11 @@ def _logistic(
     coverage: float = 0.0,
     mass: float = 0.0,
     unseen: float = 0.0,
-    brevity: float = 0.0,
     length: float = 0.0,
     place: float = 0.0,
 ) -> float:
     speaks = model.coverage * coverage + model.mass * mass + model.unseen * unseen
-    speaks += model.brevity * brevity + model.length * length + model.cosine * place
+    speaks += model.length * length + model.cosine * place
     return 1 / (1 + math.exp(-(model.base + speaks)))
 
 

@@ -30,6 +30,9 @@ MANY_GIVEN = 4096
 _MOMENT = 0.005
 """Seconds that background work waits before it checks again whether it may continue."""
 
+_MOST_HELD = 1024
+"""Agents whose spaces are remembered."""
+
 _BUSY = 2.0
 """Seconds after a call in which the next one is expected."""
 
@@ -123,6 +126,8 @@ class Meaning:
         self.named: Choice | None = None
         """What the caller named, an embedder or none, instead of taking the home's."""
         self._chosen: tuple[Space | None, Choice] | None = None
+        self.spaces: dict[tuple[str, int | None], tuple[Space, float]] = {}
+        """The spaces in use, by agent and dimension of its vectors, and when they were found."""
         self._claimed = True
         self.is_unwanted = wanted is None or (isinstance(wanted, str) and wanted == NONE)
         """Whether the caller wanted no embedder, so that only given vectors are compared."""
@@ -171,6 +176,15 @@ class Meaning:
             return None if embedder is None else Space(recorded.id, embedder.dim)
         return recorded
 
+    def hold(self, key: tuple[str, int | None], space: Space | None) -> None:
+        """Remember the space in use, see ``spaces``; None: nothing decided it yet."""
+        if space is None:
+            self.spaces.pop(key, None)
+            return
+        if len(self.spaces) >= _MOST_HELD:
+            self.spaces.clear()
+        self.spaces[key] = space, time.monotonic()
+
     def owe(self, agent: str) -> None:
         """Remember that entries of an agent may lack vectors, so that ``close`` has them made by a server."""
         self._owed[agent] = None
@@ -206,12 +220,14 @@ class Meaning:
             embedder = self.choice().embedder
             if embedder is not None and self._store.home_space() is None:
                 self._store.set_home_space(Space(embedder.id, 0))
+                self.spaces.clear()
 
     def record(self, space: Space) -> None:
         """Record the space that the first vectors are of."""
         recorded = self._store.home_space()
         if recorded is None or (recorded.id == space.id and not recorded.dim):
             self._store.set_home_space(space)
+            self.spaces.clear()
 
     def finding(self) -> Finding:
         """Return the doctor's finding about the embedder."""
@@ -240,7 +256,7 @@ class Meaning:
 def chosen(wanted: Any, reason: str) -> Choice:
     """Return the embedder that a caller names; errors as for ``embed.choose.embedder_of``."""
     from keepstone.embed.choose import embedder_of, is_local, is_remote
-    from keepstone.embed.timeout import Patient
+    from keepstone.embed.embedder import Patient
 
     embedder = embedder_of(wanted)
     if embedder is None:

@@ -34,7 +34,8 @@ def corrected(
         unknown: Its words that no entry holds.
         holders_of: Returns how many entries hold each of some other words; called at most once.
     """
-    candidates = {term: exchanged(term) for term in list(filter(_is_correctable, unknown))[:_MOST]}
+    correctable = list(filter(_is_correctable, unknown))[:_MOST]
+    candidates = {term: swaps for term in correctable if (swaps := exchanged(term))}
     if not candidates:
         return query
     held = holders_of([swap for swaps in candidates.values() for swap in swaps])

@@ -27,6 +27,7 @@ from keepstone.server.request_ids import RequestIds
 from keepstone.server.retries import Retries
 from keepstone.server.routes import agents, changes, entries, file_contents, files, recall, sessions, upkeep
 from keepstone.server.routes import notes as notes_routes
+from keepstone.server.shared_answers import answers_of
 from keepstone.server.tokens import Tokens
 from keepstone.text.display import clipped
 
@@ -86,7 +87,7 @@ def create_app(
     app.openapi = lambda: description_of(app)  # type: ignore[method-assign]
     # The middleware added last runs first.
     app.add_middleware(Heads)
-    app.add_middleware(Retries)
+    app.add_middleware(Retries, answers=answers_of(home))
     app.add_middleware(Concurrency)
     app.add_middleware(Bodies, limits=limits or Limits())
     app.add_middleware(Guard, gate=app.state.gate, origins=Origins(hosts, any_address=any_address))

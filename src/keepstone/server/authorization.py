@@ -78,11 +78,11 @@ def signed_in(connection: HTTPConnection) -> Access | None:
     return found if isinstance(found, Access) else None
 
 
-def still_signed_in(connection: HTTPConnection) -> Access | None:
+async def still_signed_in(connection: HTTPConnection) -> Access | None:
     """Return the current access of a request; pages that stay open call this repeatedly.
 
     None once the token was revoked or has expired, or the browser session has ended.
     """
     again = connection.scope.get(AGAIN_KEY)
-    found = again() if callable(again) else None
+    found = await again() if callable(again) else None
     return found if isinstance(found, Access) else None

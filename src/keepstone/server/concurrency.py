@@ -22,7 +22,7 @@ AT_ONCE = 8
 """Concurrent requests per agent and kind (reads, writes), of 40 threads."""
 QUEUED = 256
 """Queued requests per agent and kind."""
-_AGENTS = "/v1/agents/"
+AGENTS = "/v1/agents/"
 MCP_PATH = "/mcp"
 _READING_POSTS = frozenset({"recall", "context", "embed"})
 """POST requests that change nothing, by the part of their path after the agent."""
@@ -103,9 +103,9 @@ def _key(scope: Scope) -> _Key | None:
         return None
     if scope["path"] == MCP_PATH:
         return _mcp_key(scope)
-    if not scope["path"].startswith(_AGENTS):
+    if not scope["path"].startswith(AGENTS):
         return None
-    name, _, rest = scope["path"][len(_AGENTS) :].partition("/")
+    name, _, rest = scope["path"][len(AGENTS) :].partition("/")
     if rest == _WATCHING:
         return None
     agent = unquote(name)

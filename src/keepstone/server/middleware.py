@@ -11,11 +11,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from keepstone.errors import KeepstoneError
 from keepstone.server.authentication import Gate, TokensUnusableError, cookies_of
 from keepstone.server.authorization import AGAIN_KEY, SCOPE_KEY, Access
 from keepstone.server.origins import SAFE, Origins
 from keepstone.server.plain_page import page, told
-from keepstone.server.problems import ProblemError
+from keepstone.server.problems import ProblemError, problem_of
 
 API = "/v1/"
 OPEN = frozenset({"/v1/health", "/v1/openapi.json", "/sign-in"})
@@ -61,6 +62,9 @@ class Guard:
         except ProblemError as error:
             await _refuse(error, scope, receive, send)
             return
+        except KeepstoneError as error:  # Tokens and sessions may be in a database.
+            await _refuse(problem_of(error), scope, receive, send)
+            return
         await self._app(scope, receive, _with_headers(scope, send))
 
     def _check(self, scope: Scope) -> Access | None:
@@ -90,9 +94,9 @@ class Guard:
             self._origins.check_own_page(headers)
         return access
 
-    def _again(self, scope: Scope) -> Access | None:
+    async def _again(self, scope: Scope) -> Access | None:
         try:
-            return self._access(scope, Headers(scope=scope), "GET")
+            return await self._gate.apart(partial(self._access, scope, Headers(scope=scope), "GET"))
         except ProblemError:
             return None
 

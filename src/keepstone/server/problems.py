@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from keepstone.errors import KeepstoneError, LockTimeoutError
 from keepstone.operations.error_codes import FORESEEN, MISSING, WRONG, code_of, message_of
 from keepstone.server.request_ids import HEADER, request_id_of
 from keepstone.text.display import clipped
@@ -102,6 +103,13 @@ def status_of(error: BaseException) -> int:
     if isinstance(error, MISSING):
         return 404
     return _STATUSES.get(code_of(error), 400 if isinstance(error, WRONG) else 500)
+
+
+def problem_of(error: KeepstoneError) -> ProblemError:
+    """Return an error of the library as a problem, for middleware, which no handler stands behind."""
+    if isinstance(error, LockTimeoutError):
+        return ProblemError(503, "busy", message_of(error), {"Retry-After": "1"})
+    return ProblemError(status_of(error), "store", message_of(error))
 
 
 def install(app: FastAPI) -> None:

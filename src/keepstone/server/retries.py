@@ -1,6 +1,6 @@
 """Idempotency keys: a change repeated with its key is carried out once.
 
-Responses are kept in memory for ``SECONDS``. They do not survive the process.
+Responses are kept for ``SECONDS``: in the memory of the process, or in the database that servers share.
 """
 
 from __future__ import annotations
@@ -9,17 +9,21 @@ import asyncio
 import hashlib
 import math
 import re
+import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keepstone.server.authorization import SCOPE_KEY, Access
+from keepstone.server.concurrency import AGENTS
 from keepstone.server.middleware import API
 from keepstone.server.problems import ProblemError
 
@@ -43,6 +47,8 @@ class Kept:
 
     request: bytes
     """The digest of its method, path, conditions and body."""
+    token: int = field(default_factory=partial(secrets.randbits, 63))
+    """Tells it from requests of other servers."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     until: float = math.inf
     """When it expires; never while it is in progress."""
@@ -81,6 +87,19 @@ Name = tuple[str, str]
 """A holder and its key."""
 
 
+class Claims(Protocol):
+    """Where requests with keys are recorded."""
+
+    async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
+        """Return the request that has a key: this one, not ended, or another one, ended or of other content.
+
+        ``agent`` is the agent of its path, empty if it has none.
+        """
+
+    async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:
+        """Record that a request has ended, and keep or forget it."""
+
+
 class Answers:
     """The responses to requests with keys. Not thread-safe: for the event loop's thread only.
 
@@ -109,11 +128,22 @@ class Answers:
         kept = self._under_way[name] = Kept(request)
         return kept
 
+    async def claim(self, name: Name, agent: str, request: bytes) -> Kept:  # noqa: ARG002  For databases.
+        """Return the request that has a key, see ``Claims``."""
+        while (kept := self.find(name)) is not None:
+            if kept.request != request or kept.ended.is_set():
+                return kept
+            await kept.ended.wait()
+        return self.begin(name, request)
+
+    async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:  # noqa: ARG002  It is known.
+        """Record that a request has ended, and keep or forget it."""
+        self.end(name, keep=keep)
+
     def end(self, name: Name, *, keep: bool) -> None:
         """Record that a request has ended, and keep or forget it."""
         kept = self._under_way.pop(name)
-        was_refused = kept.status >= HTTPStatus.BAD_REQUEST
-        if keep and (kept.body is not None or not was_refused):
+        if keep:
             self._keep(name, kept)
         kept.ended.set()
 
@@ -165,7 +195,7 @@ class Answers:
 class Retries:
     """ASGI middleware that repeats the response to a request with a known ``Idempotency-Key``."""
 
-    def __init__(self, app: ASGIApp, answers: Answers | None = None) -> None:
+    def __init__(self, app: ASGIApp, answers: Claims | None = None) -> None:
         self._app = app
         self._answers = answers or Answers()
 
@@ -186,22 +216,21 @@ class Retries:
     async def _once(self, name: Name, scope: Scope, receive: Receive, send: Send) -> None:
         first = await receive()
         request = _digest_of(scope, first.get("body", b""))
-        while (kept := self._answers.find(name)) is not None:
-            if kept.request != request:
-                raise ProblemError(
-                    422,
-                    "idempotency_key_reused",
-                    f"key {name[1]!r:.80} was used for another request: make a new one",
-                )
-            if kept.ended.is_set():
-                await _repeat(kept, send)
-                return
-            await kept.ended.wait()
-        answer = _Answer(send, self._answers.begin(name, request))
+        kept = await self._answers.claim(name, _agent_of(scope), request)
+        if kept.request != request:
+            raise ProblemError(
+                422,
+                "idempotency_key_reused",
+                f"key {name[1]!r:.80} was used for another request: make a new one",
+            )
+        if kept.ended.is_set():
+            await _repeat(kept, send)
+            return
+        answer = _Answer(send, kept, partial(self._answers.settle, name, kept))
         try:
             await self._app(scope, _replay(first, receive), answer.send)
         finally:
-            self._answers.end(name, keep=answer.is_final)
+            await answer.settle()
 
 
 async def _repeat(kept: Kept, send: Send) -> None:
@@ -219,21 +248,31 @@ async def _repeat(kept: Kept, send: Send) -> None:
 class _Answer:
     """Passes a response on, and records it completely before its end is sent."""
 
-    def __init__(self, send: Send, kept: Kept) -> None:
+    def __init__(self, send: Send, kept: Kept, settle: Callable[..., Awaitable[None]]) -> None:
         self._send = send
         self._kept = kept
+        self._settle = settle
         self._pieces: list[bytes] = []
-        self.is_final = False
+        self._is_final = False
+        self._is_settled = False
+
+    async def settle(self) -> None:
+        """Record the end of the request, once; of a refusal that is not complete nothing is kept."""
+        if not self._is_settled:
+            self._is_settled = True
+            was_refused = self._kept.status >= HTTPStatus.BAD_REQUEST
+            await self._settle(keep=self._is_final and (self._kept.body is not None or not was_refused))
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             status = message["status"]
             self._kept.status, self._kept.headers = status, list(message.get("headers", ()))
-            self.is_final = status < 500 and status not in _NOT_CARRIED_OUT  # noqa: PLR2004
-        elif self.is_final:
+            self._is_final = status < 500 and status not in _NOT_CARRIED_OUT  # noqa: PLR2004
+        elif self._is_final:
             self._pieces.append(message.get("body", b""))
             if not message.get("more_body", False):
                 self._kept.body = b"".join(self._pieces)
+                await self.settle()
         await self._send(message)
 
 
@@ -243,6 +282,11 @@ def _key_of(given: list[str]) -> str:
             400, "invalid_argument", "Idempotency-Key must be one key of 1 to 255 visible ASCII characters"
         )
     return given[0]
+
+
+def _agent_of(scope: Scope) -> str:
+    _, below, rest = scope["path"].partition(AGENTS)
+    return unquote(rest.partition("/")[0]) if below else ""
 
 
 def _digest_of(scope: Scope, body: bytes) -> bytes:

@@ -15,7 +15,7 @@ from keepstone.home import open as open_home
 from keepstone.log.arguments import count_of
 from keepstone.log.where import conditions_of
 from keepstone.model import Entry, Record, Scope
-from keepstone.store.reader_protocol import HNSW_FROM
+from keepstone.store.reader import HNSW_FROM
 from keepstone.vector import Vector
 
 TYPE = "memory"

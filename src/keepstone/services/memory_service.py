@@ -28,7 +28,7 @@ from keepstone.services.memory_repository import (
     memory_of,
     text_given,
 )
-from keepstone.store.reader_protocol import HNSW_FROM
+from keepstone.store.reader import HNSW_FROM
 from keepstone.vector import Vector
 
 logger = logging.getLogger("keepstone.memory_service")

@@ -22,7 +22,7 @@ from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.rewrite import Rewritten
 from keepstone.model import Record
-from keepstone.store.looking import take_in, take_in_all
+from keepstone.store.looking import Arrears, follow_folder
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
@@ -62,6 +62,7 @@ class AgentLogs:
         most_logs: Callable[[], int],
         finish: Callable[[AgentLogs], None],
         language: str,
+        leave: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.agent = agent
         self._root = root
@@ -82,7 +83,11 @@ class AgentLogs:
         self._looking = threading.RLock()
         self._looked = float("-inf")
         self._lags = 0
-        self._followed: int | None = None
+        self._leave = leave
+        self.arrears = Arrears()
+        """What the index does not hold yet; ``leave`` lets the background take it in."""
+        self.followed: int | None = None
+        """The index that had taken in the whole folder, by its epoch; None if none had."""
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._index: Index | None = None
         self.stale = False
@@ -179,7 +184,8 @@ class AgentLogs:
     def _open_index(self) -> Index:
         folder = self.layout.index_folder(self._root, self.agent, SCHEMA)
         try:
-            with Folder(folder, root=self._root, create=True):
+            # An agent is opened again and again where few files may be open: what is there is not made.
+            with Folder(folder, root=self._root, create=not folder.is_dir()):
                 return Index(folder / "index.db", self._language)
         except (KeepstoneError, *UNUSABLE, *BUSY) as error:
             logger.warning("the index of agent %s is kept in memory: %s", self.agent, type(error).__name__)
@@ -205,6 +211,7 @@ class AgentLogs:
         """Take in what changed in any log, unless that was done less than ``age`` seconds ago.
 
         While one thread does so, others that ask for it wait; writers and readers of a session do not.
+        Long logs are left to the background, see ``arrears``.
         """
         if time.monotonic() - self._looked < age:
             return
@@ -221,6 +228,13 @@ class AgentLogs:
                 # Another thread may have failed to index a write after this look had passed its log.
                 if self._lags == lags:
                     self.stale, self._looked = False, began
+            if self.arrears:
+                self._leave(self.agent)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether only the logs can tell, as the index could not follow them; too long ones are not read."""
+        return self.stale and not self.arrears
 
     def leave_replaced(self) -> None:
         """Close an index whose file was deleted or exchanged; the next use opens the one that is there."""
@@ -232,22 +246,13 @@ class AgentLogs:
     def _look_twice(self) -> None:
         """Take in what changed, from all logs if the index turns out to be damaged and is empty now."""
         try:
-            self._look()
+            follow_folder(self)
         except DamagedError:
             self._warn_of_damage()
-            self._look()
+            follow_folder(self)
 
     def _warn_of_damage(self) -> None:
         logger.warning("the index of agent %s was damaged and is rebuilt", self.agent)
-
-    def _look(self) -> None:
-        index = self.index
-        changed = self.session_files.changed() if self._followed == index.epoch else None
-        self._followed = None  # What is not taken in to its end is looked for in the whole folder.
-        if changed is None or not take_in(self, changed):
-            self.session_files.watch(is_read=True)
-            take_in_all(self)
-        self._followed = index.epoch
 
     def follow(self, session: str, log: Log, stat: Stat | None) -> bool:
         """Bring the index to this state of a log; False if it cannot be brought there now."""
@@ -270,17 +275,16 @@ class AgentLogs:
             self.look(0)
         elif sessions is None or self.stale:
             self.look(FRESH)
-        logs: dict[str, Log] = {}
+        stats: dict[str, Stat | None] = {}
         for session in sessions or ():
             with suppress(InvalidSessionIdError):  # No session has such an id.
-                logs[session] = self.log(session)
-        if not logs:
+                stats[session] = self.session_files.stat(session) or self.log(session).stat()
+        if not stats:
             return
-        stats = {session: log.stat() for session, log in logs.items()}
         try:
-            current = self.asking(Index.current, stats)
-            for session in logs.keys() - current:
-                self.asking(Index.catch_up, session, logs[session])
+            for session in stats.keys() - self.asking(Index.current, stats):
+                with suppress(InvalidSessionIdError):
+                    self.asking(Index.catch_up, session, self.log(session))
         except UnavailableError as error:
             self.lag(error)
 

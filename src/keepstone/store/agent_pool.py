@@ -11,6 +11,7 @@ from typing import Literal, overload
 from keepstone.errors import KeepstoneError, StoreError
 from keepstone.filesystem.confine import MovedError
 from keepstone.filesystem.fork import reset_in_child
+from keepstone.filesystem.open_files import files_allowed
 from keepstone.store.agent_logs import AgentLogs
 
 MOST_OPEN = 1024
@@ -164,7 +165,7 @@ class OpenAgents:
 
     def logs_each(self) -> int:
         """Return how many logs each open agent may keep open; together half of the files allowed."""
-        allowed, count = _files_allowed(), max(len(self._open), 1)
+        allowed, count = files_allowed(), max(len(self._open), 1)
         if allowed is None:
             return MOST_LOGS
         return max(1, min(MOST_LOGS, (allowed // 2 - _FIXED * count) // (2 * count)))
@@ -191,15 +192,5 @@ class OpenAgents:
 
 def most_open() -> int:
     """Return how many agents may be open, given how many files this process may open."""
-    allowed = _files_allowed()
+    allowed = files_allowed()
     return MOST_OPEN if allowed is None else max(1, min(MOST_OPEN, allowed // (2 * _FILES_EACH)))
-
-
-def _files_allowed() -> int | None:
-    """Return how many files this process may have open, None if the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return None if allowed < 0 else allowed

@@ -11,14 +11,14 @@ from keepstone.log.line import entry_of
 from keepstone.log.log_file import Stat
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader import ROWS, IndexReader
-from keepstone.store.reader_protocol import HNSW_FROM, Similar
+from keepstone.store.reader import HNSW_FROM, ROWS, Ahead, IndexReader, Similar
 from keepstone.vector import Vector
 
 FindRecords = Callable[[Sequence[str] | None], Mapping[str, Sequence[Record]]]
 """Gives the records that some sessions held at that time, or all of them (None), by session."""
-FindVectors = Callable[[str, str, Sequence[Entry]], Mapping[str, Vector]]
-"""Gives the vectors that a session's entries have today in a space, by id, if their texts are the same."""
+FindVectors = Callable[[str, Mapping[str, Sequence[Entry]]], Mapping[str, Mapping[str, Vector]]]
+"""Gives the vectors that sessions' entries have today in a space, by session and id, if their texts are the
+same."""
 
 
 class PastReader(IndexReader):
@@ -33,6 +33,8 @@ class PastReader(IndexReader):
         self._vectors = vectors
         self._entries: dict[str, dict[str, Entry]] = {}
         self._filled: set[tuple[str, str]] = set()
+        self._is_whole = False
+        """Whether all sessions were read."""
         self._index = Index(None, language)
         self._epoch = self._index.epoch
 
@@ -41,8 +43,9 @@ class PastReader(IndexReader):
 
     def _reach(self, sessions: Sequence[str] | None) -> None:
         missing = None if sessions is None else [name for name in sessions if name not in self._entries]
-        if missing == []:
+        if missing == [] or self._is_whole:
             return
+        self._is_whole = missing is None
         for session, records in self._records(missing).items():
             if session in self._entries:
                 continue
@@ -54,10 +57,17 @@ class PastReader(IndexReader):
                 self._index.added(session, session, Stat(0, 0, 0), Stat(len(lines), 0, 0), lines, b"")
 
     def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,
     ) -> Similar:
         self._fill(space, scope.sessions)
-        return super().similar(vector, space, scope, limit, hnsw_from)
+        return super().similar(vector, space, scope, limit, hnsw_from, ahead=ahead)
 
     def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
         self._fill(space, ())
@@ -83,11 +93,15 @@ class PastReader(IndexReader):
     def _fill(self, space: str, sessions: Sequence[str] | None) -> None:
         """Give the entries that were read the vectors that the same texts have today."""
         self._reach(sessions)
-        for session, entries in self._entries.items():
-            if (session, space) not in self._filled:
-                self._filled.add((session, space))
-                found = self._vectors(session, space, list(entries.values()))
-                self._index.keep(space, [(entries[entry_id], made) for entry_id, made in found.items()])
+        new = {
+            session: list(entries.values())
+            for session, entries in self._entries.items()
+            if (session, space) not in self._filled
+        }
+        for session, found in (self._vectors(space, new) if new else {}).items():
+            entries = self._entries[session]
+            self._index.keep(space, [(entries[entry_id], made) for entry_id, made in found.items()])
+        self._filled |= {(session, space) for session in new}
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         rows, first = self._index.rows(self._rows(keys)), self._epoch * ROWS
@@ -95,9 +109,12 @@ class PastReader(IndexReader):
 
 
 def vectors_today(
-    store: Store, agent: str, session: str, space: str, entries: Sequence[Entry]
-) -> dict[str, Vector]:
-    """Return the vectors of entries that have the same text today."""
-    today = {entry.id: entry.text for entry in store.entries(agent, session, None, None)}
-    ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
-    return store.vectors(agent, session, space, ids)
+    store: Store, agent: str, space: str, sessions: Mapping[str, Sequence[Entry]]
+) -> dict[str, dict[str, Vector]]:
+    """Return the vectors of entries that have the same text today, by session and id."""
+    found = {}
+    for session, entries in sessions.items():
+        today = {entry.id: entry.text for entry in store.entries(agent, session, None, None)}
+        ids = [entry.id for entry in entries if today.get(entry.id) == entry.text]
+        found[session] = store.vectors(agent, session, space, ids)
+    return found

@@ -25,10 +25,11 @@ from keepstone.index import Index, UnavailableError
 from keepstone.log.line import apply, dump, entry_of
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store import filtering, lists, lookup, raw_files, renaming, summaries, writing
+from keepstone.store import filtering, lists, lookup, purged, raw_files, renaming, summaries, writing
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.agent_pool import OpenAgents
 from keepstone.store.as_of import PastReader, vectors_today
+from keepstone.store.background import Background
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.dropped import dropped_at
@@ -36,14 +37,15 @@ from keepstone.store.history import gone, state
 from keepstone.store.home_language import language_of, record_language
 from keepstone.store.home_space import HomeSpace
 from keepstone.store.log_changes import Changes
+from keepstone.store.long_records import WHOLE, LongRecords
+from keepstone.store.looking import take_in_some
 from keepstone.store.maintenance.file_maintenance import FileMaintenance
 from keepstone.store.paging import Page
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck, SessionNotFoundError
 from keepstone.store.purge import Eraser
-from keepstone.store.purged import GoneIds, purged_digests
+from keepstone.store.purged import GoneIds, PurgedIds, purged_digests
 from keepstone.store.put import LiveEntries, OnConflict, Written, refuse_other
-from keepstone.store.reader import LogReader
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import LogReader, Reader
 from keepstone.store.session_files import info_of
 from keepstone.store.transfer import RawLine
 from keepstone.vector import Space, Vector
@@ -87,6 +89,7 @@ class FileStore:
         self._layout = layout
         self._durable = durable
         self._agents = OpenAgents(self._open)
+        self._intake = Background(self._take_in_some)
         self._eraser = Eraser(root, layout)
         self._space = HomeSpace(root, layout)
         self.maintenance = FileMaintenance(
@@ -105,6 +108,7 @@ class FileStore:
             most_logs=self._agents.logs_each,
             finish=self._eraser.finish,
             language=self.language,
+            leave=self._intake.wake,
         )
         if self._records_language:
             record_language(self.root, self._layout, self.language)
@@ -300,6 +304,10 @@ class FileStore:
             if logs is None:
                 return ()
             if as_of is None and not archived:
+                stat = logs.log(session).stat()
+                if stat is not None and stat.size > WHOLE:
+                    with suppress(UnavailableError):
+                        return LongRecords(logs, session, partial(self._using, agent))
                 return logs.records(session)
             return state(logs, session, as_of)
 
@@ -458,20 +466,52 @@ class FileStore:
         with self._agents.using(agent, create=True) as logs:
             raw_files.take_raw_lines(logs, session, lines)
 
+    def vanished_agents(self) -> list[str]:
+        return purged.vanished_agents(self.root)
+
+    def purged(self, agent: str) -> PurgedIds:
+        return purged.recorded(self.root, self._layout, agent)
+
+    def take_purged(self, agent: str, found: PurgedIds) -> None:
+        purged.take(self.root, self._layout, agent, found)
+
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return Changes(self.root, self._layout, self._using, agents, since).look
 
-    def sync(self) -> None:
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
         for agent in self.agents():
             with self._using(agent) as logs:
                 if logs is not None:
                     logs.look(0)
+                    self._take_in_left(logs, progress)
                     with suppress(UnavailableError):
                         logs.asking(Index.flush)
                 while self.maintenance.upkeep(agent, ahead=False):
                     pass
 
+    @staticmethod
+    def _take_in_left(logs: AgentLogs, progress: Callable[[int, int], None] | None) -> None:
+        """Take in what a look left to the background; no lock is held between two steps."""
+        total, done = logs.arrears.total(), 0
+
+        def tell(read: int) -> None:
+            nonlocal done
+            done += read
+            if progress:
+                progress(min(done, total), total)
+
+        while take_in_some(logs, tell):
+            pass
+        if total:
+            tell(total)
+
+    def _take_in_some(self, agent: str) -> bool:
+        """Do one piece of the background's work on what looks left to it."""
+        with self._using(agent) as logs:
+            return logs is not None and take_in_some(logs)
+
     def close(self) -> None:
+        self._intake.close()
         self._agents.close()
 
 

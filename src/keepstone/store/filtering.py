@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from itertools import islice
+from typing import TypeVar
 
 from keepstone.index import Index, UnavailableError
 from keepstone.index.fields import is_indexed
@@ -18,6 +20,11 @@ from keepstone.store.validity import is_valid
 _STEP = 1_000
 """Rows that are looked at in one go at most."""
 
+_TRIES = 2
+"""How often the index is asked when a log changes while its entries are read."""
+
+T = TypeVar("T")
+
 Placed = tuple[Position, Entry]
 
 
@@ -26,11 +33,12 @@ def select(
 ) -> Page[Entry]:
     """Return a page of the entries that a scope selects, by time, session and place."""
     after = None if cursor is None else Position(*decode(cursor, int, str, str, int, str))
-    for attempt in (_by_index, _by_index, _by_logs):
-        found = attempt(logs, scope, None if limit is None else limit + 1, after, newest_first)
+    wanted = None if limit is None else limit + 1
+    for _ in range(_TRIES):
+        found = _by_index(logs, scope, wanted, after, newest_first, list)
         if found is not None:
             return _page(found, limit)
-    return Page()
+    return _page(_by_logs(logs, scope, wanted, after, newest_first=newest_first), limit)
 
 
 def count(logs: AgentLogs, scope: Scope) -> int:
@@ -39,7 +47,11 @@ def count(logs: AgentLogs, scope: Scope) -> int:
         found = asked(logs, Index.selected, scope)
         if found is not None:
             return found
-    return len(select(logs, scope, None, None, newest_first=False))
+    for _ in range(_TRIES):
+        found = _by_index(logs, scope, None, None, False, lambda placed: sum(1 for _ in placed))  # noqa: FBT003
+        if found is not None:
+            return found
+    return sum(matches(scope, position.session, record) for position, record in _placed(logs))
 
 
 def matches(scope: Scope, session: str, record: Record) -> bool:
@@ -73,40 +85,50 @@ def _by_index(
     wanted: int | None,
     after: Position | None,
     newest_first: bool,  # noqa: FBT001
-) -> list[Placed] | None:
-    """Return the first entries after a position; None where only the logs can tell."""
+    take: Callable[[Iterator[Placed]], T],
+) -> T | None:
+    """Return what ``take`` makes of the first entries after a position; None where only the logs can tell."""
     logs.look(FRESH)
-    if logs.stale:
+    if logs.is_unsure:
         return None
     try:
         for name in {condition.key for condition in scope.where if is_indexed(condition)}:
             while rows := logs.asking(Index.unindexed, name, _STEP):
                 logs.asking(Index.fill, name, rows, logs.load(rows))
-        return _collect(logs, scope, wanted, after, newest_first=newest_first)
+        return take(islice(_selected(logs, scope, wanted, after, newest_first=newest_first), wanted))
+    except _ChangedError:
+        return None
     except UnavailableError as error:
         logs.lag(error)
         return None
 
 
-def _collect(
+def _selected(
     logs: AgentLogs, scope: Scope, wanted: int | None, after: Position | None, *, newest_first: bool
-) -> list[Placed] | None:
-    found: list[Placed] = []
+) -> Iterator[Placed]:
+    """Yield the entries after a position.
+
+    Raises:
+        _ChangedError: An entry is not where its row says.
+    """
     step = _STEP if wanted is None else min(wanted, _STEP)
-    while wanted is None or len(found) < wanted:
+    while step:
         rows = logs.asking(Index.select, scope, step, after, newest_first=newest_first)
         loaded = logs.load([one.row for one in rows])
         if len(loaded) < len(rows):
-            logs.look(0)  # An entry is not where its row says: the log was changed since.
-            return None
+            logs.look(0)
+            raise _ChangedError
         for one in rows:
             after = Position(one.ts, one.row.session, one.row.id, one.number, "")
             if matches(scope, one.row.session, loaded[one.row.eid]):
-                found.append((after, entry_of(logs.agent, one.row.session, loaded[one.row.eid])))
+                yield after, entry_of(logs.agent, one.row.session, loaded[one.row.eid])
         if len(rows) < step:
-            break
+            return
         step = _STEP  # What was refused, or is wanted beyond one step, is made up for at once.
-    return found[:wanted]
+
+
+class _ChangedError(Exception):
+    """The log was changed while its entries were read."""
 
 
 def _by_logs(
@@ -114,7 +136,8 @@ def _by_logs(
     scope: Scope,
     wanted: int | None,
     after: Position | None,
-    newest_first: bool,  # noqa: FBT001
+    *,
+    newest_first: bool,
 ) -> list[Placed]:
     """Return the first entries after a position, from the logs themselves."""
     placed = sorted(_placed(logs), key=lambda one: (*one[0][:2], one[0].number), reverse=newest_first)

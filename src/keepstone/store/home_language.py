@@ -14,7 +14,7 @@ from keepstone.errors import KeepstoneError
 from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import TEMPORARY, Layout
-from keepstone.text.stemming import ENGLISH, LANGUAGES
+from keepstone.text.tokenizer import ENGLISH, LANGUAGES
 
 FILE = ".language"
 _LONGEST = 16

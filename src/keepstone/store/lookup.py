@@ -7,10 +7,12 @@ from copy import deepcopy
 from typing import Concatenate, ParamSpec, TypeVar
 
 from keepstone.index import Index, Row, UnavailableError
-from keepstone.log.line import entry_of, links_of
+from keepstone.log.line import entry_of, id_of, is_put, is_tombstone, links_of
 from keepstone.log.log_file import Log
+from keepstone.log.scan import Scan
 from keepstone.model import STANDING, Entry, Record
 from keepstone.store.agent_logs import FRESH, AgentLogs
+from keepstone.store.long_records import WHOLE
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,6 +59,8 @@ def holders(logs: AgentLogs, entry_id: str) -> dict[str, Record | None]:
         return dict.fromkeys([name for name, _, _ in logs.files()])
     records: dict[str, Record | None] = {}
     for session, (row, stat) in found.items():
+        if row is None and session in logs.arrears:
+            continue  # As if it was not there yet: reading a long log takes minutes.
         is_current = row is not None and logs.log(session).stat() == stat
         records[session] = logs.load([row]).get(row.eid) if row is not None and is_current else None
     return records
@@ -86,13 +90,37 @@ def standing(logs: AgentLogs, limit: int) -> list[Entry]:
 
 
 def entry_counts(logs: AgentLogs, session: str | None) -> dict[str, int]:
-    """Return how many live entries each session has, or one; sessions without any are left out."""
+    """Return how many live entries each session has, or one; sessions without any are left out.
+
+    A session that the background takes in counts as far as it is taken in.
+    """
     names = [name for name, _, _ in logs.files()] if session is None else [session]
     logs.reach(None if session is None else (session,))
-    known = (None if logs.stale else _tolerant(logs, Index.counts, session)) or {}
+    known = (None if logs.is_unsure else _tolerant(logs, Index.counts, session)) or {}
     counts = {name: known.get(name) for name in names}
-    exact = {name: len(logs.records(name)) if count is None else count for name, count in counts.items()}
-    return {name: count for name, count in exact.items() if count}
+    if session is None and None in counts.values():
+        logs.look(0)  # A log that has just come may be too long to be read here.
+    for name in names:
+        if counts[name] is None:
+            counts[name] = 0 if session is None and name in logs.arrears else _live(logs, name)
+    return {name: count for name, count in counts.items() if count}
+
+
+def _live(logs: AgentLogs, session: str) -> int:
+    """Return how many live entries a log has, without holding them all at a time if it is long."""
+    log = logs.log(session)
+    stat = log.stat()
+    if stat is None or stat.size <= WHOLE:
+        return len(logs.records(session))
+    live: set[str] = set()
+    with log.reading() as fd:
+        for line in Scan(fd, unfinished=True) if fd is not None else ():
+            entry_id = id_of(line.record or {})
+            if entry_id is not None and is_put(line.record or {}):
+                live.add(entry_id)
+            elif entry_id is not None and is_tombstone(line.record or {}):
+                live.discard(entry_id)
+    return len(live)
 
 
 def _entries(
@@ -117,7 +145,7 @@ def asked(
 ) -> T | None:
     """Query the index about all logs; None if it is behind them or cannot answer."""
     logs.look(FRESH)
-    return None if logs.stale else _tolerant(logs, query, *args, **kwargs)
+    return None if logs.is_unsure else _tolerant(logs, query, *args, **kwargs)
 
 
 def _tolerant(

@@ -19,7 +19,7 @@ from keepstone.model import BackupInfo, Entry, Finding, Record, Scope, SessionIn
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.paging import Page
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.vector import Space, Vector
 
 SessionCheck = Callable[[SessionInfo], None]
@@ -423,8 +423,11 @@ class Store(EntryStore, VectorStore, Protocol):
             ValueError: ``since`` is not the cursor of a change.
         """
 
-    def sync(self) -> None:
-        """Take in what others wrote, for every agent."""
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Take in what others wrote, for every agent.
+
+        ``progress`` receives the bytes read, and the bytes in all, of logs so long that this takes time.
+        """
 
     def close(self) -> None:
         """Close all handles. A later use opens them again."""

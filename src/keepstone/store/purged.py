@@ -11,6 +11,7 @@ import json
 from collections.abc import Container, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import GIT_ATTRIBUTES, INDEX, LOCK, PURGED, SYNC, Layout
@@ -70,6 +71,12 @@ def vanished(root: Path, agent: str) -> Path:
     return root / INDEX / SYNC / "purged" / agent
 
 
+def vanished_agents(root: Path) -> list[str]:
+    """Return the agents that were purged whole and are recorded."""
+    folder = vanished(root, "x").parent
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
 def _write(folder: Folder, new: Iterable[str]) -> None:
     with closing(Log(folder, PURGED, Lock(folder, PURGED + LOCK))) as log, log.locked():
         log.create()
@@ -92,6 +99,43 @@ def digests_in(lines: Iterable[bytes]) -> frozenset[str]:
     """Return the digests in the lines of such a file; lines of another form are left out."""
     found = ((parse(line) or {}).get(_KEY) for line in lines)
     return frozenset(one for one in found if isinstance(one, str))
+
+
+class PurgedIds(NamedTuple):
+    """What a home recorded of an agent's purges, as digests."""
+
+    is_recorded: bool
+    """Whether it records them."""
+    ids: frozenset[str]
+    """Of entries."""
+    vanished: frozenset[str]
+    """Of all that the agent had when it was purged whole."""
+
+
+def recorded(root: Path, layout: Layout, agent: str) -> PurgedIds:
+    """Return what a folder recorded of an agent's purges."""
+    path, whole = layout.sessions_folder(root, agent), _purged_in(vanished(root, agent), root)
+    if not path.is_dir():
+        return PurgedIds(is_recorded=False, ids=frozenset(), vanished=whole)
+    with Folder(path, root=root) as folder:
+        return PurgedIds(is_recording(folder, root), purged_digests(folder), whole)
+
+
+def _purged_in(path: Path, root: Path) -> frozenset[str]:
+    if not path.is_dir():
+        return frozenset()
+    with Folder(path, root=root) as folder:
+        return purged_digests(folder)
+
+
+def take(root: Path, layout: Layout, agent: str, found: PurgedIds) -> None:
+    """Add what another home recorded of an agent's purges."""
+    if found.is_recorded:
+        with Folder(layout.sessions_folder(root, agent), root=root, create=True) as folder:
+            _write(folder, sorted(found.ids))
+    if found.vanished:
+        with Folder(vanished(root, agent), root=root, create=True) as folder:
+            _write(folder, sorted(found.vanished))
 
 
 class GoneIds(Container[str]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -143,7 +143,7 @@ def refuse_other(there: Record, record: Record) -> Record:
     )
 
 
-def counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[bytes]:
+def counted(records: Iterable[Record], increments: Mapping[str, int]) -> list[bytes]:
     """Return the lines that add to the access counts of those records that are there."""
     lines = []
     for record in records:
@@ -155,9 +155,7 @@ def counted(records: Sequence[Record], increments: Mapping[str, int]) -> list[by
 
 
 def in_batch(raw: Sequence[bytes]) -> list[bytes]:
-    """Return lines marked as one batch, so that readers see all or none; one line needs no mark."""
-    if len(raw) == 1:
-        return list(raw)
+    """Return lines marked as one batch, so that readers see all or none."""
     return [b'%b,"batch":[%d,%d]}\n' % (line[:-2], place, len(raw)) for place, line in enumerate(raw, 1)]
 
 

@@ -1,22 +1,204 @@
-"""Readers of files: one state of an agent's index, and the log lines that its rows lead to."""
+"""Readers: the part of a store's contract that a recall needs, and how files keep it.
+
+A recall imports this before any index is open, so nothing here loads SQLite.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from keepstone.errors import StoreError
-from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.log.line import entry_of
 from keepstone.model import Entry, Scope
-from keepstone.store.agent_logs import AgentLogs, unusable
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, ExpiredError, Matches, Similar
 from keepstone.vector import Vector
+
+if TYPE_CHECKING:
+    from keepstone.index import Index
+    from keepstone.store.agent_logs import AgentLogs
+    from keepstone.store.protocol import Store
+
+T = TypeVar("T")
+
+TRIES = 3
+"""How often a question is asked where the index is replaced under it."""
+
+HNSW_FROM = 50_000
+"""Number of vectors from which a whole session or agent is searched by a graph."""
 
 ROWS = 1 << 44
 """Row numbers that an epoch has keys for; a damaged row may have another one, and is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entry that one list of a search found."""
+
+    key: int
+    """Names the entry in its epoch of the index; ``Reader.load`` takes it."""
+    score: float
+    """BM25 or cosine, higher is better; comparable within one list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is asked next of the entries that are found: a store that is far away looks it up at once."""
+
+    keys: Sequence[int] = ()
+    """Other entries of which the same is asked."""
+    reach: int = 0
+    """How far their neighbours may be; 0 asks for the found entries themselves."""
+
+
+class Matches(list[Candidate]):
+    """Candidates by words, best first, with statistics of the words over all of the agent's entries.
+
+    Attributes:
+        rows: How many entries the agent has.
+        holders: How many of them hold each word that was searched.
+    """
+
+    def __init__(
+        self, found: Iterable[Candidate] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(found)
+        self.rows = rows
+        self.holders = holders or {}
+
+
+class Similar(list[Candidate]):
+    """Candidates, best first.
+
+    Attributes:
+        searched: ``"hnsw"`` where a graph chose them, ``"exact"`` where every vector in scope was compared.
+        is_due: Whether ``Maintenance.upkeep`` has something to do that makes the next such query quicker.
+    """
+
+    def __init__(
+        self, found: Iterable[Candidate] = (), searched: str = "exact", *, is_due: bool = False
+    ) -> None:
+        super().__init__(found)
+        self.searched = searched
+        self.is_due = is_due
+
+
+class ExpiredError(Exception):
+    """A key is of another epoch, or an entry has moved since it was found: ask again with a new reader."""
+
+
+class Reader(Protocol):
+    """One agent's index in one state, and the entries that it leads to; now or at a past moment.
+
+    A key names an entry and the epoch of the index that it came from: the time from one moment at which
+    keys come to stand for other entries, such as a rebuild, to the next. Keys are opaque, and good for
+    every reader of the agent in this process until the epoch ends; from then on each method that takes or
+    gives keys raises ``ExpiredError``. ``ask`` answers a question with a reader and repeats it then.
+
+    Scopes are of the reader's agent. ``Scope.where`` is not looked at: the caller compares what it loads.
+    """
+
+    @property
+    def stale(self) -> bool:
+        """Whether an answer of this reader may lack entries because the index is behind what is stored."""
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
+        """Return entries in scope that hold any of the words, best first; none, and stale, if that fails.
+
+        How many entries hold a word is counted over the whole agent, whatever the scope.
+        """
+
+    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
+        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best."""
+
+    def similar(
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,
+    ) -> Similar:
+        """Return the entries in scope whose vectors of a space are nearest, best first, scored by cosine.
+
+        The vector has unit length. Scope comes before the comparison, so it never costs recall.
+        The vector of an entry that was purged, deleted, or has another text now is never compared.
+
+        A scope that is a whole session or agent with ``hnsw_from`` vectors is searched by a graph.
+        The first such query is answered exactly, and lets ``Store.upkeep`` make the graph.
+
+        Raises:
+            StoreError: Vectors cannot be compared now.
+        """
+
+    def neighbours(self, keys: Sequence[int], reach: int, scope: Scope) -> list[tuple[int, int, int]]:
+        """Return keys with the other entries in scope at most ``reach`` places from them in their session.
+
+        Each item is a key that was asked about, the key of the other, and the distance from 1.
+        """
+
+    def cosines(self, vector: Vector, space: str, keys: Sequence[int]) -> dict[int, float]:
+        """Return how near the vectors of entries are to one; those without a vector are left out."""
+
+    def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
+        """Return median and upper quartile of a vector's cosines with a sample of the agent's vectors.
+
+        None if there are too few.
+        """
+
+    def heads(self, keys: Sequence[int]) -> dict[int, tuple[str, datetime]]:
+        """Return how the texts of entries begin, with at least 64 characters, and when they were made."""
+
+    def load(self, keys: Sequence[int]) -> dict[int, Entry]:
+        """Return the entries that keys name; those that changed since they were found are left out."""
+
+    def pending(
+        self,
+        space: str,
+        scope: Scope,
+        limit: int | None = None,
+        cursor: int | None = None,
+        *,
+        newest_first: bool = False,
+        keys: Sequence[int] | None = None,
+    ) -> list[int]:
+        """Return the keys of entries in scope that have text and no vector of a space, the oldest first.
+
+        Args:
+            space: The id of the space.
+            scope: The scope.
+            limit: Maximum number of keys.
+            cursor: The last key of the page before.
+            newest_first: Whether the newest come first.
+            keys: Only of these entries.
+
+        Raises:
+            StoreError: Vectors cannot be looked up now.
+        """
+
+    def pending_count(self, space: str, scope: Scope) -> int:
+        """Return how many keys ``pending`` returns without a limit; errors as for it."""
+
+
+def ask(store: Store, agent: str, question: Callable[[Reader, bool], T], as_of: datetime | None = None) -> T:
+    """Answer a question with a reader of an agent, with a new one again where ``ExpiredError`` ends it.
+
+    ``question`` is also told whether it is asked again: then it leaves out entries that have moved.
+
+    Raises:
+        StoreError: The index was replaced during each try.
+    """
+    again = False
+    for _ in range(TRIES):
+        with suppress(ExpiredError), store.reader(agent, as_of) as reader:
+            return question(reader, again)
+        again = True
+    raise StoreError(f"the index of agent {agent!r} was replaced {TRIES} times during one call; try again")
 
 
 class IndexReader(ABC):
@@ -57,8 +239,18 @@ class IndexReader(ABC):
                 return Matches(rows, found.rows, found.holders)
         return Matches()
 
+    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
+        return {word: {one.key for one in self.search([word], scope, limit)} for word in words}
+
     def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,  # noqa: ARG002  The index is near.
     ) -> Similar:
         if not limit:
             return Similar()
@@ -133,30 +325,46 @@ class LogReader(IndexReader):
 
     @property
     def stale(self) -> bool:
-        return self._lagged or self._logs.stale
+        is_behind = self._reached is None and bool(self._logs.arrears)
+        return self._lagged or self._logs.stale or is_behind
 
-    @contextmanager
-    def _asking(self) -> Iterator[Index]:
-        """Use the index inside a ``with``.
+    def _asking(self) -> LogReader:
+        return self  # Asked many times a recall: a generator would take three times as long.
+
+    def __enter__(self) -> Index:
+        """Return the index; what goes wrong with it inside the ``with`` is raised as what it means.
 
         Raises:
             StoreError: It is busy, or the disk refuses. It is behind from now on.
             ExpiredError: It was replaced, or it was damaged and is rebuilt now.
         """
-        try:
-            if self._index is None:
+        if self._index is None:
+            from keepstone.index import DamagedError, UnavailableError  # SQLite is loaded by now.
+
+            try:
                 self._index = self._logs.index
-                self._epoch = self._index.epoch
-            yield self._index
-        except DamagedError as error:
+            except (DamagedError, UnavailableError) as error:
+                self.__exit__(None, error, None)
+                raise
+            self._epoch = self._index.epoch
+        return self._index
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        """Translate an error of the index; compare its epoch."""
+        if error is None:
+            if self._index is not None and self._index.epoch != self._epoch:
+                raise ExpiredError("the index was replaced")
+            return
+        from keepstone.index import DamagedError, UnavailableError
+        from keepstone.store.agent_logs import unusable
+
+        if isinstance(error, DamagedError):
             self._logs.heal()
             raise ExpiredError(str(error)) from error
-        except UnavailableError as error:
+        if isinstance(error, UnavailableError):
             self._logs.lag(error)
             self._lagged = True
             raise unusable(self._logs.agent, error) from error
-        if self._index.epoch != self._epoch:
-            raise ExpiredError("the index was replaced")
 
     def _reach(self, sessions: Sequence[str] | None) -> None:
         if sessions != self._reached:

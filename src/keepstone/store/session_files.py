@@ -8,13 +8,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from keepstone.errors import InvalidSessionIdError, KeepstoneError
 from keepstone.filesystem.confine import Folder, MovedError
 from keepstone.filesystem.layout import Layout, lock_file, refuse_case_twin
 from keepstone.filesystem.lock import Lock
-from keepstone.log.log_file import Log, Stat
+from keepstone.log.log_file import Log, Stat, stat_of
 from keepstone.model import SessionInfo
 from keepstone.store.purge_marks import resume
 from keepstone.store.spellings import named_sessions, other_spellings
@@ -190,6 +191,15 @@ class SessionFiles:
             return self.layout.session_file(session)
         except InvalidSessionIdError:
             return None
+
+    def stat(self, session: str) -> Stat | None:
+        """Return the state of a session's log in its usual place, without opening the log; else None."""
+        name = session + self.layout.extension
+        try:
+            status = self.folder.stat(name) if self.canonical(session) == name else None
+        except FileNotFoundError:
+            return None
+        return stat_of(status) if status is not None and S_ISREG(status.st_mode) else None
 
     def exists(self, name: str) -> bool:
         """Tell whether the folder has a file of this name."""

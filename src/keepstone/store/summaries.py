@@ -28,12 +28,15 @@ def summaries(logs: AgentLogs, sessions: Collection[str] | None, *, texts: bool)
     """Return summaries of some sessions or of all, the one with the newest entry first."""
     logs.reach(None if sessions is None else tuple(sessions))
     stats = _stats(logs, sessions)
-    known = {} if logs.stale else _asked(logs, list(stats) if sessions is not None else None)
+    known = {} if logs.is_unsure else _asked(logs, list(stats) if sessions is not None else None)
+    if sessions is None and not known.keys() >= stats.keys():
+        logs.look(0)  # A log that has just come may be too long to be read here.
     found: list[SessionSummary] = []
     for name, stat in stats.items():
-        title, count, newest = known[name] if name in known else _read(logs, name)
+        is_left = sessions is None and name in logs.arrears  # Nothing here waits until it is read.
+        title, count, newest = known.get(name) or ((None, 0, None) if is_left else _read(logs, name))
         changed = info_of(name, stat).modified if newest is None else instant_of(newest)
-        first, preview = _texts(logs, name) if texts else ("", "")
+        first, preview = _texts(logs, name) if texts and not is_left else ("", "")
         found.append(SessionSummary(name, title or first or None, bool(title), count, changed, preview))
     return sorted(found, key=lambda one: (one.changed, one.id), reverse=True)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -18,8 +19,11 @@ from keepstone.log.line import dump_read, entry_of, format_time, id_of, parse, r
 from keepstone.log.scan import Line
 from keepstone.model import Entry
 from keepstone.store.protocol import Store
+from keepstone.store.purged import PurgedIds, digest
 
 _VECTORS_AT_ONCE = 1_000
+_AT_ONCE = 2
+"""Sessions that are moved at a time."""
 
 
 class RawLine(NamedTuple):
@@ -57,6 +61,15 @@ class MovableStore(Store, Protocol):
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         """Bring a session to these lines, all or nothing; it is made if need be."""
 
+    def purged(self, agent: str) -> PurgedIds:
+        """Return what is recorded of an agent's purges."""
+
+    def take_purged(self, agent: str, found: PurgedIds) -> None:
+        """Add what another home recorded of an agent's purges."""
+
+    def vanished_agents(self) -> list[str]:
+        """Return the agents that were purged whole and are recorded."""
+
 
 @dataclass
 class Moved:
@@ -73,6 +86,13 @@ class Moved:
     skipped: list[str] = field(default_factory=list)
     """Files that are not text."""
 
+    def add(self, more: Moved) -> None:
+        """Add what was moved of one session."""
+        self.entries += more.entries
+        self.lines += more.lines
+        self.vectors += more.vectors
+        self.unchanged += more.unchanged
+
 
 def move(
     source: MovableStore,
@@ -83,7 +103,8 @@ def move(
 ) -> Moved:
     """Copy all of a home into another, and compare what arrived. ``progress`` receives sessions.
 
-    With ``merge`` the target may have entries: sessions of both get the lines that they lack.
+    With ``merge`` the target may have entries: sessions of both get the lines that they lack, but for those
+    of entries that the other one is known to have purged.
 
     Raises:
         StoreError: The target has entries and ``merge`` is not given, or what arrived is not what was sent.
@@ -97,10 +118,20 @@ def move(
     space = source.home_space()
     if space is not None and target.home_space() is None:
         target.set_home_space(space)
-    for done, (agent, session) in enumerate(sorted(sessions), 1):
-        _move_session(source, target, agent, session, moved)
-        if progress is not None:
-            progress(done, len(sessions))
+    gone = {agent: _move_purges(source, target, agent) for agent in {*agents, *source.vanished_agents()}}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # One session is read and folded here while the database takes in another one.
+        moves = [
+            pool.submit(_move_session, source, target, agent, session, gone[agent])
+            for agent, session in sorted(sessions)
+        ]
+        try:
+            for done, move_of_one in enumerate(moves, 1):
+                moved.add(move_of_one.result())
+                if progress is not None:
+                    progress(done, len(sessions))
+        finally:
+            pool.shutdown(cancel_futures=True)
     for agent in agents:
         _move_files(source, target, agent, moved)
     target.sync()
@@ -108,8 +139,27 @@ def move(
     return moved
 
 
-def _move_session(source: MovableStore, target: MovableStore, agent: str, session: str, moved: Moved) -> None:
-    lines = list(source.raw_lines(agent, session))
+def _move_purges(source: MovableStore, target: MovableStore, agent: str) -> frozenset[str]:
+    """Record the source's purges in the target, and carry them out; return those of the target alone."""
+    there, here = target.purged(agent), source.purged(agent)
+    # Of an agent that is gone nothing is made.
+    target.take_purged(agent, here if agent in source.agents() else here._replace(is_recorded=False))
+    new = here.ids - there.ids
+    for info in target.sessions(agent) if new else []:
+        ids = {one.id for one in target.raw_lines(agent, info.id) if one.id is not None}
+        target.purge(agent, info.id, sorted(one for one in ids if digest(info.id, one) in new))
+    return there.ids - here.ids
+
+
+def _move_session(
+    source: MovableStore, target: MovableStore, agent: str, session: str, gone: frozenset[str]
+) -> Moved:
+    moved = Moved()
+    lines = [
+        line
+        for line in source.raw_lines(agent, session)
+        if not gone or line.id is None or digest(session, line.id) not in gone
+    ]
     is_there = target.session(agent, session) is not None
     there = list(target.raw_lines(agent, session)) if is_there else []
     wanted = lines if not there else _united(there, lines)
@@ -130,6 +180,7 @@ def _move_session(source: MovableStore, target: MovableStore, agent: str, sessio
     moved.vectors += _move_vectors(
         source, target, agent, [entry_of(agent, session, one.record) for one in live.values()]
     )
+    return moved
 
 
 def _united(there: Sequence[RawLine], more: Sequence[RawLine]) -> list[RawLine]:

@@ -7,7 +7,7 @@ write has succeeded when its lines are in the log: an index that cannot follow i
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -21,6 +21,7 @@ from keepstone.model import Entry, Record
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
+from keepstone.store.long_records import WHOLE
 from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
 from keepstone.store.put import (
     LiveEntries,
@@ -165,7 +166,7 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
         return True
     try:
         with log.locked(TIMEOUT if wait else 0):
-            if lines := counted(logs.records(session), increments):
+            if lines := counted(_records_named(logs, session, log, increments), increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
                 _, after = log.append(lines, sync=False)
                 if after.size > rewrite.COMPACT_FROM:
@@ -175,6 +176,16 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
             raise
         return False
     return True
+
+
+def _records_named(logs: AgentLogs, session: str, log: Log, ids: Collection[str]) -> Iterable[Record]:
+    """Return the live entries with some ids, with others if all of them are in memory anyway."""
+    stat = log.stat()
+    if stat is None or stat.size <= WHOLE:
+        return logs.records(session)
+    live = LiveEntries(logs, log, session)
+    live.look_up(stat, list(ids))
+    return (record for entry_id in ids if (record := live.get(entry_id)) is not None)
 
 
 def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -> Compacted:
@@ -223,7 +234,8 @@ def _append(
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
-    raw = in_batch(list(map(attrgetter("raw"), written)))
+    raw = list(map(attrgetter("raw"), written))
+    raw = in_batch(raw) if len(raw) > 1 else raw
     begin, after = log.append(raw)
     # A program that takes no lock may have written in between: only reading tells what stands where.
     alone = after.size == begin + sum(map(len, raw))

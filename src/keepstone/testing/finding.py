@@ -9,7 +9,7 @@ from typing import Any
 from keepstone.model import Scope
 from keepstone.store.decay import Decay, Fading
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import ExpiredError, Reader, ask
+from keepstone.store.reader import ExpiredError, Reader, ask
 from keepstone.testing.clock import START
 from keepstone.testing.making import (
     AGENT,

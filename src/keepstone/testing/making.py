@@ -11,7 +11,7 @@ from keepstone.errors import StoreError
 from keepstone.log.line import format_time
 from keepstone.model import Entry, Record, Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.testing.clock import START
 
 Factory = Callable[[], AbstractContextManager[Store]]

@@ -1,19 +1,71 @@
-"""Tokenization: words, stop words and stems."""
+"""Tokenization: words, stop words and stems.
+
+SQLite's tokenizer folds accents and stems English. What it does not know is brought into its stem before it
+gets a text: Russian and Greek words, and all words of another language that a home is opened with. The
+stemmers are Snowball's.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from keepstone.filesystem.fork import hold_over_forks
-from keepstone.text.stemming import ENGLISH, LANGUAGES, stemmed
 
 if TYPE_CHECKING:
     import apsw
+
+ENGLISH = "en"
+"""The language of Latin letters unless another one is named."""
+
+LANGUAGES = MappingProxyType(
+    {
+        "ar": "arabic",
+        "ca": "catalan",
+        "cs": "czech",
+        "da": "danish",
+        "de": "german",
+        "el": "greek",
+        "en": "english",
+        "es": "spanish",
+        "et": "estonian",
+        "eu": "basque",
+        "fi": "finnish",
+        "fr": "french",
+        "ga": "irish",
+        "hi": "hindi",
+        "hu": "hungarian",
+        "hy": "armenian",
+        "id": "indonesian",
+        "it": "italian",
+        "lt": "lithuanian",
+        "ne": "nepali",
+        "nl": "dutch",
+        "no": "norwegian",
+        "pl": "polish",
+        "pt": "portuguese",
+        "ro": "romanian",
+        "ru": "russian",
+        "sr": "serbian",
+        "sv": "swedish",
+        "ta": "tamil",
+        "tr": "turkish",
+        "yi": "yiddish",
+    }
+)
+"""Languages that can be named, by their ISO 639-1 codes, with the names of their stemmers."""
+
+_GREEK, _CYRILLIC = "\u0370-\u03ff\u1f00-\u1fff", "\u0400-\u052f"
+_BY_SCRIPT = re.compile(f"[{_GREEK}]+|[{_CYRILLIC}]+|[\N{LATIN SMALL LETTER SHARP S}\u1e9e]")
+_ANY = re.compile(r"[^\W_]+")
+_OTHER_LETTERS = str.maketrans({"\u0451": "\u0435", "\u00df": "ss"})
+"""Russian io, which people write as ie, and the German sharp s."""
 
 _UNICODE = ("unicode61", "remove_diacritics", "2")
 
@@ -107,9 +159,65 @@ def with_name_parts(text: str) -> str:
     return " ".join((text, *[part for name in names for part in _CAMEL_PART.findall(name) if len(part) > 1]))
 
 
-_guard = threading.Lock()
+_tokenizing, _stemming = threading.Lock(), threading.Lock()
+"""A tokenizer, or a stemmer, is used by one thread at a time."""
 
-hold_over_forks(_guard)
+hold_over_forks(_tokenizing)
+hold_over_forks(_stemming)
+
+
+def stemming_of(language: str) -> str:
+    """Return what an index records of the stemmers: with others its words would not be found."""
+    import Stemmer  # type: ignore[import-not-found]  # It has no types.
+
+    return f"snowball {Stemmer.version()} {language}"
+
+
+def check_language(language: str) -> str:
+    """Return the code of a language that can be named.
+
+    Raises:
+        ValueError: There is no stemmer for it.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"language {language!r:.80} has no stemmer; use one of {', '.join(LANGUAGES)}")
+    return language
+
+
+def stemmed(text: str, language: str = ENGLISH) -> str:
+    """Return a text with those words in their stems that SQLite's tokenizer does not stem.
+
+    Example:
+        >>> stemmed("Die Straße"), stemmed("Die Häuser", "de")
+        ('Die Strasse', 'die haus')
+    """
+    if language == ENGLISH:
+        if text.isascii():
+            return text
+        pattern = _BY_SCRIPT
+    else:
+        pattern = _ANY
+    return pattern.sub(lambda word: _stem(word[0].lower(), language), unicodedata.normalize("NFC", text))
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str, language: str) -> str:
+    if "\u0400" <= word[0] <= "\u052f":
+        language = language if language == "sr" else "ru"
+    elif "\u0370" <= word[0] <= "\u03ff" or "\u1f00" <= word[0] <= "\u1fff":
+        language = "el"
+    if language == ENGLISH:
+        return word.translate(_OTHER_LETTERS)
+    with _stemming:
+        return _stemmer(language)(word.translate(_OTHER_LETTERS))
+
+
+@cache
+def _stemmer(language: str) -> Callable[[str], str]:
+    import Stemmer
+
+    stem: Callable[[str], str] = Stemmer.Stemmer(LANGUAGES[language]).stemWord
+    return stem
 
 
 @lru_cache(maxsize=50_000)
@@ -130,7 +238,7 @@ def _tokenized(text: str, language: str) -> list[str]:
     # Uses the index's own tokenizer, imported late so that importing keepstone stays fast.
     import apsw
 
-    with _guard:
+    with _tokenizing:
         found = _tokenizer(language)(
             stemmed(text, language).encode("utf-8", "replace"),
             apsw.FTS5_TOKENIZE_QUERY,
@@ -153,6 +261,10 @@ LOOKED_THROUGH = 20_000
 """Characters of a text that are looked through for the words of a query."""
 
 
+Places = Sequence[tuple[int, str]]
+"""Which words of a query a text holds where, counted in words."""
+
+
 class Matcher:
     """Which words of a query a text holds, in any of their forms.
 
@@ -164,27 +276,41 @@ class Matcher:
     def __init__(self, terms: Sequence[str], language: str = ENGLISH) -> None:
         self._language = language
         self._stems = {term: None if is_cjk(term) else stem(term, language) for term in terms}
+        self._terms: dict[str, list[str]] = {}
+        for term, form in self._stems.items():
+            if form is not None:
+                self._terms.setdefault(form, []).append(term)
         # A stem begins as its word does, accents aside: most words begin as none that is looked for.
-        self._letters = {found[:1] for found in self._stems.values() if found is not None}
+        self._letters = {form[:1] for form in self._terms}
 
     def matched(self, text: str) -> tuple[str, ...]:
         """Return those of the words that a text holds, as the query has them."""
-        return self.matched_each([text])[0]
+        return self.matched_each([(text, "")])[0][0]
 
-    def matched_each(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return for each text those of the words that it holds, as the query has them."""
-        letters, language, found = self._letters, self._language, []
-        for text in texts:
-            begin = with_name_parts(text[:LOOKED_THROUGH])
-            there = {
-                stem(word, language)
-                for word in words_of(begin)
+    def matched_each(self, texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, ...], Places]]:
+        """Return for each text those of the words that it holds, as the query has them, and where.
+
+        Beside each text are other names of its subject, which have no place, as parts of names in camelCase
+        and runs of Chinese, Japanese and Korean have none.
+        """
+        found: list[tuple[tuple[str, ...], Places]] = []
+        letters, language, terms = self._letters, self._language, self._terms
+        for text, names in texts:
+            begin = text[:LOOKED_THROUGH]
+            places = [
+                (place, term)
+                for place, word in enumerate(words_of(begin))
                 if word[0] in letters or not word[0].isascii()
-            }
+                for term in terms.get(stem(word, language), ())
+            ]
+            there = set(map(itemgetter(1), places))
+            if beside := f"{with_name_parts(begin)[len(begin) :]} {names}".strip():
+                there.update(*[terms.get(stem(word, language), ()) for word in words_of(beside)])
+                begin = f"{begin}\n{beside}"
             held = [
                 term
                 for term, form in self._stems.items()
-                if (term in begin if form is None else form in there)
+                if (term in begin if form is None else term in there)
             ]
-            found.append(tuple(held))
+            found.append((tuple(held), places))
         return found

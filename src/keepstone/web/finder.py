@@ -18,6 +18,18 @@ from keepstone.web.site import Place
 _EACH = 6
 """Results of each kind."""
 _START = 90
+_COMMANDS = (
+    (f"/recall: {COMMANDS['recall'].help}", "recall", ""),
+    (f"/context: {COMMANDS['context'].help}", "context", ""),
+    (f"/new: {COMMANDS['new'].help}", "chat", ""),
+    ("New session: begin an empty one", "sessions", "#new"),
+    ("New note: remember something", "memory", "#new"),
+    ("New file", "files", "#new"),
+    ("New agent, or switch to another one", "agents", "#new"),
+    (f"/theme: {COMMANDS['theme'].help}", "", "#theme"),
+    ("/help: shortcuts of the keyboard", "", "#shortcuts"),
+)
+"""What a person may do from any page: the words, the page and what to do there, see ``keys.js``."""
 
 
 class Finder:
@@ -38,9 +50,14 @@ class Finder:
             line = field("Pages, sessions, entries, notes, files, commands").props("autofocus type=search")
             line.on_value_change(lambda event: self._search(str(event.value or "")))
             self._list = LinkList()
+            self._list.when("chosen", self._chosen)
         self._dialog.on("hide", self._dialog.delete)
         self._list.show(items=self._found(""), label="Results")
         self._dialog.open()
+
+    def _chosen(self, href: str) -> None:
+        if href.startswith("#"):  # Another link leaves the page.
+            self._dialog.close()
 
     async def _search(self, words: str) -> None:
         with attempt():
@@ -72,11 +89,11 @@ class Finder:
                 items += [_item(note.content, "note", place.link("memory")) for note in notes[:_EACH]]
         paths = [path for path in agent.files.list() if wanted in path.casefold()]
         items += [_item(path, "file", place.link("files", path=path)) for path in paths[:_EACH]]
-        commands = [name for name in ("recall", "context", "new") if name.startswith(wanted.lstrip("/"))]
-        for name in commands:
-            page = {"recall": "recall", "context": "context", "new": "chat"}[name]
-            items.append(_item(f"/{name}: {COMMANDS[name].help}", "command", place.link(page)))
-        return items
+        return items + [
+            _item(name, "command", f"{place.link(page) if page else ''}{act}")
+            for name, page, act in _COMMANDS
+            if wanted in name.casefold() and (place.sees_notes or page != "memory")
+        ]
 
 
 def _item(name: str, detail: str, href: str) -> dict[str, Any]:

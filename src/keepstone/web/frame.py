@@ -64,7 +64,7 @@ def frame(place: Place, page: str, heading: str, lead: str = "") -> Iterator[ui.
 
 def _say_missing(place: Place) -> None:
     """Say that the agent does not exist, until it does; an empty home says how it begins."""
-    if place.is_home_empty():
+    if place.home_was_empty:
         return
     with box("p", "notice", role="status") as notice:
         say("span", f"There is no agent “{place.agent.slug}” in this home. Its first entry makes it. ")

@@ -121,11 +121,12 @@ def mount(
 
 def _add_start(site: Site) -> None:
     @pages.get("/")
-    def start(request: Request) -> Response:
-        access = site.admit(request)
+    async def start(request: Request) -> Response:
+        access = await site.admit(request)
         if isinstance(access, Response):
             return access
-        known = [slug for slug in site.home.agents() if access.agents is None or slug in access.agents]
+        agents = await asyncio.to_thread(site.home.agents)
+        known = [slug for slug in agents if access.agents is None or slug in access.agents]
         first = DEFAULT_AGENT if DEFAULT_AGENT in known or not known else known[0]
         return RedirectResponse(address(first, "sessions"))
 
@@ -133,7 +134,7 @@ def _add_start(site: Site) -> None:
 def _add_page(site: Site, name: str, title: str, build: Build) -> None:
     @ui.page(f"/a/{{agent}}/{name}", title=f"{title} · keepstone", response_timeout=_BUILD_TIMEOUT)
     async def page(request: Request, agent: str) -> Any:
-        access = site.admit(request)
+        access = await site.admit(request)
         if isinstance(access, Response):
             return access
         try:
@@ -159,8 +160,12 @@ def _watch(place: Place, request: Request) -> None:
     page = ui.context.client
     sockets.bind(page, lambda connection: place.site.still_holds(place.access, connection))
 
-    def check() -> None:
-        if not place.site.still_holds(place.access, request):
+    async def check() -> None:
+        try:
+            holds = await place.site.still_holds(place.access, request)
+        except EXPECTED:
+            return  # The store does not answer now: what the page reads says so.
+        if not holds:
             # A browser may ignore the reload, so the page's content is removed on the server as well.
             page.run_javascript("location.reload()")
             page.layout.clear()
@@ -174,7 +179,8 @@ async def _place(site: Site, access: Permissions, agent: str, request: Request) 
         raise InvalidAgentIdError("there is no such agent here")
     found = site.home.agent(agent)
     try:
-        exists = agent in await asyncio.to_thread(site.home.agents)
+        known = await asyncio.to_thread(site.home.agents)
     except EXPECTED:
-        exists = True  # What the page reads fails in the same way, and is shown there.
-    return Place(site, found, access, dict(request.query_params), request, exists)
+        known = [agent]  # What the page reads fails in the same way, and is shown there.
+    is_empty = access.agents is None and not known
+    return Place(site, found, access, dict(request.query_params), request, agent in known, is_empty)

@@ -51,5 +51,5 @@ def pages(
     return add
 
 
-def _access(request: HTTPConnection) -> Permissions | Response:
-    return still_signed_in(request) or RedirectResponse("/sign-in", 303)
+async def _access(request: HTTPConnection) -> Permissions | Response:
+    return await still_signed_in(request) or RedirectResponse("/sign-in", 303)

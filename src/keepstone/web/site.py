@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from inspect import isawaitable
+from typing import Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
 from starlette.requests import HTTPConnection
@@ -43,10 +44,12 @@ class Open:
     holder: str = ""
 
 
-Hook = Callable[[HTTPConnection], Permissions | Response | None]
+_Answer: TypeAlias = "Permissions | Response | None"
+Hook = Callable[[HTTPConnection], "_Answer | Awaitable[_Answer]"]
 """Returns the access of a request or of a page's socket; None denies it.
 
-It may also return a response, such as a redirect to a sign-in page.
+It may also return a response, such as a redirect to a sign-in page. It runs on the event loop: one that
+waits, for a database for example, is a coroutine function.
 """
 
 
@@ -66,14 +69,15 @@ class Site:
     demo: Callable[[Home], str] | None = None
     """Adds a sample to the home, and returns the slug of its agent."""
 
-    def admit(self, request: HTTPConnection) -> Permissions | Response:
+    async def admit(self, request: HTTPConnection) -> Permissions | Response:
         """Return the access of a request, or a response in place of the page."""
-        access = self.access(request)
+        found = self.access(request)
+        access = await found if isawaitable(found) else found
         return Response("sign in first", 401, media_type="text/plain") if access is None else access
 
-    def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
+    async def still_holds(self, before: Permissions, request: HTTPConnection) -> bool:
         """Tell whether a request comes from the same holder with unchanged access."""
-        now = self.admit(request)
+        now = await self.admit(request)
         if isinstance(now, Response):
             return False
         same = (before.agents, before.read_only, before.holder)
@@ -92,20 +96,22 @@ class Place:
     """The request for the page; its access is asked for again before what changes the whole home."""
     exists: bool = True
     """Whether the agent existed when the page was opened."""
+    home_was_empty: bool = False
+    """Whether the home had no agent then; False for readers who may not know."""
 
     @property
     def is_admin(self) -> bool:
         """Whether the whole home may be changed: repairs, tokens, and agents as a whole."""
         return self.access.agents is None and not self.read_only
 
-    def check_admin(self) -> None:
+    async def check_admin(self) -> None:
         """Raise unless the whole home may still be changed.
 
         Raises:
             AccessDeniedError: It may not, or access has ended or changed since the page was opened.
         """
         if not self.is_admin or not (
-            self.request is None or self.site.still_holds(self.access, self.request)
+            self.request is None or await self.site.still_holds(self.access, self.request)
         ):
             raise AccessDeniedError("this needs a sign-in that may change all agents: sign in again")
 

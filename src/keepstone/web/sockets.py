@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs
+from weakref import WeakKeyDictionary
 
 from nicegui import Client, core
 from starlette.requests import HTTPConnection
 
 from keepstone.text.display import clipped, one_line
 
+IsOwner: TypeAlias = "Callable[[HTTPConnection], Awaitable[bool]]"
+
 _PAGE_EVENTS = ("event", "javascript_response", "ack")
+_owners: WeakKeyDictionary[Client, IsOwner] = WeakKeyDictionary()
+_OWN = "keepstone.page"
+"""The key of a socket's environment that holds the id of the page whose owner it is of."""
 _LONGEST = 300
 """Characters of a script's message that are logged."""
 _log = logging.getLogger("keepstone.web")
@@ -22,18 +29,42 @@ def install() -> None:
     handlers = core.sio.handlers["/"]
     for name in _PAGE_EVENTS:
         core.sio.on(name, _of_own_page(handlers[name]))
+    core.sio.on("connect", _after_check(handlers["connect"]))
+    core.sio.on("handshake", _after_check(handlers["handshake"]))
     core.sio.on("log", _of_own_page(_told))
 
 
-def bind(page: Client, is_owner: Callable[[HTTPConnection], bool]) -> None:
+def bind(page: Client, is_owner: IsOwner) -> None:
     """Accept only sockets of the page's owner; others get the response for an unknown page."""
     accept = page.accept_handshake
 
     def accept_own(socket_id: str, tab_id: str, environ: dict[str, Any] | None) -> bool:
-        is_own = environ is None or is_owner(HTTPConnection(environ["asgi.scope"]))
+        is_own = environ is None or environ.get(_OWN) == page.id
         return is_own and accept(socket_id, tab_id, environ)
 
     page.accept_handshake = accept_own  # type: ignore[method-assign]
+    _owners[page] = is_owner
+
+
+def _after_check(handle: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return a handler that first notes whether a socket is of the owner of the page that it names.
+
+    NiceGUI accepts a handshake without awaiting, so what may wait for a database comes before it.
+    """
+
+    async def checked(socket_id: str, message: object, *more: object) -> Any:
+        environ = core.sio.get_environ(socket_id) or {}
+        named = parse_qs(environ.get("QUERY_STRING", "")).get("client_id", [""])[0]
+        if isinstance(message, dict):
+            named = message.get("client_id", named)
+        page = Client.instances.get(named) if isinstance(named, str) else None
+        is_owner = None if page is None else _owners.get(page)
+        if page is not None and is_owner is not None:
+            is_own = await is_owner(HTTPConnection(environ["asgi.scope"]))
+            environ[_OWN] = page.id if is_own else None
+        return await handle(socket_id, message, *more)
+
+    return checked
 
 
 def _of_own_page(act: Callable[[str, dict[str, Any]], None]) -> Callable[..., None]:

@@ -89,7 +89,7 @@ async def _load(place: Place, pressed: SafeText) -> None:
     pressed.props.update(disabled=True)
     pressed.text = "Loading …"
     with attempt():
-        place.check_admin()
+        await place.check_admin()
         agent = await aside(demo, place.site.home)
         ui.navigate.to(address(agent, "sessions"))
         return

@@ -49,7 +49,7 @@ def remove(database: Database, eid: int) -> None:
 
 def following(database: Database) -> VectorCache:
     made = VectorCache(database, 1, SPACE)
-    made.follow(database)
+    made.follow(database, database.stamp())
     return made
 
 
@@ -81,13 +81,13 @@ def test_few_vectors_are_newer_and_counted_by_session(database: Database) -> Non
 def test_what_this_or_another_connection_writes_is_followed(database: Database, tmp_path: Path) -> None:
     one = following(database)
     add(database, 7, 1)
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert one.live(ALL) == 1
     other = Database(tmp_path / "index.db")
     add(other, 7, 1)
     remove(other, 1)
     other.close()
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert (one.live(ALL), one.buffer.vids.tolist(), one.buffer.sids.tolist()) == (1, [1, 2], [-1, 7])
 
 
@@ -111,7 +111,7 @@ def test_one_by_one_a_generation_becomes_due_too(database: Database) -> None:
     one, due = following(database), []
     for _ in range(6):
         add(database, 7, 1)
-        one.follow(database)
+        one.follow(database, database.stamp())
         due.append(one.is_due)
     assert due == [False] * 5 + [True]
 
@@ -128,7 +128,7 @@ def test_a_new_generation_takes_in_what_was_newer(database: Database) -> None:
     one = following(database)
     build(database)
     add(database, 8, 1)
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert (one.published, one.buffer.count, one.range_of(7), one.range_of(ALL)) == (1, 1, (0, 3), (0, 3))
     assert [one.live(sid) for sid in (ALL, 7, 8)] == [4, 3, 1]
 
@@ -138,11 +138,11 @@ def test_what_goes_from_a_generation_is_alive_no_more_and_makes_the_next_due(dat
     build(database)
     one = following(database)
     remove(database, 3)
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert (one.live(ALL), one.live(7), one.is_due) == (7, 7, False)
     for eid in (1, 2, 4, 5, 6):
         remove(database, eid)
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert one.is_due
 
 
@@ -162,18 +162,18 @@ def test_what_is_distrusted_is_looked_at_as_a_whole(database: Database) -> None:
     with building.files(database) as folder:
         path = folder.path / building.name_of(1, 1)
     path.write_bytes(path.read_bytes()[:-64] + bytes([1] * 64))
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert one.buffer.count == 0
     one.distrust()
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert (one.scan, one.buffer.count) == (None, 3)
 
 
 def test_a_recreated_file_is_another_file(database: Database) -> None:
     one = following(database)
-    assert one.is_of(database)
+    assert one.connection is database.connection
     database.discard()
-    assert not one.is_of(database)
+    assert one.connection is not database.connection
 
 
 # Graphs
@@ -185,7 +185,7 @@ def test_a_graph_of_the_generation_is_read_once_and_one_of_another_never(databas
     one = following(database)
     publish_graph(database, one, 7)
     publish_graph(database, one, ALL, number=2)
-    one.follow(database)
+    one.follow(database, database.stamp())
     graph = one.graph(database, 7, wait=False)
     assert graph is not None
     assert one.graph(database, 7, wait=False) is graph
@@ -198,10 +198,10 @@ def test_a_republished_graph_is_read_again(database: Database) -> None:
     build(database)
     one = following(database)
     publish_graph(database, one, 7)
-    one.follow(database)
+    one.follow(database, database.stamp())
     first = one.graph(database, 7, wait=True)
     publish_graph(database, one, 7, mark=6)
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert one.graph(database, 7, wait=True) not in (None, first)
 
 
@@ -213,7 +213,7 @@ def test_a_large_graph_is_read_only_by_those_who_wait(
     build(database)
     one = following(database)
     publish_graph(database, one, 7)
-    one.follow(database)
+    one.follow(database, database.stamp())
     assert one.graph(database, 7, wait=False) is None
     graph = one.graph(database, 7, wait=True)
     assert graph is not None

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import numpy as np
 from keepstone.index.database import Database
-from keepstone.index.vectors.cache import VectorBuffer
+from keepstone.index.vectors.buffer import VectorBuffer
 
 MOST, DIM, THREADS, AGENTS = 4096, 384, 12, 3
 database, last = Database(None), 0

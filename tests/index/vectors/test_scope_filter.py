@@ -73,7 +73,7 @@ def allows(columns: Table, row: int, one: ScopeFilter) -> bool:
 def test_ranges_and_masks_let_through_exactly_what_is_in_scope(columns: Table, one: ScopeFilter) -> None:
     found = []
     for begin, end in ranges(columns, columns.sessions, one):
-        masked = mask(columns, NAMES, (begin, end), one)
+        masked = mask(columns, NAMES, slice(begin, end), one)
         found += [row for row in range(begin, end) if masked is None or masked[row - begin]]
     assert found == [row for row in range(len(columns.vids)) if allows(columns, row, one)]
 
@@ -92,12 +92,12 @@ def test_no_range_is_empty_and_none_overlap(columns: Table, one: ScopeFilter) ->
 
 def test_a_query_for_all_rows_has_no_mask() -> None:
     one = ScopeFilter([1], None, None, None, None)
-    assert (one.is_plain, mask(table([(1, 1, 1)]), NAMES, (0, 1), one)) == (True, None)
+    assert (one.is_plain, mask(table([(1, 1, 1)]), NAMES, slice(0, 1), one)) == (True, None)
 
 
 def test_without_any_types_none_is_wanted() -> None:
     empty = table([])
-    masked = mask(empty, [], (0, 0), ScopeFilter(None, ("note",), None, None, None))
+    masked = mask(empty, [], slice(0, 0), ScopeFilter(None, ("note",), None, None, None))
     assert masked is not None
     assert len(masked) == 0
 
@@ -134,14 +134,14 @@ def database() -> Database:
 def test_sessions_are_wanted_by_number_and_unknown_ones_have_none(
     database: Database, sessions: tuple[str, ...] | None, sids: list[int] | None
 ) -> None:
-    assert filter_of(database, 1, Scope("a", sessions)).sids == sids
+    assert filter_of(database, 1, Scope("a", sessions), {}).sids == sids
 
 
 @pytest.mark.parametrize(("tags", "vids"), [(("x",), [2]), (("x", "y"), []), (("X",), [])])
 def test_what_has_all_tags_is_wanted_by_number(
     database: Database, tags: tuple[str, ...], vids: list[int]
 ) -> None:
-    found = filter_of(database, 1, Scope("a", tags=tags)).vids
+    found = filter_of(database, 1, Scope("a", tags=tags), {}).vids
     assert found is not None
     assert found.tolist() == vids
 
@@ -159,9 +159,9 @@ def test_what_has_all_tags_is_wanted_by_number(
     ],
 )
 def test_only_whole_sessions_are_plain(database: Database, scope: Scope, *, is_plain: bool) -> None:
-    assert filter_of(database, 1, scope).is_plain is is_plain
+    assert filter_of(database, 1, scope, {}).is_plain is is_plain
 
 
 def test_times_are_wanted_in_microseconds(database: Database) -> None:
-    found = filter_of(database, 1, Scope("a", since=START, until=START + timedelta(microseconds=1)))
+    found = filter_of(database, 1, Scope("a", since=START, until=START + timedelta(microseconds=1)), {})
     assert (found.since, found.until) == (microseconds(START), microseconds(START) + 1)

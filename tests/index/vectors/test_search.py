@@ -22,8 +22,8 @@ from keepstone.filesystem.confine import Folder
 from keepstone.index.vectors import building, cache, segment
 from keepstone.model import Scope
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import Reader, Similar
-from keepstone.store.reader_protocol import ask as ask_store
+from keepstone.store.reader import Reader, Similar
+from keepstone.store.reader import ask as ask_store
 from keepstone.testing import START
 from keepstone.vector import Matrix, unit
 

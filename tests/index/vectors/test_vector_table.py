@@ -20,6 +20,7 @@ from hypothesis.extra import numpy as arrays
 import keepstone
 from keepstone import Agent, Entry, Home, Session
 from keepstone.filesystem.layout import LAYOUTS
+from keepstone.index.vectors import buffer
 from keepstone.index.vectors import vector_table as index_vectors
 from keepstone.model import Scope
 from keepstone.store.file_store import FileStore
@@ -84,12 +85,12 @@ def test_the_nearest_are_those_of_the_largest_cosines(matrix: Any, limit: int, s
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     numbers = np.arange(len(matrix), dtype=np.int64)
     blocks = [
-        index_vectors.Block(numbers[begin : begin + size], matrix[begin : begin + size])
+        buffer.Block(numbers[begin : begin + size], matrix[begin : begin + size])
         for begin in range(0, len(matrix), size)
     ]
     vector = unit([1, 2, 3, 4, 5])
 
-    near = index_vectors.nearest(blocks, vector, limit)
+    near = buffer.nearest(blocks, vector, limit)
 
     best = sorted((matrix.astype(np.float64) @ vector).tolist(), reverse=True)[:limit]
     assert [score for _, score in near] == pytest.approx(best, abs=1e-5)

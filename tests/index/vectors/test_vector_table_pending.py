@@ -14,7 +14,7 @@ from keepstone import Session
 from keepstone.filesystem.layout import LAYOUTS
 from keepstone.model import Scope
 from keepstone.store.file_store import FileStore
-from keepstone.store.reader_protocol import Reader, ask
+from keepstone.store.reader import Reader, ask
 from keepstone.vector import unit
 
 ALL = Scope("a")

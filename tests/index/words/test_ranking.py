@@ -1,6 +1,6 @@
 """Ranking by postings gives what the full-text table's own ranking gives, whatever was asked before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,24 @@ from hypothesis import strategies as st
 import keepstone
 from keepstone.index import entries, index, session_table
 from keepstone.index.database import Database
+from keepstone.index.index import ranked
 from keepstone.index.session_table import LogState
 from keepstone.index.words import bm25, word_table
 from keepstone.index.words.bm25 import Weighted
-from keepstone.index.words.ranking import Ranking, telling
+from keepstone.index.words.ranking import Ranking
+from keepstone.index.words.word_table import telling
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Stat
 from keepstone.model import Scope
+
+
+@pytest.fixture(autouse=True, scope="module")
+def every_index_is_large() -> Iterator[None]:
+    """No test needs thousands of entries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "LARGE", 0)
+        yield
+
 
 VOCABULARY = [*"aaabbcd", "run", "running", "Größe", "3.11", "東京都", "東京", "京都", "東", "データ", "・"]
 TERMS = [
@@ -74,8 +85,9 @@ def filled(some: Sequence[str]) -> Database:
 
 def assert_same(database: Database, ranking: Ranking, query: Sequence[str], scope: Scope, limit: int) -> None:
     """The same scores, and the same rows but for those that the last place is tied with."""
-    found = ranking.ranked(database, query, scope, limit)
-    expected = Ranking(1_000_000).ranked(database, query, scope, limit)
+    found = ranked(database, ranking, query, scope, limit)
+    rows, _ = word_table.totals(database)
+    expected = word_table.ranked(database, rows, query, entries.conditions(scope), limit)
     assert [score for _, score in found] == pytest.approx([score for _, score in expected])
     last = expected[-1][1] * (1 + 1e-9) if expected else 0
     assert {eid for eid, score in found if score > last} == {eid for eid, score in expected if score > last}
@@ -85,7 +97,7 @@ def assert_same(database: Database, ranking: Ranking, query: Sequence[str], scop
 def test_the_best_are_those_of_the_plain_query(
     some: list[str], query: list[str], scope: Scope, limit: int
 ) -> None:
-    assert_same(filled(some), Ranking(0), query, scope, limit)
+    assert_same(filled(some), Ranking(), query, scope, limit)
 
 
 @given(st.lists(texts, max_size=60), terms, scopes, st.integers(1, 20))
@@ -96,7 +108,7 @@ def test_scores_of_a_scope_alone_are_those_among_all_entries(
     for times_fewer in (0, 1_000_000):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(bm25, "TIMES_FEWER", times_fewer)
-            found.append(Ranking(0).ranked(database, query, scope, limit))
+            found.append(ranked(database, Ranking(), query, scope, limit))
     assert found[0] == found[1]
 
 
@@ -113,7 +125,7 @@ def test_a_small_scope_is_scored_without_the_other_entries(monkeypatch: pytest.M
     sid = session_table.save_known(database, "small", NEW)
     entries.insert(database, sid, [folded(401, "walnut oak")], session_table.room_in(database, sid))
     word_table.flush(database)
-    found = Ranking(0).ranked(database, ["walnut", "oak"], Scope("a", ("small",)), 5)
+    found = ranked(database, Ranking(), ["walnut", "oak"], Scope("a", ("small",)), 5)
     assert [eid for eid, _ in found] == [401]
     assert found.holders == {"walnut": 401, "oak": 401}
     assert set(scored) == {1}
@@ -127,8 +139,8 @@ def test_a_small_scope_is_scored_without_the_other_entries(monkeypatch: pytest.M
 def test_what_is_remembered_follows_every_change(
     some: list[str], changes: list[tuple[int, str]], query: list[str]
 ) -> None:
-    database, ranking = filled(some), Ranking(0)
-    ranking.ranked(database, query, Scope("a"), 5)
+    database, ranking = filled(some), Ranking()
+    ranked(database, ranking, query, Scope("a"), 5)
     for eid, text in changes:
         if not database.row("SELECT 1 FROM entry WHERE eid=?", (eid,)):
             added(database, text)
@@ -139,44 +151,46 @@ def test_what_is_remembered_follows_every_change(
 
 
 @pytest.mark.parametrize("large", [0, 1_000_000])
-def test_a_ranking_counts_the_holders_of_each_word_in_the_whole_index(large: int) -> None:
+def test_a_ranking_counts_the_holders_of_each_word_in_the_whole_index(
+    large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "LARGE", large)
     database = filled(["walnut", "pecan walnuts", "pecan", "oak", "東京都"])
-    found = Ranking(large).ranked(database, ["walnut", "pecan", "none", "東京"], Scope("a", ("s1",)), 5)
+    found = ranked(database, Ranking(), ["walnut", "pecan", "none", "東京"], Scope("a", ("s1",)), 5)
     assert found.rows == 5
     assert found.holders == {"walnut": 2, "pecan": 2, "none": 0, "東京": 1}
 
 
 def test_a_recreated_index_is_read_again() -> None:
-    database, ranking = filled(["walnut", "pecan"]), Ranking(0)
-    assert [eid for eid, _ in ranking.ranked(database, ["walnut"], Scope("a"), 5)] == [1]
+    database, ranking = filled(["walnut", "pecan"]), Ranking()
+    assert [eid for eid, _ in ranked(database, ranking, ["walnut"], Scope("a"), 5)] == [1]
     database.discard()
     for text in ("pecan", "walnut"):
         added(database, text)
     word_table.flush(database)
-    assert [eid for eid, _ in ranking.ranked(database, ["walnut"], Scope("a"), 5)] == [2]
+    assert [eid for eid, _ in ranked(database, ranking, ["walnut"], Scope("a"), 5)] == [2]
 
 
 def test_words_that_the_table_sees_as_several_are_left_to_it() -> None:
     database = filled(["a\U0001e900b", "b a"])
-    assert [eid for eid, _ in Ranking(0).ranked(database, ["a\U0001e900b"], Scope("a"), 5)] == [1]
+    assert [eid for eid, _ in ranked(database, Ranking(), ["a\U0001e900b"], Scope("a"), 5)] == [1]
 
 
 def test_sessions_too_large_to_be_listed_are_checked_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keepstone.index.words.ranking._LISTED", 10)
     database = filled([f"walnut {'oak ' * (n % 3)}" for n in range(200)])
-    assert_same(database, Ranking(0), ["walnut", "oak"], Scope("a", ("s1",)), 30)
+    assert_same(database, Ranking(), ["walnut", "oak"], Scope("a", ("s1",)), 30)
 
 
 def test_lengths_that_are_lost_do_not_keep_a_recall_from_ending() -> None:
     database = filled(["walnut tree", "walnut", "oak"])
     database.execute("DELETE FROM words_docsize")
-    assert len(Ranking(0).ranked(database, ["walnut"], Scope("a"), 5)) == 2
+    assert len(ranked(database, Ranking(), ["walnut"], Scope("a"), 5)) == 2
 
 
 def test_another_home_that_purges_an_entry_takes_it_from_what_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(index, "Ranking", lambda: Ranking(0))
     with (
         keepstone.open(tmp_path, durability="os") as home,
         keepstone.open(tmp_path, durability="os") as other,

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 import keepstone
 from keepstone import Agent
 from keepstone.index import index
-from keepstone.index.words.ranking import LARGE, Ranking
 
 
 @pytest.fixture(params=["by the table", "by postings"])
 def agent(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
     """An agent whose words are ranked as those of a small index, or of a large one."""
-    large = 0 if request.param == "by postings" else LARGE
-    monkeypatch.setattr(index, "Ranking", lambda: Ranking(large))
+    if request.param == "by postings":
+        monkeypatch.setattr(index, "LARGE", 0)
     with keepstone.open(tmp_path, durability="os") as home:
         yield home.agent("a")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from typing import Any
 
 import langgraph.store.memory
+from suite_place import place  # type: ignore[import-not-found]
 
 from keepstone.integrations.langgraph import KeepstoneStore
 
@@ -15,7 +14,7 @@ class InMemoryStore(KeepstoneStore):
     """A store with the constructor of the framework's own."""
 
     def __init__(self, **keys: Any) -> None:
-        super().__init__(tempfile.mkdtemp(dir=os.environ["KEEPSTONE_SUITE_HOMES"]), **keys)
+        super().__init__(**place(), **keys)
 
 
 vars(langgraph.store.memory)["InMemoryStore"] = InMemoryStore

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import agents
 import agents.memory
+from suite_place import place  # type: ignore[import-not-found]
 
 from keepstone.integrations.openai_agents import KeepstoneSession
 
@@ -18,12 +17,8 @@ class SQLiteSession(KeepstoneSession):
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", **keys: Any) -> None:
         in_memory = str(db_path) == ":memory:"
-        home = (
-            tempfile.mkdtemp(dir=os.environ["KEEPSTONE_SUITE_HOMES"])
-            if in_memory
-            else Path(db_path).with_suffix(".home")
-        )
-        super().__init__(session_id, home=home, **keys)
+        path = None if in_memory else Path(db_path).with_suffix(".home")
+        super().__init__(session_id, **place(path), **keys)
 
     def close(self) -> None:
         """Do nothing: the home stays open for other sessions."""

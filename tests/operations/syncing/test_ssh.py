@@ -157,6 +157,27 @@ def test_a_remote_is_a_host_and_a_path(target: str, remote: bool) -> None:  # no
     assert is_remote(target) is remote
 
 
+@pytest.mark.parametrize("target", ["h st:x", "laptop:", ":agents", "-oProxyCommand=x:agents"])
+def test_a_mistyped_remote_is_refused_and_makes_no_folder(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    done = CliRunner().invoke(app, ["sync", "--home", str(machines.home.root), "--", target])
+    assert done.exit_code == 2
+    assert "neither a folder nor HOST:PATH" in " ".join(done.output.split())
+    assert list(Path().iterdir()) == []
+
+
+def test_a_folder_whose_name_has_a_colon_is_synced(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["sync", "--home", str(machines.home.root), "./my notes: all"])
+    assert done.exit_code == 0
+    assert Path("my notes: all").is_dir()
+
+
 def test_the_command_syncs_over_ssh(machines: Machines) -> None:
     words = ["sync", "ada@laptop:my agents", "--ssh", str(machines.ssh), "--remote-command", KEEPSTONE]
     done = CliRunner().invoke(app, [*words, "--home", str(machines.home.root), "--json"])

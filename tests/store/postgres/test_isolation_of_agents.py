@@ -65,6 +65,19 @@ def test_the_role_uses_the_home_like_its_owner(member: str) -> None:
         assert home.agents() == ["a", "b"]
 
 
+def test_the_role_may_use_the_tables_that_a_later_version_adds(dsn: str, member: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("DROP TABLE answers, purged")
+        connection.execute("DELETE FROM keepstone_schema WHERE version = 3")
+    with pytest.raises(keepstone.StoreError, match="keepstone postgres init"):
+        keepstone.open(member)
+    keepstone.open(dsn).close()
+    with keepstone.open(member) as home:
+        home.agent("b").purge("one")
+        home.purge_agent("a")
+        assert home.agents() == ["b"]
+
+
 def test_the_role_adds_many_entries_at_once(member: str) -> None:
     items = [{"type": "note", "text": f"oak {at}", "embedding": [1, at]} for at in range(150)]
     with keepstone.open(member) as home:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,31 +47,100 @@ def _fill(home: keepstone.Home, count: int) -> None:
         )
 
 
-def test_a_recall_takes_at_most_four_round_trips(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with keepstone.open(dsn, embedder=Letters()) as home:
-        _fill(home, 30)
-        home.embed()
-        agent = home.agent("a")
-        agent.recall("word1 word20")
-        trips: list[object] = []
-        original = Connections.run
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
+NEAR = Letters().embed_query("word1")
+ASKED: dict[str, dict[str, Any]] = {
+    "words": {"query": "word1 word20"},
+    "rare": {"query": "apple tart with rhubarb"},
+    "identifier": {"query": "what about ORD-48213"},
+    "common identifier": {"query": "what about word1-word2"},
+    "missing": {"query": "word1 pomegranate xylophone"},
+    "misspelt": {"query": "aplpe tart for word1"},
+    "scope": {"query": "word1", "sessions": ["s1"], "types": ["note"], "since": "2020-01-01", "tags": []},
+    "neighbours": {"query": "word1 word20", "neighbours": 2},
+    "far neighbours": {"query": "word1 aplpe", "neighbours": 5},
+    "filter": {"query": "tart", "where": {"n": {"gte": 1}}},
+    "past": {"query": "word1 aplpe", "as_of": LATER, "neighbours": 1},
+    "vector": {"query": None, "vector": NEAR},
+    "vector and neighbours": {"query": None, "vector": NEAR, "neighbours": 3},
+    "vector and words": {"query": "word1 tart", "vector": NEAR, "sessions": ["s1"]},
+    "vector and misspelt words": {"query": "aplpe tart", "vector": NEAR, "neighbours": 1},
+}
 
-        def run(self: Connections, work: Callable[[Any], Any]) -> Any:
-            trips.append(work)
-            return original(self, work)
 
-        monkeypatch.setattr(Connections, "run", run)
-        asks: list[dict[str, Any]] = [
-            {"query": "word1 word20"},
-            {"query": "word1", "sessions": ["s1"], "types": ["note"]},
-            {"query": None, "vector": Letters().embed_query("word1")},
-        ]
-        for asked in asks:
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Every transaction that waits for the database."""
+    made: list[object] = []
+    original = Connections.run
+
+    def run(self: Connections, work: Callable[[Any], Any]) -> Any:
+        made.append(work)
+        return original(self, work)
+
+    monkeypatch.setattr(Connections, "run", run)
+    return made
+
+
+def _with_tarts(home: keepstone.Home) -> keepstone.Agent:
+    _fill(home, 15)
+    texts = ("Ann: apple tart", "Bob: plum tart with rhubarb", "Ann: the ORD-48213 tart", "Bob: rhubarb")
+    home.agent("a").session("s1").add_many({"type": "note", "data": {"n": 1, "text": text}} for text in texts)
+    return home.agent("a")
+
+
+@pytest.mark.parametrize("embedder", ["none", Letters()], ids=["words", "vectors"])
+def test_a_recall_takes_at_most_four_round_trips(dsn: str, trips: list[object], embedder: Any) -> None:
+    with keepstone.open(dsn, embedder=embedder) as home:
+        agent = _with_tarts(home)
+        if embedder != "none":
+            home.embed()
+        agent.recall("word1")
+        counts = {}
+        for name, asked in ASKED.items():
+            if embedder == "none" and "vector" in asked:
+                continue
             trips.clear()
             hits = agent.recall(**asked)
-            assert hits
-            assert not hits.lexical_only
+            assert (name, bool(hits), hits.lexical_only) == (name, True, embedder == "none")
+            counts[name] = len(trips)
+        assert {name: count for name, count in counts.items() if count > 4} == {}
+        assert counts["words"] == 3
+
+
+def test_a_recall_after_a_rest_takes_at_most_four_round_trips(
+    dsn: str, trips: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with keepstone.open(dsn, embedder=Letters()) as home:
+        _with_tarts(home)
+        home.embed()
+    now = time.monotonic
+    with keepstone.open(dsn, embedder="none") as home:
+        agent = home.agent("a")
+        for name in ("words", "vector", "vector and neighbours", "vector and words"):
+            agent.recall(**ASKED[name])
+            monkeypatch.setattr(time, "monotonic", lambda since=now: since() + 90)
+            now = time.monotonic
+            trips.clear()
+            assert agent.recall(**ASKED[name])
             assert len(trips) <= 4
+
+
+def test_neighbours_come_with_hits_as_from_files(dsn: str, tmp_path: Path) -> None:
+    found = []
+    for target in (dsn, str(tmp_path)):
+        with keepstone.open(target, embedder=Letters()) as home:
+            agent = _with_tarts(home)
+            home.embed()
+            found.append(
+                [
+                    [(hit.text, round(hit.score, 4), [one.text for one in hit.neighbours]) for hit in hits]
+                    for name in ASKED
+                    if (hits := agent.recall(**{**ASKED[name], "neighbours": 3, "limit": 4}))
+                ]
+            )
+    assert len(found[0]) == len(ASKED)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("count", [20, 700])

@@ -20,8 +20,8 @@ from keepstone.filesystem.confine import Folder
 from keepstone.filesystem.layout import LOCK, TEMPORARY
 from keepstone.filesystem.lock import Lock
 from keepstone.index.database import Database, UnavailableError
+from keepstone.index.vectors.buffer import BLOCK, matrix_of
 from keepstone.index.vectors.segment import Generation, Header, create, load, quantized, seal, sums_of, zero
-from keepstone.index.vectors.vector_table import BLOCK, matrix_of
 from keepstone.vector import Space
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
 
     The index is locked only briefly, so that adding goes on.
     """
-    with database.guarded():
+    with database:
         begun = _begun(database, number)
     columns = _read_columns(database, number, begun.upto)
     name = name_of(number, begun.generation + 1)
@@ -127,7 +127,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
     _fill(database, generation, columns)
     with temporary_file(folder, name + TEMPORARY) as fd:
         checksum = seal(generation, fd)
-        with database.guarded(), database.writing():
+        with database, database.writing():
             now = _begun(database, number)
             if (now.identity, now.purges, now.generation) != (begun.identity, begun.purges, begun.generation):
                 return False
@@ -136,7 +136,7 @@ def build(database: Database, folder: Folder, number: int, space: Space) -> bool
             database.execute("INSERT OR REPLACE INTO generation VALUES(?, ?, ?, ?)", row)
             database.execute("DELETE FROM gone WHERE space=? AND number<=?", (number, begun.gone))
             database.execute("DELETE FROM graph WHERE space=?", (number,))
-    with database.guarded():
+    with database:
         tidy(database, folder)
     return True
 
@@ -204,7 +204,7 @@ def _chunks(database: Database, sql: str, space: int) -> Iterator[list[tuple[Any
     """Yield rows by the number of their entry, in blocks, so that the index is never locked for long."""
     last = 0
     while True:
-        with database.guarded():
+        with database:
             rows = database.rows(sql, (space, last))
         if not rows:
             return

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from contextlib import suppress
-from mmap import ACCESS_COPY, mmap
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from keepstone.index.database import Database, UnavailableError
 from keepstone.index.vectors import building
+from keepstone.index.vectors.buffer import VectorBuffer
 from keepstone.index.vectors.exact_scan import ExactScan
 from keepstone.index.vectors.hnsw import Graph, is_large
 from keepstone.index.vectors.hnsw import load as load_graph
-from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask
-from keepstone.index.vectors.vector_table import BLOCK, Block, best, matrix_of, sample, times
-from keepstone.vector import Matrix, Space, Vector
+from keepstone.index.vectors.scope_filter import Range
+from keepstone.index.vectors.vector_table import sample
+from keepstone.vector import Matrix, Space
 
 if TYPE_CHECKING:
     import apsw
     import numpy as np
-    from numpy.typing import NDArray
 
     Number = TypeVar("Number", bound=np.generic)
 
@@ -30,113 +27,8 @@ ALL = 0
 NEWER = 8192
 """Maximum number of vectors newer than their generation; a tenth of the generation if that is more."""
 
-_SAMPLE, _FEWEST = 64, 8
-"""Vectors that are sampled to learn what cosines are usual, and the fewest that suffice."""
-
-_SPARSE = 4
-"""If fewer than one row in N is in scope, the rows in scope are gathered first."""
-
-
-class VectorBuffer:
-    """Vectors with numbers above ``upto``, one a row, in the order of their numbers."""
-
-    def __init__(self, space: int, dim: int, upto: int) -> None:
-        import numpy as np
-
-        self.last = upto
-        """The highest vector number that was read."""
-        self.count = 0
-        self._space = space
-        self._columns: NDArray[np.int64] = np.empty((5, 0), np.int64)
-        self._matrix: Matrix = np.empty((0, dim), np.float32)
-        self._codes: dict[str, int] = {}
-
-    @property
-    def vids(self) -> NDArray[np.int64]:
-        """The numbers of the vectors."""
-        return self._columns[0, : self.count]
-
-    @property
-    def times(self) -> NDArray[np.int64]:
-        """When their entries were made, in microseconds."""
-        return self._columns[2, : self.count]
-
-    @property
-    def sids(self) -> NDArray[np.int64]:
-        """The numbers of their sessions; -1 for a removed vector."""
-        return self._columns[3, : self.count]
-
-    @property
-    def types(self) -> NDArray[np.int64]:
-        """The types of their entries."""
-        return self._columns[4, : self.count]
-
-    def read(self, database: Database, highest: int) -> None:
-        """Read the vectors that are newer; ``highest`` is the highest number of any vector."""
-        # The plus keeps SQLite from going through all vectors of the space.
-        sql = (
-            "SELECT v.vid, v.eid, e.ts, e.sid, e.type, v.f32 FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
-            f"WHERE v.vid>? AND +v.space=? ORDER BY v.vid LIMIT {BLOCK}"
-        )
-        while rows := database.rows(sql, (self.last, self._space)):
-            self._add(rows)
-            self.last = rows[-1][0]
-        self.last = max(self.last, highest)
-
-    def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:
-
-        vids, eids, times, sids, types, raw = zip(*rows, strict=True)
-        codes = [self._codes.setdefault(name, len(self._codes)) for name in types]
-        end = self.count + len(rows)
-        self._reserve(end)
-        self._columns[:, self.count : end] = (vids, eids, times, sids, codes)
-        self._matrix[self.count : end] = matrix_of(raw, self._matrix.shape[1])
-        self.count = end
-
-    def _reserve(self, count: int) -> None:
-        """Make room, twice as much as is there, so that rows are seldom moved."""
-        if count > len(self._matrix):
-            room = max(count, 2 * len(self._matrix))
-            self._columns = _longer(self._columns, (5, room))
-            self._matrix = _longer(self._matrix, (room, self._matrix.shape[1]))
-
-    def remove(self, vids: NDArray[np.int64]) -> None:
-        """Remove vectors that no longer exist."""
-        import numpy as np
-
-        self.sids[np.isin(self.vids, vids)] = -1
-
-    def live(self, asked: ScopeFilter) -> NDArray[np.bool_]:
-        """Return which rows are in scope."""
-        import numpy as np
-
-        live = self.sids >= 0 if asked.sids is None else np.isin(self.sids, asked.sids)
-        others = mask(self, list(self._codes), (0, self.count), asked)
-        return live if others is None else live & others
-
-    def nearest(self, vector: Vector, asked: ScopeFilter, limit: int, margin: float) -> Block | None:
-        """Return the vectors in scope that are nearest, with all that are nearly as near as the last."""
-        if not self.count:
-            return None
-        import numpy as np
-
-        rows = np.flatnonzero(self.live(asked))
-        if not len(rows):
-            return None
-        if len(rows) * _SPARSE < self.count:
-            scores = times(self._matrix[rows], vector)
-        else:
-            scores = times(self._matrix[: self.count], vector)[rows]
-        chosen = rows[best(scores, limit, margin)]
-        return Block(self._columns[1, chosen], self._matrix[chosen])
-
-    def cosines(self, eids: Sequence[int], vector: Vector) -> dict[int, float]:
-        """Return how near the vectors of some entries are to one, without entries that have none here."""
-        import numpy as np
-
-        rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
-        products = np.clip(times(self._matrix[rows], vector), -1, 1)
-        return dict(zip(self._columns[1, rows].tolist(), products.tolist(), strict=True))
+_SAMPLE = 64
+"""Vectors that are sampled to learn what cosines are usual."""
 
 
 class _Published(NamedTuple):
@@ -160,36 +52,32 @@ class VectorCache:
         """Whether a new generation is due because too many vectors are newer; those are not read then."""
         self._graphs: dict[int, _Published] = {}
         self._loaded: dict[int, tuple[_Published, Graph | None]] = {}
-        self._connection: apsw.Connection = database.connection
-        self._stamp: object = None
+        self.connection: apsw.Connection = database.connection
+        self.stamp: object = None
+        """The state of the index that all of this is of, see ``Database.stamp``; None: of none."""
         self._distrusted = False
         self._published: tuple[int, ...] | None = None
         self._gone = 0
-        self._highest = 0
-        self._sample: tuple[int, Matrix] | None = None
+        self.sample: Matrix | None = None
+        """Some vectors; None where they have to be taken again: some are gone, or vectors have doubled."""
+        self._highest = self._sampled = 0
+        self.sids: dict[str, int] = {}
+        """The numbers of sessions that were asked for since anything changed."""
 
-    def is_of(self, database: Database) -> bool:
-        """Tell whether this cache belongs to the open file."""
-        return self._connection is database.connection
-
-    def follow(self, database: Database) -> None:
-        """Read what changed since the last call."""
-        # The one tells of what other connections wrote, the other of what this one did. As a pragma it looks
-        # at the file; what apsw calls so is the version of the last transaction.
-        stamp = database.row("PRAGMA data_version"), self._connection.total_changes()
-        if stamp == self._stamp:
-            return
+    def follow(self, database: Database, stamp: object) -> None:
+        """Read what changed until ``stamp``, see ``Database.stamp``."""
         published = database.row(
             "SELECT number, upto, checksum FROM generation WHERE space=?", (self.number,)
         )
-        if self._stamp is None or published != self._published:
+        self.sids.clear()
+        if self.stamp is None or published != self._published:
             self._begin(database, published)
         self._read(database)
-        self._stamp = stamp
+        self.stamp = stamp
 
     def distrust(self) -> None:
         """Open the generation again and check all of it before the next query: its file changed."""
-        self._stamp, self._distrusted = None, True
+        self.stamp, self._distrusted = None, True
 
     def _begin(self, database: Database, published: tuple[int, ...] | None) -> None:
         """Open the generation and drop everything else."""
@@ -212,12 +100,14 @@ class VectorCache:
             (self._gone, self.number),
         )
         if gone:
-            self._gone, self._sample = gone[-1][0], None
+            self._gone, self.sample = gone[-1][0], None
             vids = np.array([vid for _, vid in gone], np.int64)
             self.buffer.remove(vids)
             if self.scan is not None:
                 self.scan.remove(vids)
         highest = (database.row("SELECT coalesce(max(vid), 0) FROM vector") or (0,))[0]
+        if highest > 2 * self._sampled:
+            self.sample = None
         self._highest = highest
         self.is_due = database.path is not None and self._is_due(database, highest, len(gone))
         if not self.is_due:
@@ -243,6 +133,11 @@ class VectorCache:
         """The number of the generation that SQLite names, 0 if there is none."""
         return self._published[0] if self._published else 0
 
+    def may_have(self, sid: int, count: int) -> bool:
+        """Tell, without counting, whether a session, or ``ALL``, can have as many vectors."""
+        begin, end = self.range_of(sid)
+        return end - begin + self.buffer.count >= count
+
     def live(self, sid: int) -> int:
         """Return how many vectors a session has, or ``ALL``."""
         sids = self.buffer.sids
@@ -253,17 +148,11 @@ class VectorCache:
         """Return which rows of the generation are of a session, or of ``ALL``."""
         return self.scan.range_of(None if sid == ALL else sid) if self.scan else (0, 0)
 
-    def cosine_quartiles(self, database: Database, vector: Vector) -> tuple[float, float] | None:
-        """Return median and upper quartile of cosines; the sample is renewed when vectors have doubled."""
-        from statistics import quantiles  # Ten times as quick as NumPy's for so few.
-
-        if self._sample is None or self._highest > 2 * self._sample[0]:
-            self._sample = self._highest, sample(database, self.number, self.space.dim, _SAMPLE)
-        matrix = self._sample[1]
-        if len(matrix) < _FEWEST:
-            return None
-        _, median, upper = quantiles(times(matrix, vector).tolist(), method="inclusive")
-        return median, upper
+    def take_sample(self, database: Database) -> Matrix:
+        """Take and return ``sample``."""
+        self._sampled = self._highest
+        self.sample = sample(database, self.number, self.space.dim, _SAMPLE)
+        return self.sample
 
     def graph(self, database: Database, sid: int, *, wait: bool) -> Graph | None:
         """Return the graph of a session, or of ``ALL``; None if there is none that can be used.
@@ -282,17 +171,3 @@ class VectorCache:
                 graph = load_graph(folder, name, self.scan.generation.header.stride, published.checksum)
             self._loaded[sid] = (published, graph)
         return graph
-
-
-def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
-    """Return a longer copy, in memory that goes back to the system as a whole.
-
-    Of what grows now in one thread and now in another, malloc keeps pieces for each of them: in time
-    several times of what is there.
-    """
-    import numpy as np
-
-    memory = mmap(-1, math.prod(shape) * old.itemsize, access=ACCESS_COPY)
-    new: NDArray[Number] = np.ndarray(shape, old.dtype, memory)
-    new[: old.shape[0], : old.shape[1]] = old
-    return new

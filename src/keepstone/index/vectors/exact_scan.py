@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from keepstone.index.vectors.buffer import best
 from keepstone.index.vectors.hnsw import Graph
 from keepstone.index.vectors.scope_filter import Range, ScopeFilter, mask, ranges
-from keepstone.index.vectors.segment import Generation, quantized
-from keepstone.index.vectors.vector_table import best
+from keepstone.index.vectors.segment import Generation
 from keepstone.vector import Vector
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    Rows: TypeAlias = "slice | NDArray[np.intp]"
 
 _FEWEST, _TIMES = 100, 4
 """Maximum number of rows that float32 rescores: this many, or this many times the limit."""
@@ -22,6 +24,8 @@ _MANY = 2_000
 """Rows of a range from which the best are chosen by themselves."""
 _STEPS = 4.0
 """Error bound of an int8 cosine in quantization steps, far above what occurs by chance."""
+_TINY = 1.1754943508222875e-38
+"""The smallest normal float32."""
 _SPARSE = 4
 """If fewer than one row in N is in scope, the rows in scope are gathered first."""
 
@@ -37,6 +41,8 @@ class ExactScan:
         self._sessions = _sessions(generation.sids)
         self.dead: NDArray[np.intp] = np.flatnonzero(generation.scales == 0)
         """The removed rows, in order."""
+        self._by_time: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
+        """All rows by time, and their times, once times of all sessions were asked for."""
 
     def remove(self, vids: NDArray[np.int64]) -> None:
         """Remove vectors that no longer exist."""
@@ -60,15 +66,19 @@ class ExactScan:
 
         query, scale = self._query(vector)
         margin = _STEPS * (self.generation.steps + scale) / scale
-        rows, scores = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
-        for at in ranges(self.generation, self._sessions, asked):
-            there, near = self._scan(query, at, asked)
-            there = np.arange(*at) if there is None else there
+        found: list[NDArray[np.intp]] = []
+        scores: list[NDArray[np.float32]] = []
+        for rows in self._selected(asked):
+            there, near = self._scan(query, rows, asked)
             # Few are compared with those of all other ranges as well.
             chosen = best(near, limit, margin) if len(near) > _MANY else slice(None)
-            rows.append(there[chosen])
+            found.append(there[chosen])
             scores.append(near[chosen])
-        return self._most(np.concatenate(rows), np.concatenate(scores), limit, margin)
+        if len(found) == 1:
+            return self._most(found[0], scores[0], limit, margin)
+        if not found:
+            return []
+        return self._most(np.concatenate(found), np.concatenate(scores), limit, margin)
 
     def _most(
         self, rows: NDArray[np.intp], scores: NDArray[np.float32], limit: int, margin: float
@@ -76,30 +86,57 @@ class ExactScan:
         """Return the vectors of those rows that may be among the best, the best of them if they are many."""
         import numpy as np
 
-        chosen = best(scores, limit, margin)
+        chosen, most = best(scores, limit, margin), max(_FEWEST, _TIMES * limit)
         chosen = chosen[scores[chosen] > -np.inf]
-        order = np.lexsort((rows[chosen], -scores[chosen]))[: max(_FEWEST, _TIMES * limit)]
-        return self._vids(rows[chosen[order]])
+        if len(chosen) > most:
+            chosen = chosen[np.lexsort((rows[chosen], -scores[chosen]))[:most]]
+        return self._vids(rows[chosen])
 
-    def _scan(
-        self, query: NDArray[np.int8], at: Range, asked: ScopeFilter
-    ) -> tuple[NDArray[np.intp] | None, NDArray[np.float32]]:
-        """Return scores of the rows of a range, and which rows they are of if not of all of them."""
+    def _selected(self, asked: ScopeFilter) -> list[Rows]:
+        """Return the rows outside of which nothing is in scope, by sessions and times."""
         import numpy as np
 
-        masked, begin, end = mask(self.generation, self._names, at, asked), *at
-        live = self.dead[slice(*self.dead.searchsorted(at))] - begin
-        if masked is not None and np.count_nonzero(masked) * _SPARSE < end - begin:
-            masked[live] = False
-            rows = np.flatnonzero(masked) + begin
-            there = self.generation.between(begin, end)[rows - begin]
-            return rows, _products(query, there, self.generation.scales[rows])
-        there = self.generation.between(begin, end)
-        scores = _products(query, there, self.generation.scales[begin:end])
-        scores[live] = -np.inf
+        if asked.sids is None and (asked.since, asked.until) != (None, None):
+            return [self._within(asked.since, asked.until)]
+        found = ranges(self.generation, self._sessions, asked)
+        if len(found) > 1 and sum(end - begin for begin, end in found) <= _MANY:
+            return [np.concatenate([np.arange(*at) for at in found])]
+        return [slice(*at) for at in found]
+
+    def _within(self, since: int | None, until: int | None) -> NDArray[np.intp]:
+        """Return the rows of all sessions within some times."""
+        if self._by_time is None:
+            times = self.generation.times
+            order = times.argsort(kind="stable").astype("int32")
+            self._by_time = order, times[order]
+        order, times = self._by_time
+        first = 0 if since is None else int(times.searchsorted(since))
+        last = len(times) if until is None else int(times.searchsorted(until))
+        return order[first:last].astype("intp")
+
+    def _scan(
+        self, query: NDArray[np.int8], rows: Rows, asked: ScopeFilter
+    ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Return which of the rows are in scope, and their scores; one that is not may have none."""
+        import numpy as np
+
+        masked = mask(self.generation, self._names, rows, asked)
+        if isinstance(rows, slice):
+            every = np.arange(rows.start, rows.stop)
+            live = self.dead[slice(*self.dead.searchsorted((rows.start, rows.stop)))] - rows.start
+            if masked is None or np.count_nonzero(masked) * _SPARSE >= len(every):
+                there = self.generation.between(rows.start, rows.stop)
+                scores = _products(query, there, self.generation.scales[rows])
+                scores[live] = -np.inf
+                if masked is not None:
+                    scores[~masked] = -np.inf
+                return every, scores
+            rows = every
         if masked is not None:
-            scores[~masked] = -np.inf
-        return None, scores
+            rows = rows[masked]
+        if len(self.dead):
+            rows = rows[~np.isin(rows, self.dead)]
+        return rows, _products(query, self.generation.at(rows), self.generation.scales[rows])
 
     def nearest_by(self, graph: Graph, vector: Vector, limit: int) -> list[int]:
         """Return the numbers of the vectors that a graph finds among which the nearest are."""
@@ -116,8 +153,13 @@ class ExactScan:
         return list(self.generation.vids[rows].tolist())
 
     def _query(self, vector: Vector) -> tuple[NDArray[np.int8], float]:
-        rows, scales = quantized(vector[None], self.generation.header.stride)
-        return rows[0], float(scales[0])
+        import numpy as np
+
+        # As ``quantized`` does it, in half of its steps.
+        scale = max(np.abs(vector).max(), _TINY) / np.float32(127)
+        row = np.zeros(self.generation.rows.shape[1], np.int8)
+        row[: len(vector)] = np.rint(vector / scale)
+        return row, float(scale)
 
 
 def _sessions(sids: NDArray[np.int32]) -> dict[int, Range]:

@@ -96,7 +96,7 @@ class GraphUpkeep:
 
     def expect(self, fewest: int) -> None:
         """Schedule what the next query for everything would ask for, in each space."""
-        with self._database.guarded() as database:
+        with self._database as database:
             for space in vector_table.spaces(database):
                 held = self._held(space)
                 if held is not None and (held.is_due or held.live(ALL) >= fewest):
@@ -115,7 +115,7 @@ class GraphUpkeep:
             self._alone.close()
             return False
         fewest = self._due[due]
-        with self._database.guarded() as database:
+        with self._database as database:
             held = self._held(due.space)
             purges = building.value(database, "purges")
             made = held is not None and held.graph(database, due.sid, wait=True) is not None
@@ -133,19 +133,19 @@ class GraphUpkeep:
     def _growing(self, folder: Folder, held: VectorCache, scan: ExactScan, sid: int) -> Growing:
         """Return the graph of a session's rows, as far as it was saved by a process that ended."""
         begin, end = held.range_of(sid)
-        with self._database.guarded() as database:
+        with self._database as database:
             sql = "SELECT mark, checksum FROM graph WHERE space=? AND sid=? AND number=?"
             known = database.row(sql, (held.number, _unfinished(sid), held.published))
         if known is not None and begin <= (done := begin + (known[0] & _ROWS)) <= end:
             name = building.name_of_graph(held.number, held.published, _unfinished(sid), known[0])
-            begun = load(folder, name, scan.generation.header.stride, known[1])
+            begun = load(folder, name, scan.generation.header.stride, known[1], grows=True)
             if begun is not None:
                 return Growing(scan.generation, (done, end), scan.dead, begun)
         return Growing(scan.generation, (begin, end), scan.dead)
 
     def _go_on(self, work: _Work) -> bool:
         """Add some rows; True once the graph is published or obsolete."""
-        with self._database.guarded() as database:
+        with self._database as database:
             if not self._is_wanted(database, work):
                 return True
         if not work.growing.step():
@@ -166,11 +166,11 @@ class GraphUpkeep:
         name = building.name_of_graph(work.held.number, work.generation, sid, mark)
         with temporary_file(work.folder, name + TEMPORARY) as fd:
             # The file is there before this look: a purge after it removes the name, whatever becomes of us.
-            with self._database.guarded() as database:
+            with self._database as database:
                 if not self._is_wanted(database, work):
                     return
             checksum = work.growing.save(fd)
-            with self._database.guarded() as database, database.writing():
+            with self._database as database, database.writing():
                 if self._is_wanted(database, work):
                     work.folder.replace(name + TEMPORARY, name)
                     row = (work.held.number, sid, work.generation, mark, checksum)
@@ -178,7 +178,7 @@ class GraphUpkeep:
                     if sid == work.due.sid:
                         sql = "DELETE FROM graph WHERE space=? AND sid=?"
                         database.execute(sql, (work.held.number, _unfinished(sid)))
-        with self._database.guarded() as database:
+        with self._database as database:
             building.tidy(database, work.folder)
 
     @staticmethod

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from usearch.index import Index
 
-CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 160
+CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 128
 """How many neighbours each row has, and how many are looked at when one is added, or looked for."""
 _STEP = 2000
 """Rows that are added at a time, within a second."""
@@ -39,8 +39,10 @@ _LOWEST = 19
 class Graph:
     """A graph that can be asked."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, raw: bytearray | None = None) -> None:
         self.index = index
+        self._raw = raw
+        """What the graph is a view of."""
 
     def nearest(self, row: NDArray[np.int8], count: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the numbers of about the nearest rows to one, the nearest first, and their cosines."""
@@ -77,8 +79,9 @@ class Growing:
 
     def save(self, fd: int) -> int:
         """Write the graph to an empty file, synced, and return the file's checksum."""
-        raw = bytes(self._index.save() or b"")
-        write_all(fd, raw)
+        raw = self._index.save() or b""
+        with memoryview(raw) as view:  # A copy would take as much memory as the graph.
+            write_all(fd, view)
         sync_file(fd)
         return checksum_of(raw)
 
@@ -91,8 +94,11 @@ def is_large(folder: Folder, name: str) -> bool:
         return False
 
 
-def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
-    """Return the graph in a file, None if it is missing or not the one that is meant."""
+def load(folder: Folder, name: str, stride: int, checksum: int, *, grows: bool = False) -> Graph | None:
+    """Return the graph in a file, None if it is missing or not the one that is meant.
+
+    One that ``grows`` takes new rows, and twice the memory for a moment.
+    """
     try:
         fd = folder.open(name, os.O_RDONLY)
     except (FileNotFoundError, KeepstoneError):
@@ -106,8 +112,11 @@ def load(folder: Folder, name: str, stride: int, checksum: int) -> Graph | None:
     if not raw or not is_read or checksum_of(raw) != checksum:
         return None
     index = _empty(stride)
-    index.load(memoryview(raw))
-    return Graph(index)
+    if grows:
+        index.load(memoryview(raw))
+        return Graph(index)
+    index.view(memoryview(raw))
+    return Graph(index, raw)
 
 
 _importing = threading.RLock()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = 4096
 _ALIGNED = 64
-_AT_ONCE = 1 << 11
+_AT_ONCE = 1 << 8
 """Rows that are read and checked at a time."""
 
 
@@ -117,12 +117,24 @@ class Generation:
             ChangedError: They are not what they were when the file was opened.
         """
         first, last = begin // _AT_ONCE, -(-end // _AT_ONCE)
-        for block in (self._missing[first:last].nonzero()[0] + first).tolist():
+        self._read((self._missing[first:last].nonzero()[0] + first).tolist())
+        return self.rows[begin:end]
+
+    def at(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
+        """Return a copy of some rows; errors as for ``between``."""
+        import numpy as np
+
+        if self._missing.any():
+            blocks = rows // _AT_ONCE
+            self._read(np.unique(blocks[self._missing[blocks]]).tolist())
+        return self.rows[rows]
+
+    def _read(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
             at = slice(block * _AT_ONCE, min((block + 1) * _AT_ONCE, self.header.rows))
             if not self._is_read(at, self.rows[at]):
                 raise ChangedError("the file of a generation has changed")
             self._missing[block] = False
-        return self.rows[begin:end]
 
     def _is_read(self, at: slice, rows: NDArray[np.int8]) -> bool:
         """Read rows; tell whether they are there and as they were written, or erased."""

@@ -10,31 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
 from keepstone.index.database import Database
 from keepstone.index.entries import conditions, indexed
+from keepstone.index.vectors.buffer import BLOCK, Block, matrix_of, times
 from keepstone.log.fold import Folded
 from keepstone.model import Entry, Scope
 from keepstone.vector import F32, Matrix, Space, Vector, decode
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-_TOLERANCE = 1e-3
-"""How far from 1 the square of a vector's length may be; rounding makes far less of a difference."""
-
-ROUNDING = 1e-5
-"""By how much float32 may be wrong about a cosine."""
-
-BLOCK = 4096
-"""Vectors that are read at a time."""
 
 _INSERT = "INSERT INTO vector(space, eid, made, f32) VALUES(?, ?, ?, ?)"
 # CROSS JOIN keeps SQLite to this order: from the session to its entries to their vectors.
@@ -52,15 +38,6 @@ _MISPLACED = "an entry is not where its number says"
 _CHANGES = """
 SELECT (SELECT value FROM meta WHERE key='texts'), (SELECT seq FROM sqlite_sequence WHERE name='gone')
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Some vectors, one a row."""
-
-    eids: NDArray[np.int64]
-    """The rows of the entries that they are of."""
-    matrix: Matrix
 
 
 def insert(database: Database, entries: Iterable[Folded | None], eid: int) -> int:
@@ -318,72 +295,3 @@ class Pending:
         highest = first or database.row("SELECT coalesce(max(eid), 0) + 1 FROM entry") or (1,)
         self._seen[space] = seen._replace(upto=max(seen.upto, highest[0] - 1))
         return self._seen[space].upto
-
-
-def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
-    """Return vectors as rows; a damaged file may hold anything in their place."""
-    import numpy as np
-
-    length = (len(raw[0]) // 4 if dim is None else dim) * 4
-    if not length or any(not isinstance(one, bytes) or len(one) != length for one in raw):
-        raise apsw.CorruptError("a vector is damaged")
-    matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
-    with np.errstate(all="ignore"):
-        squares = np.einsum("ij,ij->i", matrix, matrix)
-    # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
-    if not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
-        raise apsw.CorruptError("a vector is not of unit length")
-    return matrix
-
-
-def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
-    """Return the products of rows with a vector.
-
-    Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
-    leaves that out, and yet flags what came of it. The numbers themselves were looked at when they were read.
-    """
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        return np.asarray(matrix @ vector)
-
-
-def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
-    found: list[tuple[int, float]] = []
-    for block in blocks:
-        found += _scored(block, vector, limit)
-        # Sorting is stable: of equal scores the first row stays first.
-        found = sorted(sorted(set(found)), key=itemgetter(1), reverse=True)[:limit]
-    return found
-
-
-def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the best of a block, with scores that do not depend on which others are in the block."""
-    import numpy as np
-
-    rows = best(times(block.matrix, vector), limit, ROUNDING)
-    exact = times(block.matrix[rows].astype(np.float64), vector.astype(np.float64))
-    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
-    scores = np.clip(exact, -1.0, 1.0).astype(np.float32)
-    return list(zip(block.eids[rows].tolist(), scores.tolist(), strict=True))
-
-
-_STRIP = 64
-
-
-def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.intp]:
-    """Return where the highest scores are, and those at most ``margin`` lower than the last of them."""
-    import numpy as np
-
-    if len(scores) <= count:
-        return np.arange(len(scores))
-    whole = len(scores) // _STRIP * _STRIP
-    # The count-th score is at least as high as that many maxima of strips, so most scores are skipped.
-    highest = scores[:whole].reshape(-1, _STRIP).max(axis=1)
-    if len(highest) > 2 * count:
-        floor = np.partition(highest, -count)[-count]
-        high = scores[scores >= floor]
-    else:
-        high = scores
-    return np.flatnonzero(scores >= np.partition(high, -count)[-count] - margin)

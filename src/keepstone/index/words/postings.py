@@ -16,8 +16,7 @@ import apsw
 
 from keepstone.index.database import Database
 from keepstone.index.words import word_table
-from keepstone.text.stemming import stemmed
-from keepstone.text.tokenizer import tokenizer_of
+from keepstone.text.tokenizer import stemmed, tokenizer_of
 
 if TYPE_CHECKING:
     import numpy as np

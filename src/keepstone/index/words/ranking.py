@@ -1,22 +1,23 @@
-"""Which entries hold the words of a query, best first by BM25, in an index of any size.
+"""Which entries hold the words of a query, best first by BM25, in a large index.
 
-A large index is not asked for the full-text table's own ranking, which looks up the length
-of every entry that holds any of the words. How often entries hold each word bounds their
-scores from above, and only of those that may be among the best lengths are looked up
+It is not asked for the full-text table's own ranking, which looks up the length of every
+entry that holds any of the words. How often entries hold each word bounds their scores
+from above, and only of those that may be among the best lengths are looked up
 (docs/decisions/0009).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from keepstone.index import entries
 from keepstone.index.database import Database
-from keepstone.index.words import bm25, word_table
+from keepstone.index.words import bm25
 from keepstone.index.words.bm25 import Found, Weighted
 from keepstone.index.words.postings import Postings, numbers_of
+from keepstone.index.words.word_table import Ranked, telling
 from keepstone.model import Scope
 from keepstone.text.tokenizer import is_cjk, pairs, stem
 
@@ -24,55 +25,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LARGE = 5_000
-"""Entries from which on an index is large. Below, the table's own ranking takes little and no NumPy."""
-
-_FEW = 1_000
-"""Entries below which every word is looked for."""
 _LISTED = 20_000
 """A scope of at most N entries is listed, then ranked; of a larger one, ranked entries are checked."""
 _AHEAD = 4
 """How many times as many entries as are wanted are looked at first, where a scope may refuse some."""
 
 
-class Ranked(list[tuple[int, float]]):
-    """Rows with their scores, best first.
-
-    Attributes:
-        rows: How many entries the index has.
-        holders: How many of them hold each word that was looked for.
-    """
-
-    def __init__(
-        self, found: Iterable[tuple[int, float]] = (), rows: int = 0, holders: Mapping[str, int] | None = None
-    ) -> None:
-        super().__init__(found)
-        self.rows = rows
-        self.holders = holders or {}
-
-
 class Ranking:
     """Ranks the entries of one index, and remembers what it read of the full-text table."""
 
-    def __init__(self, large: int = LARGE) -> None:
-        self._large = large
+    def __init__(self) -> None:
         self._postings = Postings()
 
     def ranked(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
-        """Return the rows in scope that hold any of the words, best first by BM25."""
-        with database.connection:  # One snapshot of the index, whatever other processes write.
-            rows, _ = word_table.totals(database)
-            if (
-                rows < self._large
-                or not rows
-                or any(" " in token for term in terms for token in _tokens(term, database.language))
-            ):
-                found = _by_table(database, rows, terms, scope, limit)
-            else:
-                found = self._by_postings(database, terms, scope, limit)
-        return found
+        """Return the rows in scope that hold any of the words, best first by BM25, within one transaction.
 
-    def _by_postings(self, database: Database, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
+        Only words that ``are_tokens``, of an index that is not empty.
+        """
         self._postings.follow(database)
         parts = {term: self._parts(database, term) for term in terms}
         counts = {term: len(found[0].posting) if found else 0 for term, found in parts.items()}
@@ -135,32 +104,9 @@ class Ranking:
             self._postings.learn_lengths(database, bm25.highest(parts, scores, among, ahead))
 
 
-def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
-    """Return the words that fewer than half of all entries hold; all of them if there are none.
-
-    BM25 gives the others no weight, yet reading who holds them is most of a query's work.
-    """
-    if len(terms) == 1 or rows < _FEW:
-        return terms
-    kept = [term for term in terms if 2 * counts[term] < rows]
-    return kept if any(counts[term] for term in kept) else terms
-
-
-def _by_table(database: Database, rows: int, terms: Sequence[str], scope: Scope, limit: int) -> Ranked:
-    """Rank by the full-text table itself, which has this many rows."""
-    matches = {term: word_table.match_of(term, database.language) for term in terms}
-    counts = word_table.counts(database, matches)
-    told = telling(terms, counts, rows)
-    condition, bindings = entries.conditions(scope)
-    source = "words"
-    if condition != "1":
-        source = "words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid"
-    sql = (
-        f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
-        "ORDER BY words.rank LIMIT ?"
-    )
-    match = " OR ".join(map(matches.__getitem__, told))
-    return Ranked(database.rows(sql, (match, *bindings, limit)), rows, counts)
+def are_tokens(terms: Sequence[str], language: str) -> bool:
+    """Tell whether the full-text table has each word, or each pair of its characters, as one token."""
+    return not any(" " in token for term in terms for token in _tokens(term, language))
 
 
 def _tokens(term: str, language: str) -> list[str]:

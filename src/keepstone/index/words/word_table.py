@@ -4,17 +4,18 @@ Adding an entry does not write it: the row waits, and ``flush`` takes all rows
 that wait in one go, which costs an add less and keeps the table in few pieces
 (docs/decisions/0004). The table keeps no text of its own (0005): words are taken
 out again with the very text that was put in, which the entry's row keeps.
+
+It ranks the entries of a small index itself; ``ranking`` ranks those of a large one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
 
 from keepstone.index.database import Database
-from keepstone.text.stemming import ENGLISH, stemmed
-from keepstone.text.tokenizer import is_cjk, pairs
+from keepstone.text.tokenizer import ENGLISH, is_cjk, pairs, stemmed
 
 _FLUSHED = "(SELECT value FROM meta WHERE key='flushed')"
 _TO_INSERT = f"SELECT eid, stemmed(text) FROM entry WHERE eid>{_FLUSHED}"
@@ -22,6 +23,67 @@ _TO_DELETE = f"SELECT 'delete', eid, stemmed(text) FROM entry WHERE eid<={_FLUSH
 
 
 _MORE = 0x80
+
+_FEW = 1_000
+"""Entries below which every word is looked for."""
+
+
+class Ranked(list[tuple[int, float]]):
+    """Rows with their scores, best first.
+
+    Attributes:
+        rows: How many entries the index has.
+        holders: How many of them hold each word that was looked for.
+    """
+
+    def __init__(
+        self, found: Iterable[tuple[int, float]] = (), rows: int = 0, holders: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(found)
+        self.rows = rows
+        self.holders = holders or {}
+
+
+def ranked(
+    database: Database,
+    rows: int,
+    terms: Sequence[str],
+    scope: tuple[str, tuple[object, ...]],
+    limit: int,
+) -> Ranked:
+    """Return the rows in scope that hold any of the words, best first by the table's own BM25.
+
+    Args:
+        database: The index.
+        rows: How many rows the table has.
+        terms: The words.
+        scope: What ``conditions`` makes of it.
+        limit: Maximum number of rows.
+    """
+    matches = {term: match_of(term, database.language) for term in terms}
+    held = counts(database, matches)
+    told = telling(terms, held, rows)
+    condition, bindings = scope
+    source = "words"
+    if condition != "1":
+        source = "words CROSS JOIN entry e ON e.eid=words.rowid JOIN session s ON s.sid=e.sid"
+    sql = (
+        f"SELECT words.rowid, -words.rank FROM {source} WHERE words MATCH ? AND {condition} "
+        "ORDER BY words.rank LIMIT ?"
+    )
+    match = " OR ".join(map(matches.__getitem__, told))
+    return Ranked(database.rows(sql, (match, *bindings, limit)), rows, held)
+
+
+def telling(terms: Sequence[str], counts: Mapping[str, int], rows: int) -> Sequence[str]:
+    """Return the words that fewer than half of all entries hold; all of them if there are none.
+
+    BM25 gives the others no weight, yet reading who holds them is most of a query's work.
+    """
+    if len(terms) == 1 or rows < _FEW:
+        return terms
+    kept = [term for term in terms if 2 * counts[term] < rows]
+    return kept if any(counts[term] for term in kept) else terms
 
 
 def match_of(term: str, language: str) -> str:

@@ -291,9 +291,8 @@ def _give(home: Home, layout: Layout, shared: Folder, place: str) -> None:
 def _published_agents(home: Home, layout: Layout) -> dict[str, Path]:
     """Return the folders to publish: of the agents, and what is recorded of agents that were purged."""
     folders = {agent: layout.sessions_folder(home.root, agent) for agent in home.agents()}
-    vanished = purged.vanished(home.root, "x").parent
-    names = [path.name for path in sorted(vanished.iterdir())] if vanished.is_dir() else []
-    gone = {name: vanished / name for name in names if name not in folders}
+    names = [name for name in purged.vanished_agents(home.root) if name not in folders]
+    gone = {name: purged.vanished(home.root, name) for name in names}
     return {agent: path for agent, path in {**gone, **folders}.items() if path.is_dir()}
 
 

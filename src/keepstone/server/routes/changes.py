@@ -72,7 +72,7 @@ async def _events(request: Request, changes: Iterator[Change]) -> AsyncIterator[
     access = access_of(request)
     yield ": watching\n\n"
     async for change in AsyncCalls().stream(lambda: changes, waits=True):
-        if await request.app.state.gate.apart(lambda: still_signed_in(request)) != access:
+        if await still_signed_in(request) != access:
             return
         document = json.dumps(change_document(change))
         yield f"id: {change.cursor}\nevent: {change.kind}\ndata: {document}\n\n"

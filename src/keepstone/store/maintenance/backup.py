@@ -28,7 +28,7 @@ from keepstone.store.maintenance.checkup import Using
 from keepstone.store.maintenance.copying import Copy, Unit
 from keepstone.store.maintenance.originals import log_of, original_names
 from keepstone.store.protocol import Store
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 
 _ROUNDS = 10
 """How often is looked for what was rewritten since it was copied, before the backup gives up."""

@@ -11,7 +11,7 @@ from keepstone.index import DamagedError, Index, UnavailableError
 from keepstone.model import BackupInfo, Finding
 from keepstone.store.agent_logs import AgentLogs, unusable
 from keepstone.store.protocol import Store
-from keepstone.store.reader_protocol import HNSW_FROM
+from keepstone.store.reader import HNSW_FROM
 
 
 class FileMaintenance:

@@ -23,7 +23,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from keepstone.errors import KeepstoneError, LockTimeoutError, StoreError
 from keepstone.filesystem.fork import reset_in_child
 from keepstone.store.postgres.vector_format import VectorDumper
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Connections:
         """Changes with each write of this process, so that what was read before is read again."""
         self.is_distributed = False
         """Whether Citus has the tables: its nodes hear of settings by ``SET LOCAL`` behind BEGIN only."""
-        self._commit = "" if durable else ", set_config('synchronous_commit', 'off', true)"
+        self._durable = durable
         self._reset()
         reset_in_child(self)
 
@@ -122,11 +122,16 @@ class Connections:
                         "application_name": "keepstone",
                     },
                     connection_class=psycopg.Connection,
-                    configure=_know_vectors,
+                    configure=self._configure,
                     reconnect_timeout=POOL_SECONDS,
                 )
                 self._pool.open()
             return self._pool
+
+    def _configure(self, connection: Connection) -> None:
+        connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
+        commit = "" if self._durable else "; SET synchronous_commit = off"
+        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'{commit}".encode())
 
     def close(self) -> None:
         """Close all connections."""
@@ -158,8 +163,7 @@ class Connections:
 
     def settings(self, agent: str, more: str = "") -> tuple[str, tuple[str, ...]]:
         """Return the statement that begins what is done for an agent, with another expression."""
-        say = f"set_config('keepstone.agent', %s, true), set_config('lock_timeout', '{LOCK_SECONDS}s', true)"
-        return f"SELECT {say}{self._commit}{more}", (agent,)
+        return f"SELECT set_config('keepstone.agent', %s, true){more}", (agent,)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -248,10 +252,6 @@ class Connections:
     def _store_error(self, error: Exception) -> StoreError:
         said = self.target.without_secrets(" ".join(str(error).split())[:300])
         return StoreError(f"the database {self.target.shown()} failed: {said}; {_remedy(error)}")
-
-
-def _know_vectors(connection: Connection) -> None:
-    connection.adapters.register_dumper("numpy.ndarray", VectorDumper)
 
 
 def is_cut(error: psycopg.Error) -> bool:

@@ -27,7 +27,8 @@ FROM = (
 """Where entries come from, with the line that says the whole entry in its column ``record``."""
 _STEP = 500
 """Rows that are looked at in one go, where only their records tell whether they are wanted."""
-_LINES = 5_000
+_LINES, _MOST_LINES = 5_000, 50_000
+"""Lines of one session, and of many, that are read in one go."""
 
 
 def loaded(agent: str, row: Sequence[Any]) -> Entry:
@@ -178,6 +179,29 @@ def lines(
 def state(connections: Connections, agent: str, name: str, moment: datetime | None) -> Sequence[Record]:
     """Return a session's entries as they were at a time, or are now with the archived ones."""
     return state_of(lines(connections, agent, name, "true"), moment)
+
+
+def states(
+    connections: Connections, agent: str, moment: datetime, names: Sequence[str] | None
+) -> dict[str, Sequence[Record]]:
+    """Return what sessions held at a time, some of them or all that have lines (None)."""
+    chosen, values = ("", []) if names is None else ("AND session = ANY(%s)", [[*map(stored, names)]])
+    found: dict[str, list[tuple[Line, bool]]] = {}
+    last: tuple[Any, ...] = ("", False, -1, False)
+    while True:
+        rows = connections.read(
+            agent,
+            "SELECT session, NOT archived, seq, folded, line, id, ts FROM lines WHERE agent = %s "
+            f"{chosen} AND (session, NOT archived, seq, folded) > (%s, %s, %s, %s) "
+            f"ORDER BY session, NOT archived, seq, folded LIMIT {_MOST_LINES}",
+            (agent, *values, *last),
+        )
+        for name, in_log, seq, _, raw, entry_id, ts in rows:
+            found.setdefault(shown(name), []).append((line_of(seq, raw, entry_id, ts), not in_log))
+        if len(rows) < _MOST_LINES:
+            wanted = found if names is None else names
+            return {name: state_of(found.get(name, ()), moment) for name in wanted}
+        last = rows[-1][:4]
 
 
 def session_names(connections: Connections, agent: str) -> list[str]:

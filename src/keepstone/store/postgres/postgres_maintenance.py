@@ -174,9 +174,9 @@ class PostgresMaintenance:
         return list(TABLES)
 
 
-AGENT_TABLES = ("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events")
+AGENT_TABLES = ("sessions", "lines", "entries", "vectors", "spaces", "files", "dropped", "events", "purged")
 """Tables whose rows are an agent's."""
-HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins")
+HOME_TABLES = ("home", "agents", "tokens", "sign_ins", "failed_sign_ins", "answers")
 TABLES = (*AGENT_TABLES, *HOME_TABLES)
 """All tables of a home but that of its version."""
 

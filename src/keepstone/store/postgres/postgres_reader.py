@@ -1,8 +1,10 @@
-"""The reader of an agent in PostgreSQL: what a recall asks, in four round trips for most questions.
+"""The reader of an agent in PostgreSQL: what a recall asks, in three round trips for most questions.
 
-They are the words (with what has no vector yet), the vectors, the neighbours (with how near they and all
-candidates are, and how they begin), and the entries that are shown. What one of them brought is remembered.
-Identifiers and rare words take another one.
+They are the words (with what has no vector yet), the vectors (with the neighbours of all candidates, how
+near they are, and how they begin), and the entries that are shown. What one of them brought is remembered.
+Words that no entry holds take another one, to look for typing errors; so does an identifier of common words,
+and a given vector after a second without a recall. A filter by payload that refuses most entries takes rounds
+of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions, loaded
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.vector_rows import Query
-from keepstone.store.postgres.word_scores import HolderCounts, WordQuery
-from keepstone.store.reader_protocol import HNSW_FROM, Candidate, Matches, Similar
+from keepstone.store.postgres.word_scores import HolderCounts, WordQuery, holds_phrase, phrase_query
+from keepstone.store.reader import HNSW_FROM, Ahead, Candidate, Matches, Similar
 from keepstone.vector import Vector
+
+_NEVER = 1 << 62
+"""More vectors than a scope has: no graph is asked."""
 
 
 class PostgresReader:
@@ -49,10 +54,13 @@ class PostgresReader:
         self._heads: dict[int, tuple[str, datetime]] = {}
         self._pending: tuple[str, Scope, int] | None = None
         self._sampled: list[float] | None = None
+        self._searched: list[tuple[Scope, WordQuery]] = []
+        self._loaded: dict[int, Entry] = {}
+        self._links: tuple[int, Scope, frozenset[int], list[tuple[int, int, int]]] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Matches:
         """Return entries in scope that hold any of the words, best first."""
-        query = WordQuery(terms, scope, limit, self._counts, self._connections.language)
+        query = self._words(terms, scope, limit)
         if not query.sql or not limit:
             return Matches()
         queries: list[Query] = [(query.sql, query.values), self._space.query]
@@ -65,35 +73,82 @@ class PostgresReader:
             self._pending = (space.id, scope, more[0][0][0])
             self._sizes.take(space.id, scope, more[1])
         ranked = query.ranked(rows)
+        self._searched.append((scope, query))
         self._heads |= {one.key: (shown(one.head), one.ts.astimezone(UTC)) for one in ranked}
-        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted(rows))
+        return Matches([Candidate(one.key, one.score) for one in ranked], *query.counted())
+
+    def _words(self, terms: Sequence[str], scope: Scope, limit: int) -> WordQuery:
+        return WordQuery(terms, scope, limit, self._counts, self._connections.language)
+
+    def holding(self, words: Sequence[str], scope: Scope, limit: int) -> dict[str, set[int]]:
+        """Return the keys of the entries in scope that hold each word, of at most ``limit`` the best."""
+        language = self._connections.language
+        found: dict[str, set[int]] = {}
+        asked: dict[str, tuple[Query, WordQuery | None]] = {}
+        for word in words:
+            told = (query.holding(word) for within, query in self._searched if within == scope)
+            known = next((keys for keys in told if keys is not None), None)
+            found[word] = known or set()
+            phrase, query = phrase_query(word, scope, language), self._words([word], scope, limit)
+            if known is None and query.sql:
+                asked[word] = ((query.sql, query.values), query) if phrase is None else (phrase, None)
+        answers = self._connections.read_all(self._agent, [one for one, _ in asked.values()]) if asked else []
+        for (word, (_, by_score)), rows in zip(asked.items(), answers, strict=True):
+            if by_score is not None:
+                found[word] = {one.key for one in by_score.ranked(rows)}
+                continue
+            entries = ((key, loaded(self._agent, row)) for key, *row in rows)
+            found[word] = {key for key, entry in entries if holds_phrase(entry, word, language)}
+        return found
 
     def similar(
-        self, vector: Vector, space: str, scope: Scope, limit: int, hnsw_from: int = HNSW_FROM
+        self,
+        vector: Vector,
+        space: str,
+        scope: Scope,
+        limit: int,
+        hnsw_from: int = HNSW_FROM,
+        *,
+        ahead: Ahead | None = None,
     ) -> Similar:
-        """Return the entries in scope whose vectors of a space are nearest, best first."""
+        """Return the entries in scope whose vectors of a space are nearest, best first.
+
+        What is asked next comes with the same round trip.
+        """
         if not limit:
             return Similar()
         self._remember(vector, space)
         by_graph, is_due = self._by_graph(space, scope, len(vector), hnsw_from)
         self._sampled = self._samples.cosines(self._agent, space, vector)
-        queries: list[Query] = [vector_rows.sizes(space, scope)]
+        is_due_to_count = self._sizes.is_due(space, scope)
+        queries: list[Query] = [vector_rows.sizes(space, scope)] if is_due_to_count else []
         if self._sampled is None:
             queries.append(vector_rows.sampled_cosines(vector, space, self._agent))
         if by_graph:
             queries.append((vector_rows.graph_settings(limit), ()))
-            queries.append(vector_rows.nearest_by_graph(vector, space, scope, limit))
+            nearest = vector_rows.nearest_by_graph(vector, space, scope, limit)
         else:
-            queries.append(vector_rows.nearest(vector, space, scope, limit))
-        sized, *sampled, rows = self._connections.read_all(self._agent, queries)
-        self._sizes.take(space, scope, sized)
-        if by_graph and len(rows) < min(limit, sized[0][0]):  # It ended before the filter let enough through.
-            by_graph = False
-            rows = self._connections.read(self._agent, *vector_rows.nearest(vector, space, scope, limit))
+            nearest = vector_rows.nearest(vector, space, scope, limit)
+        if ahead is not None:
+            nearest = self._with_neighbours(nearest, ahead, scope) if ahead.reach else self._loading(nearest)
+        queries.append(nearest)
+        *sampled, rows = self._connections.read_all(self._agent, queries)
+        if is_due_to_count:
+            self._sizes.take(space, scope, sampled.pop(0))
         if self._sampled is None:
             self._take_sample(space, sampled[0])
-        found = sorted((Candidate(key, -far) for key, far in rows), key=lambda one: (-one.score, one.key))
+        near = [row[:2] for row in rows if ahead is None or not ahead.reach or row[2] is None]
+        count, _ = self._sizes.get(space, scope) or (0, False)
+        if by_graph and len(near) < min(limit, count):  # It ended before the filter had let enough through.
+            return self.similar(vector, space, scope, limit, _NEVER, ahead=ahead)
+        found = sorted((Candidate(key, -far) for key, far in near), key=lambda one: (-one.score, one.key))
         self._near |= {one.key: one.score for one in found}
+        if ahead is not None and ahead.reach:
+            links = self._learned_links([row for row in rows if row[2] is not None])
+            keys = frozenset((*ahead.keys, *(one.key for one in found)))
+            self._links = (ahead.reach, scope, keys, links)
+        elif ahead is not None:
+            self._loaded |= {key: loaded(self._agent, row) for key, _, *row in rows}
         return Similar(found, "hnsw" if by_graph else "exact", is_due=is_due)
 
     def cosine_quartiles(self, vector: Vector, space: str) -> tuple[float, float] | None:
@@ -138,36 +193,57 @@ class PostgresReader:
         """Return keys with the other entries in scope at most ``reach`` places from them."""
         if not keys:
             return []
+        if self._links is not None and self._links[:2] == (reach, scope) and self._links[2] >= {*keys}:
+            wanted = {*keys}
+            return [link for link in self._links[3] if link[0] in wanted]
+        sql, values = self._linked("%s::bigint[]", [list(keys)], reach, scope)
+        return self._learned_links(self._connections.read(self._agent, sql, values))
+
+    def _linked(self, keys: str, given: list[Any], reach: int, scope: Scope) -> Query:
+        """Return the query of entries by their keys, an SQL array, and of the entries around them.
+
+        A row is a key, and of an entry there or around how near it is to the vector that was asked about
+        last, its distance from the first one, which is 0 for itself, its key, head and time.
+        """
         condition, values = conditions(scope)
         near = [
-            f"SELECT key, row_number() OVER (ORDER BY seq {order}) AS far "
-            "FROM (SELECT n.key, n.seq FROM entries n "
+            f"(SELECT n.key, row_number() OVER (ORDER BY n.seq {order}) AS far FROM entries n "
             f"WHERE n.agent = x.agent AND n.session = x.session AND n.seq {sign} x.seq "
-            f"ORDER BY n.seq {order} LIMIT %s) a"
+            f"ORDER BY n.seq {order} LIMIT {reach})"
             for order, sign in (("DESC", "<"), ("ASC", ">"))
         ]
-        # How near they are is only compared with the vector that was asked about last.
-        measured, joined, given = self._measure()
-        rows, own = self._connections.read_all(
-            self._agent,
-            [
-                (
-                    f"SELECT x.key, e.key, near.far, e.head, e.ts, {measured} FROM entries x "
-                    f"CROSS JOIN LATERAL (({near[0]}) UNION ALL ({near[1]})) near "
-                    f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {joined} "
-                    f"WHERE x.agent = %s AND x.key = ANY(%s) AND {condition}",
-                    [*given[:1], reach, reach, *given[1:], self._agent, list(keys), *values],
-                ),
-                (
-                    f"SELECT e.key, e.head, e.ts, {measured} FROM entries e {joined} "
-                    "WHERE e.agent = %s AND e.key = ANY(%s)",
-                    [*given, self._agent, list(keys)],
-                ),
-            ],
+        measured, joined, vector = self._measure()
+        return (
+            f"SELECT x.key, {measured}, near.far, e.key, e.head, e.ts FROM entries x "
+            "CROSS JOIN LATERAL (SELECT x.key, 0::bigint AS far "
+            f"UNION ALL {near[0]} UNION ALL {near[1]}) near "
+            f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {joined} "
+            f"WHERE x.agent = %s AND x.key = ANY({keys}) AND (near.far = 0 OR ({condition}))",
+            [*vector, self._agent, *given, *values],
         )
-        self._learn(row[1:2] + row[3:] for row in rows)
-        self._learn(own)
-        return [(key, other, far) for key, other, far, *_ in rows]
+
+    def _with_neighbours(self, nearest: Query, ahead: Ahead, scope: Scope) -> Query:
+        """Return the query of the nearest entries, then of these and of those ahead with all around them."""
+        sql, values = self._linked(
+            "(SELECT array_agg(key) FROM nearest) || %s::bigint[]", [list(ahead.keys)], ahead.reach, scope
+        )
+        return (
+            f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT key, distance, NULL::bigint, NULL::bigint, "
+            f"NULL, NULL FROM nearest UNION ALL {sql}",
+            [*nearest[1], *values],
+        )
+
+    def _loading(self, nearest: Query) -> Query:
+        """Return the query of the nearest entries, each with its record."""
+        return (
+            f"WITH nearest AS MATERIALIZED ({nearest[0]}) SELECT nearest.key, nearest.distance, {LOADED} "
+            f"{FROM} JOIN nearest ON nearest.key = e.key WHERE e.agent = %s",
+            [*nearest[1], self._agent],
+        )
+
+    def _learned_links(self, rows: Sequence[Sequence[Any]]) -> list[tuple[int, int, int]]:
+        self._learn((other, near, head, ts) for _, near, _, other, head, ts in rows)
+        return [(key, other, far) for key, _, far, other, *_ in rows if far]
 
     def _measure(self) -> tuple[str, str, list[Any]]:
         if self._asked is None:
@@ -177,7 +253,7 @@ class PostgresReader:
         return "-(v.embedding <#> %s::vector)", joined, [vector, stored(space)]
 
     def _learn(self, rows: Iterable[Sequence[Any]]) -> None:
-        for key, head, ts, near in rows:
+        for key, near, head, ts in rows:
             self._heads[key] = (shown(head), ts.astimezone(UTC))
             if self._asked is not None:
                 self._near[key] = near
@@ -201,7 +277,7 @@ class PostgresReader:
         self._learn(
             self._connections.read(
                 self._agent,
-                f"SELECT e.key, e.head, e.ts, {measured} FROM entries e {joined} "
+                f"SELECT e.key, {measured}, e.head, e.ts FROM entries e {joined} "
                 "WHERE e.agent = %s AND e.key = ANY(%s)",
                 [*given, self._agent, list(keys)],
             )
@@ -209,14 +285,15 @@ class PostgresReader:
 
     def load(self, keys: Sequence[int]) -> dict[int, Entry]:
         """Return the entries that keys name, without those that are gone."""
-        if not keys:
-            return {}
-        rows = self._connections.read(
-            self._agent,
-            f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)",
-            (self._agent, list(keys)),
-        )
-        found = {key: loaded(self._agent, row) for key, *row in rows}
+        found = {key: self._loaded[key] for key in keys if key in self._loaded}
+        missing = [key for key in keys if key not in found]
+        if missing:
+            rows = self._connections.read(
+                self._agent,
+                f"SELECT e.key, {LOADED} {FROM} WHERE e.agent = %s AND e.key = ANY(%s)",
+                (self._agent, missing),
+            )
+            found |= {key: loaded(self._agent, row) for key, *row in rows}
         return {key: found[key] for key in keys if key in found}
 
     def pending(

@@ -12,7 +12,7 @@ from keepstone.filesystem.layout import LAYOUTS
 from keepstone.log.line import apply
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope, SessionInfo, SessionSummary, Version
-from keepstone.store.as_of import PastReader, vectors_today
+from keepstone.store.as_of import PastReader
 from keepstone.store.changes import Change
 from keepstone.store.decay import Decay
 from keepstone.store.history import gone_in
@@ -20,6 +20,7 @@ from keepstone.store.paging import Page
 from keepstone.store.postgres import (
     entry_lists,
     event_rows,
+    purged_rows,
     schema,
     session_copies,
     session_removal,
@@ -27,6 +28,7 @@ from keepstone.store.postgres import (
     vector_rows,
 )
 from keepstone.store.postgres.agent_file_rows import PostgresFiles
+from keepstone.store.postgres.answer_rows import AnswerRows
 from keepstone.store.postgres.connecting import Connection, Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.postgres_maintenance import AGENT_TABLES, PostgresMaintenance
@@ -34,10 +36,11 @@ from keepstone.store.postgres.postgres_reader import PostgresReader
 from keepstone.store.postgres.sign_in_rows import SignInRows
 from keepstone.store.postgres.word_scores import HolderCounts
 from keepstone.store.protocol import Compacted, Modification, Revision, SessionCheck
+from keepstone.store.purged import GoneIds, PurgedIds
 from keepstone.store.put import refuse_other
-from keepstone.store.reader_protocol import Reader
+from keepstone.store.reader import Reader
 from keepstone.store.transfer import RawLine
-from keepstone.text.stemming import ENGLISH
+from keepstone.text.tokenizer import ENGLISH
 from keepstone.vector import Space, Vector
 
 _NAMES = LAYOUTS["default"]
@@ -51,11 +54,12 @@ class PostgresStore:
         self._connections = Connections(url, durable=durable)
         self._counts = HolderCounts()
         self.sign_ins = SignInRows(self._connections)
+        self.answers = AnswerRows(self._connections)
         self._due: set[tuple[str, str, int]] = set()
         self._space = vector_rows.RecordedSpace(self._connections)
         self._samples = vector_rows.VectorSamples(self._connections)
         self._sizes = vector_rows.Sizes()
-        self._spaces = vector_rows.AgentSpaces(self._connections)
+        self._spaces = vector_rows.AgentSpaces(self._connections, self._space)
         self.maintenance = PostgresMaintenance(self._connections, self._due)
         schema.prepare(self._connections)
         self._settle_language(language)
@@ -108,7 +112,8 @@ class PostgresStore:
         return entry_lists.summaries(self._connections, agent, sessions, texts=texts)
 
     def gone(self, agent: str, session: str) -> Container[str]:
-        return gone_in(entry_lists.lines(self._connections, agent, session, "true"))
+        ids = gone_in(entry_lists.lines(self._connections, agent, session, "true"))
+        return GoneIds(session, ids, purged_rows.purged(self._connections, agent).ids)
 
     # Writing
 
@@ -191,7 +196,8 @@ class PostgresStore:
                     "SELECT 1 FROM sessions WHERE agent = %s ORDER BY session FOR UPDATE", (agent,)
                 )
                 event_rows.tell_purged(connection, agent)
-                for table in (*AGENT_TABLES, "agents"):
+                purged_rows.vanish(connection, agent)
+                for table in (*(one for one in AGENT_TABLES if one != "purged"), "agents"):
                     connection.execute(f"DELETE FROM {table} WHERE agent = %s".encode(), (agent,))
 
         self._samples.forget(agent)
@@ -271,19 +277,14 @@ class PostgresStore:
     @contextmanager
     def reader(self, agent: str, as_of: datetime | None = None) -> Iterator[Reader]:
         if as_of is not None:
-            states = partial(self._states, agent, as_of)
-            yield PastReader(agent, states, partial(vectors_today, self, agent), self.language)
+            states = partial(entry_lists.states, self._connections, agent, as_of)
+            yield PastReader(
+                agent, states, partial(vector_rows.vectors_today, self._connections, agent), self.language
+            )
             return
         yield PostgresReader(
             self._connections, agent, self._counts, self._due, self._space, self._samples, self._sizes
         )
-
-    def _states(
-        self, agent: str, moment: datetime, sessions: Sequence[str] | None
-    ) -> dict[str, Sequence[Record]]:
-        names = entry_lists.session_names(self._connections, agent)
-        chosen = [name for name in names if sessions is None or name in sessions]
-        return {name: entry_lists.state(self._connections, agent, name, moment) for name in chosen}
 
     # Vectors
 
@@ -314,10 +315,19 @@ class PostgresStore:
     def take_raw_lines(self, agent: str, session: str, lines: Sequence[RawLine]) -> None:
         session_copies.take(self._connections, agent, session, lines)
 
+    def vanished_agents(self) -> list[str]:
+        return purged_rows.vanished_agents(self._connections)
+
+    def purged(self, agent: str) -> PurgedIds:
+        return purged_rows.purged(self._connections, agent)
+
+    def take_purged(self, agent: str, purged: PurgedIds) -> None:
+        purged_rows.take(self._connections, agent, purged)
+
     def changes(self, agents: Sequence[str] | None, since: str | None) -> Callable[[], list[Change]]:
         return event_rows.PostgresChanges(self._connections, agents, since).look
 
-    def sync(self) -> None:
+    def sync(self, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         for agent in self.agents():
             while self.maintenance.upkeep(agent):
                 pass

@@ -10,6 +10,7 @@ from keepstone.log.line import (
 )
 from keepstone.log.mentioned_ids import named_in_damage
 from keepstone.model import SessionInfo
+from keepstone.store.postgres import purged_rows
 from keepstone.store.postgres.connecting import Connections
 from keepstone.store.postgres.entry_rows import shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
@@ -48,7 +49,9 @@ def purge(connections: Connections, agent: str, session: str, ids: Sequence[str]
         held.do("DELETE FROM events WHERE agent = %s AND session = %s AND id = ANY(%s)", (*held.place, names))
         recount(held)
         tell(held, [("purge", entry_id) for entry_id in wanted if entry_id in found])
-        return len(found | {one for names in damaged.values() for one in names})
+        gone = found | {one for names in damaged.values() for one in names}
+        purged_rows.forget(held, sorted(gone))
+        return len(gone)
 
     return locked(connections, agent, session, wanted, work)
 
@@ -84,6 +87,7 @@ def info_in(held: LockedSession) -> SessionInfo:
 
 
 def _erase(held: LockedSession) -> None:
+    purged_rows.forget_all(held)
     for table in (*SESSION_TABLES, "events"):
         held.do(f"DELETE FROM {table} WHERE agent = %s AND session = %s", held.place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -32,6 +32,7 @@ _MANY = 1_000
 _KEPT = 60.0
 _MOST_SIZES = 10_000
 _SPACE = "space"
+_SPACES = "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space ORDER BY space"
 _FRESH = 1.0
 """Seconds for which what was read counts."""
 
@@ -90,17 +91,24 @@ class Sizes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Scope], tuple[int, bool]] = {}
+        self._known: dict[tuple[str, Scope], tuple[int, bool, float]] = {}
 
     def get(self, space: str, scope: Scope) -> tuple[int, bool] | None:
         """Return what is known of a scope."""
-        return self._known.get((space, Scope(scope.agent, scope.sessions)))
+        known = self._known.get((space, Scope(scope.agent, scope.sessions)))
+        return None if known is None else known[:2]
+
+    def is_due(self, space: str, scope: Scope) -> bool:
+        """Tell whether a search should bring it again."""
+        known = self._known.get((space, Scope(scope.agent, scope.sessions)))
+        return known is None or time.monotonic() - known[2] >= _FRESH
 
     def take(self, space: str, scope: Scope, rows: Sequence[tuple[Any, ...]]) -> None:
         """Take what the query brought."""
         if len(self._known) > _MOST_SIZES:
             self._known = {}
-        self._known[space, Scope(scope.agent, scope.sessions)] = (int(rows[0][0]), rows[0][1])
+        known = (int(rows[0][0]), rows[0][1], time.monotonic())
+        self._known[space, Scope(scope.agent, scope.sessions)] = known
 
 
 def sizes(space: str, scope: Scope) -> Query:
@@ -150,8 +158,9 @@ class RecordedSpace:
 class AgentSpaces:
     """The spaces that agents have vectors of, as the database said a short time and no write ago."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, home: RecordedSpace) -> None:
         self._connections = connections
+        self._home = home
         self._known: dict[str, tuple[float, int, list[Space]]] = {}
 
     def get(self, agent: str) -> list[Space]:
@@ -160,12 +169,8 @@ class AgentSpaces:
         at, written, known = self._known.get(agent, (float("-inf"), 0, []))
         if written == writes and time.monotonic() - at < _FRESH:
             return list(known)
-        rows = self._connections.read(
-            agent,
-            "SELECT space, max(dim) FROM spaces WHERE agent = %s AND vectors > 0 GROUP BY space "
-            "ORDER BY space",
-            (agent,),
-        )
+        rows, recorded = self._connections.read_all(agent, [(_SPACES, (agent,)), self._home.query])
+        self._home.take(recorded)  # It is asked for next.
         found = [Space(shown(name), dim) for name, dim in rows]
         if found:
             self._known = {agent: (time.monotonic(), writes, found)}
@@ -184,6 +189,27 @@ def vectors(
         (agent, stored(session), [*map(stored, ids)], stored(space)),
     )
     return {shown(name): vector_of(raw) for name, raw in rows}
+
+
+def vectors_today(
+    connections: Connections, agent: str, space: str, sessions: Mapping[str, Sequence[Entry]]
+) -> dict[str, dict[str, Vector]]:
+    """Return the vectors of entries that have the same text today, by session and id."""
+    rows = connections.read(
+        agent,
+        "SELECT e.session, e.id, e.sum, vector_send(v.embedding) FROM entries e "
+        "JOIN vectors v ON v.agent = e.agent AND v.key = e.key "
+        "WHERE e.agent = %s AND e.session = ANY(%s) AND v.space = %s",
+        (agent, [*map(stored, sessions)], stored(space)),
+    )
+    today = {(shown(session), shown(name)): (total, raw) for session, name, total, raw in rows}
+    found: dict[str, dict[str, Vector]] = {}
+    for session, entries in sessions.items():
+        there = ((entry, today.get((session, entry.id))) for entry in entries)
+        found[session] = {
+            entry.id: vector_of(one[1]) for entry, one in there if one and one[0] == digest(entry.text)
+        }
+    return found
 
 
 def keep(connections: Connections, agent: str, space: str, made: Sequence[tuple[Entry, Vector]]) -> int:

@@ -12,9 +12,11 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from keepstone.model import Scope
-from keepstone.store.postgres.entry_lists import conditions
+from keepstone.log.searched_text import searched_text
+from keepstone.model import Entry, Scope
+from keepstone.store.postgres.entry_lists import FROM, LOADED, conditions
 from keepstone.store.postgres.entry_rows import tokens_of
+from keepstone.text.tokenizer import is_cjk, stem, stems_of
 
 _SATURATION, _BY_LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
@@ -24,8 +26,19 @@ _FEW = 1_000
 """Entries below which every word is looked for."""
 _LARGE = 20_000
 """Entries from which on an agent is large: how many hold a word is remembered for a time then."""
+_MOST_PHRASES = 200
+"""Entries that are looked at for the parts of an identifier."""
+_RARE = 5
+"""Entries at most that hold a word which is rare: which ones they are is remembered by a reader."""
 _SECONDS = 60.0
 _MOST = 10_000
+
+
+class Rare(NamedTuple):
+    """An entry that holds a rare word, and how often it holds each word."""
+
+    key: int
+    times: list[float]
 
 
 class Ranked(NamedTuple):
@@ -73,9 +86,12 @@ class WordQuery:
     ) -> None:
         self._agent = scope.agent
         self._counts = counts
+        self._entries = 0
+        self._rare: list[Rare] = []
         self._terms = {term: tokens_of(scope.agent, term, language) for term in terms}
         words = [tokens for tokens in self._terms.values() if tokens]
         self._tokens = list(dict.fromkeys(token for tokens in words for token in tokens))
+        self._held = dict.fromkeys(self._tokens, 0)
         self.sql, self.values = self._made(words, scope, limit) if words else ("", [])
 
     def _made(self, words: Sequence[Sequence[int]], scope: Scope, limit: int) -> tuple[str, list[Any]]:
@@ -129,20 +145,63 @@ class WordQuery:
             "FROM found, weight), "
             "best AS (SELECT * FROM scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s) "
             f"SELECT best.*, weight.n, ARRAY[{', '.join(f'd{at}' for at in range(len(tokens)))}] "
-            "FROM weight LEFT JOIN best ON true ORDER BY best.score DESC, best.key"
+            "FROM weight LEFT JOIN best ON true"
         )
+        if len(tokens) > 1:
+            rare = " OR ".join(f"(d{at} <= {_RARE} AND t{at} > 0)" for at in range(len(tokens)))
+            every = ", ".join(f"t{at}" for at in range(len(tokens)))
+            sql += (
+                f" UNION ALL SELECT found.key, NULL, NULL, NULL, NULL, ARRAY[{every}] "
+                f"FROM found, weight WHERE {rare}"
+            )
         return sql, [agent, *held_values, *tokens, tokens, *tokens, *scope_values, limit]
 
     def ranked(self, rows: Sequence[tuple[Any, ...]]) -> list[Ranked]:
         """Return what the rows of the query say, best first."""
-        if rows:
-            self._counts.keep(self._agent, self._tokens, rows[0][5], rows[0][4])
-        return [Ranked(*row[:4]) for row in rows if row[0] is not None]
+        found = [row for row in rows if row[4] is not None]
+        if found:
+            self._entries, held = int(found[0][4]), found[0][5]
+            self._held = dict(zip(self._tokens, held, strict=True))
+            self._counts.keep(self._agent, self._tokens, held, self._entries)
+        self._rare = [Rare(row[0], row[5]) for row in rows if row[4] is None]
+        ranked = [Ranked(*row[:4]) for row in found if row[0] is not None]
+        return sorted(ranked, key=lambda one: (-one.score, one.key))
 
-    def counted(self, rows: Sequence[tuple[Any, ...]]) -> tuple[int, dict[str, int]]:
-        """Return how many entries the agent has, and how many hold each word, at most, as the rows say."""
-        entries, held = (int(rows[0][4]), rows[0][5]) if rows else (0, [0] * len(self._tokens))
-        holders = dict(zip(self._tokens, held, strict=True))
-        return entries, {
+    def counted(self) -> tuple[int, dict[str, int]]:
+        """Return how many entries the agent has, and how many hold each word, at most."""
+        holders = self._held
+        return self._entries, {
             term: min((holders[token] for token in tokens), default=0) for term, tokens in self._terms.items()
         }
+
+    def holding(self, word: str) -> set[int] | None:
+        """Return the keys of the entries in scope that hold a word; None where the query does not tell.
+
+        It tells of words of the query that few entries hold.
+        """
+        tokens = self._terms.get(word, ())
+        if len(tokens) != 1 or len(self._tokens) == 1 or self._held[tokens[0]] > _RARE:
+            return None
+        place = self._tokens.index(tokens[0])
+        return {one.key for one in self._rare if one.times[place] > 0}
+
+
+def phrase_query(word: str, scope: Scope, language: str) -> tuple[str, list[Any]] | None:
+    """Return the query of the entries that may hold an identifier of several parts; None for one part.
+
+    They hold all of the parts, and ``holds_phrase`` tells whether one after the other.
+    """
+    if len(stem(word, language).split()) == 1 or is_cjk(word):
+        return None
+    condition, values = conditions(scope)
+    return (
+        f"SELECT e.key, {LOADED} {FROM} WHERE {condition} AND e.terms @> %s::bigint[] "
+        f"ORDER BY e.length LIMIT {_MOST_PHRASES}",
+        [*values, tokens_of(scope.agent, word, language)],
+    )
+
+
+def holds_phrase(entry: Entry, word: str, language: str) -> bool:
+    """Tell whether an entry holds the parts of an identifier one after the other."""
+    parts, stems = stem(word, language).split(), stems_of(searched_text(entry.line), language)
+    return any(stems[at : at + len(parts)] == parts for at in range(len(stems) - len(parts) + 1))

@@ -158,7 +158,7 @@ class AgentsPage:
         if await self._typed(slug) != slug:
             return
         with attempt():
-            self.place.check_admin()
+            await self.place.check_admin()
             await aside(self.place.site.home.purge_agent, slug)
             tell(f"Purged {slug}")
             if slug == self.place.agent.slug:

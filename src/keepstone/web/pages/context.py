@@ -149,12 +149,12 @@ def _budget(given: object) -> int:
     if given in (None, ""):
         return BUDGET
     try:
-        number = int(float(str(given)))
-    except (ValueError, OverflowError):
-        number = -1
-    if not 0 <= number <= _MOST:
+        number = float(str(given))
+    except ValueError:
+        number = -1.0
+    if not (0 <= number <= _MOST and number.is_integer()):
         raise ValueError(f"tokens must be a whole number from 0 to {_MOST:,}, not {given!r:.40}")
-    return number
+    return int(number)
 
 
 async def build(place: Place) -> None:

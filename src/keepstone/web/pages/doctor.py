@@ -68,7 +68,7 @@ class DoctorPage:
         if not await confirmed("Repair this home?", words, "Repair"):
             return
         with attempt():
-            self.place.check_admin()
+            await self.place.check_admin()
             await aside(apply, self.place.site.home)
             tell("Repaired")
         await self._check()

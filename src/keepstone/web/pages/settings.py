@@ -144,7 +144,7 @@ class SettingsPage:
         slugs = [slug.strip() for slug in str(agents.value or "").split(",") if slug.strip()]
         days = int(lifetime.value or 0)
         with attempt():
-            self.place.check_admin()
+            await self.place.check_admin()
             secret, token = await aside(
                 tokens.create,
                 slugs or None,
@@ -159,7 +159,7 @@ class SettingsPage:
         if not await confirmed("Revoke this token?", words, "Revoke"):
             return
         with attempt():
-            self.place.check_admin()
+            await self.place.check_admin()
             await aside(tokens.revoke, token.id)
             tell(f"Revoked {token.id}")
         await self._list(tokens)

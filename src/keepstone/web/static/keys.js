@@ -23,6 +23,7 @@
     unfold();
     const strip = document.querySelector(".side nav");
     const here = strip?.querySelector("[aria-current]");
+    obey();
     if (here) strip.scrollLeft = here.offsetLeft - strip.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
   }
 
@@ -84,6 +85,17 @@
     j: () => move(1),
     k: () => move(-1),
   };
+
+  // A command of the finder is a link that names after # what to do on its page.
+  const commands = { "#new": actions.n, "#shortcuts": actions["?"], "#theme": window.keepstoneTheme };
+  function obey() {
+    const act = commands[location.hash];
+    if (!act) return;
+    history.replaceState(null, "", location.pathname + location.search);
+    act();
+  }
+  addEventListener("hashchange", obey);
+
   let leader = 0;
 
   addEventListener("beforeunload", (event) => {

@@ -1,0 +1,169 @@
+"""What others wait for while a long log that another program wrote is taken in, and what memory that takes.
+
+    python bench/foreign_log.py [MEGABYTES] [--sync]
+
+The log lies in a session of its own. The process that takes it in asks for everything all the while, and adds
+to another session; a second process does the same. The questions let the background take the log in; with
+``--sync`` a thread calls ``home.sync`` as well. Then the session is read whole, and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.engine import folder, sentences
+
+import keepstone
+
+AGENT, LONG, OTHER = "bench", "long", "other"
+_PAUSE = 0.05
+"""Seconds between two rounds of questions."""
+
+context = get_context("spawn")
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("megabytes", type=int, nargs="?", default=1_000)
+    parser.add_argument("--sync", action="store_true")
+    wanted = parser.parse_args()
+    with folder() as root:
+        report(root, wanted.megabytes * 1_000_000, sync=wanted.sync)
+
+
+def report(root: Path, size: int, *, sync: bool) -> None:
+    """Print how long the log takes, what others wait for, and what memory that takes."""
+    with keepstone.open(root, embedder="none") as home:
+        agent = home.agent(AGENT)
+        agent.session(OTHER).add("note", text="the first walnut")
+        agent.recall("walnut")
+    lines = write(root, size)
+    waits: dict[str, float] = {}
+    with keepstone.open(root, embedder="none") as home, other_process(root) as others:
+        agent = home.agent(AGENT)
+        before = memory("VmRSS")
+        began, used = time.perf_counter(), time.process_time()
+        syncing = threading.Thread(target=home.sync)
+        if sync:
+            syncing.start()
+        asked = 0
+        while True:
+            asked += 1
+            hits = ask(agent, waits)
+            if not hits.stale and not syncing.is_alive() and agent.entry_counts().get(LONG) == lines:
+                break
+        took, used = time.perf_counter() - began, time.process_time() - used
+        waits |= others()
+        line("log, MB", size / 1e6)
+        line("entries", lines)
+        line("taken in, s", took)
+        line("MB/s of the clock", size / 1e6 / took)
+        line("MB/s of the processor, with the others' work", size / 1e6 / used)
+        line("asked for everything, times", asked)
+        for name, longest in waits.items():
+            line(f"longest {name}, ms", 1000 * longest)
+        line("memory more than before at most, MB", memory("VmHWM") - before)
+        before = reset_peak()
+        line("entries counted by a filter of payloads", agent.count(where={"role": "user"}))
+        line("memory more for that at most, MB", memory("VmHWM") - before)
+        before = reset_peak()
+        line("records read", sum(1 for _ in agent.session(LONG).records()))
+        line("memory more for that at most, MB", memory("VmHWM") - before)
+
+
+def write(root: Path, size: int) -> int:
+    """Write the long log as another program would; return its lines."""
+    texts = sentences(1)
+    line = (
+        '{{"id":"f{0}","ts":"2026-01-11T14:31:00.{0:06}Z","type":"message",'
+        '"data":{{"role":"user","content":"{1}"}}}}\n'
+    )
+    number = written = 0
+    with (root / f"agents/{AGENT}/memory/sessions/{LONG}.ndjson").open("w") as log:
+        while written < size:
+            written += log.write(line.format(number, next(texts)))
+            number += 1
+    return number
+
+
+def ask(agent: keepstone.Agent, waits: dict[str, float]) -> keepstone.Hits:
+    """Recall, read and add beside the long log; keep the longest time of each."""
+
+    def timed(name: str, call: Callable[[], object]) -> None:
+        began = time.perf_counter()
+        call()
+        waits[name] = max(waits.get(name, 0.0), time.perf_counter() - began)
+
+    session = agent.session(OTHER)
+    hits: list[keepstone.Hits] = []
+    timed("recall of everything", lambda: hits.append(agent.recall("pecan walnut")))
+    timed("recall in another session", lambda: agent.recall("pecan walnut", sessions=[OTHER]))
+    timed("read of another session", lambda: session.entries(5))
+    timed("page of all entries", lambda: agent.entries(limit=5))
+    timed("add to another session", lambda: session.add("note", text="beside it"))
+    time.sleep(_PAUSE)
+    return hits[0]
+
+
+@contextmanager
+def other_process(root: Path) -> Iterator[Callable[[], dict[str, float]]]:
+    """Let another process ask and add all the while; yields a function for its longest calls."""
+    here, there = context.Pipe()
+    process = context.Process(target=beside, args=(str(root), there))
+    process.start()
+    here.recv()
+
+    def longest() -> dict[str, float]:
+        here.send("")
+        found: dict[str, float] = here.recv()
+        return {f"{name}, other process": took for name, took in found.items()}
+
+    try:
+        yield longest
+    finally:
+        process.join()
+
+
+def beside(root: str, there: Connection) -> None:
+    """Ask until told to end; answer with the longest time of each call."""
+    waits: dict[str, float] = {}
+    with keepstone.open(root, embedder="none") as home:
+        agent = home.agent(AGENT)
+        agent.session(OTHER).add("note", text="the first")
+        there.send("")
+        while not there.poll(0.01):
+            ask(agent, waits)
+        there.recv()
+        there.send(waits)
+
+
+def line(name: str, value: float) -> None:
+    """Print one figure."""
+    print(f"{name:60} {value:>14,.1f}", flush=True)
+
+
+def memory(name: str) -> float:
+    """Return a line of the process's status, in MB."""
+    status = dict(one.split(":", 1) for one in Path("/proc/self/status").read_text().splitlines())
+    return int(status[name].split()[0]) / 1024
+
+
+def reset_peak() -> float:
+    """Let the highest memory count from now on; return the memory of now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return memory("VmRSS")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The system's limit on the files that a process may have open."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+_MOST = 1 << 15
+"""What the limit is raised to at most: all agents held open need less, and some systems have no end."""
+
+
+def files_allowed() -> int | None:
+    """Return how many files this process may have open, None if the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if allowed < 0 else allowed
+
+
+def allow_more_files() -> None:
+    """Raise the soft limit to the hard one, for a program of our own: a library leaves it to its program."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST if hard < 0 else min(hard, _MOST)
+    if 0 <= soft < wanted:
+        with suppress(OSError, ValueError):  # The system allows fewer: all works with those.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,235 @@
+"""Vectors in memory, in float32: those that are newer than their generation, and how rows are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from mmap import ACCESS_COPY, mmap
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
+
+from keepstone.index.database import Database
+from keepstone.index.vectors.scope_filter import EVERYTHING, ScopeFilter, mask
+from keepstone.vector import F32, Matrix, Vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Number = TypeVar("Number", bound=np.generic)
+
+_TOLERANCE = 1e-3
+"""How far from 1 the square of a vector's length may be; rounding makes far less of a difference."""
+
+ROUNDING = 1e-5
+"""By how much float32 may be wrong about a cosine."""
+
+BLOCK = 4096
+"""Vectors that are read at a time."""
+
+_SPARSE = 4
+"""If fewer than one row in N is in scope, the rows in scope are gathered first."""
+
+_STRIP = 64
+_FEW = 64
+"""Vectors that are compared exactly without choosing the best of them first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some vectors, one a row."""
+
+    eids: NDArray[np.int64]
+    """The rows of the entries that they are of."""
+    matrix: Matrix
+
+
+class VectorBuffer:
+    """Vectors with numbers above ``upto``, one a row, in the order of their numbers."""
+
+    def __init__(self, space: int, dim: int, upto: int) -> None:
+        import numpy as np
+
+        self.last = upto
+        """The highest vector number that was read."""
+        self.count = 0
+        self._space = space
+        self._columns: NDArray[np.int64] = np.empty((5, 0), np.int64)
+        self._matrix: Matrix = np.empty((0, dim), np.float32)
+        self._codes: dict[str, int] = {}
+
+    @property
+    def vids(self) -> NDArray[np.int64]:
+        """The numbers of the vectors."""
+        return self._columns[0, : self.count]
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """When their entries were made, in microseconds."""
+        return self._columns[2, : self.count]
+
+    @property
+    def sids(self) -> NDArray[np.int64]:
+        """The numbers of their sessions; -1 for a removed vector."""
+        return self._columns[3, : self.count]
+
+    @property
+    def types(self) -> NDArray[np.int64]:
+        """The types of their entries."""
+        return self._columns[4, : self.count]
+
+    def read(self, database: Database, highest: int) -> None:
+        """Read the vectors that are newer; ``highest`` is the highest number of any vector."""
+        # The plus keeps SQLite from going through all vectors of the space.
+        sql = (
+            "SELECT v.vid, v.eid, e.ts, e.sid, e.type, v.f32 FROM vector v CROSS JOIN entry e ON e.eid=v.eid "
+            f"WHERE v.vid>? AND +v.space=? ORDER BY v.vid LIMIT {BLOCK}"
+        )
+        while rows := database.rows(sql, (self.last, self._space)):
+            self._add(rows)
+            self.last = rows[-1][0]
+        self.last = max(self.last, highest)
+
+    def _add(self, rows: list[tuple[int, int, int, int, str, bytes]]) -> None:
+
+        vids, eids, times, sids, types, raw = zip(*rows, strict=True)
+        codes = [self._codes.setdefault(name, len(self._codes)) for name in types]
+        end = self.count + len(rows)
+        self._reserve(end)
+        self._columns[:, self.count : end] = (vids, eids, times, sids, codes)
+        self._matrix[self.count : end] = matrix_of(raw, self._matrix.shape[1])
+        self.count = end
+
+    def _reserve(self, count: int) -> None:
+        """Make room, twice as much as is there, so that rows are seldom moved."""
+        if count > len(self._matrix):
+            room = max(count, 2 * len(self._matrix))
+            self._columns = _longer(self._columns, (5, room))
+            self._matrix = _longer(self._matrix, (room, self._matrix.shape[1]))
+
+    def remove(self, vids: NDArray[np.int64]) -> None:
+        """Remove vectors that no longer exist."""
+        import numpy as np
+
+        self.sids[np.isin(self.vids, vids)] = -1
+
+    def live(self, asked: ScopeFilter) -> NDArray[np.bool_]:
+        """Return which rows are in scope."""
+        import numpy as np
+
+        if asked is EVERYTHING:
+            return self.sids >= 0
+        live = self.sids >= 0 if asked.sids is None else np.isin(self.sids, asked.sids)
+        others = mask(self, list(self._codes), slice(self.count), asked)
+        return live if others is None else live & others
+
+    def nearest(self, vector: Vector, asked: ScopeFilter, limit: int, margin: float) -> Block | None:
+        """Return the vectors in scope that are nearest, with all that are nearly as near as the last."""
+        if not self.count:
+            return None
+        import numpy as np
+
+        rows = np.flatnonzero(self.live(asked))
+        if not len(rows):
+            return None
+        if len(rows) * _SPARSE < self.count:
+            scores = times(self._matrix[rows], vector)
+        else:
+            scores = times(self._matrix[: self.count], vector)[rows]
+        chosen = rows[best(scores, limit, margin)]
+        return Block(self._columns[1, chosen], self._matrix[chosen])
+
+    def cosines(self, eids: Sequence[int], vector: Vector) -> dict[int, float]:
+        """Return how near the vectors of some entries are to one, without entries that have none here."""
+        import numpy as np
+
+        rows = np.flatnonzero(np.isin(self._columns[1, : self.count], eids) & (self.sids >= 0))
+        products = np.clip(times(self._matrix[rows], vector), -1, 1)
+        return dict(zip(self._columns[1, rows].tolist(), products.tolist(), strict=True))
+
+
+def _longer(old: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
+    """Return a longer copy, in memory that goes back to the system as a whole.
+
+    Of what grows now in one thread and now in another, malloc keeps pieces for each of them: in time
+    several times of what is there.
+    """
+    import numpy as np
+
+    memory = mmap(-1, math.prod(shape) * old.itemsize, access=ACCESS_COPY)
+    new: NDArray[Number] = np.ndarray(shape, old.dtype, memory)
+    new[: old.shape[0], : old.shape[1]] = old
+    return new
+
+
+def matrix_of(raw: Sequence[Any], dim: int | None = None) -> Matrix:
+    """Return vectors as rows; a damaged file may hold anything in their place."""
+    import numpy as np
+
+    length = (len(raw[0]) // 4 if dim is None else dim) * 4
+    if not length or {*map(type, raw)} != {bytes} or {*map(len, raw)} != {length}:
+        raise apsw.CorruptError("a vector is damaged")
+    matrix = np.frombuffer(b"".join(raw), F32).reshape(len(raw), -1)
+    with np.errstate(all="ignore"):
+        squares = np.einsum("ij,ij->i", matrix, matrix)
+    # NaN compares as false, so the question is which are right. A text may be nothing to an embedder.
+    are_right = squares.min() > 1 - _TOLERANCE and squares.max() < 1 + _TOLERANCE
+    if not are_right and not ((np.abs(squares - 1) < _TOLERANCE) | (squares == 0)).all():
+        raise apsw.CorruptError("a vector is not of unit length")
+    return matrix
+
+
+def times(matrix: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    """Return the products of rows with a vector.
+
+    Where the dimension does not fill a register BLAS also computes with whatever lies beside the numbers,
+    leaves that out, and yet flags what came of it. The numbers themselves were looked at when they were read.
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return np.asarray(matrix @ vector)
+
+
+def nearest(blocks: Iterable[Block], vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the rows whose vectors have the largest cosine with one, best first; among equals the older."""
+    found: list[tuple[int, float]] = []
+    for block in blocks:
+        found += _scored(block, vector, limit)
+        # Sorting is stable: of equal scores the first row stays first.
+        found = sorted(sorted(set(found)), key=itemgetter(1), reverse=True)[:limit]
+    return found
+
+
+def _scored(block: Block, vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the best of a block, with scores that do not depend on which others are in the block."""
+    import numpy as np
+
+    eids, matrix = block.eids, block.matrix
+    if len(eids) > _FEW:
+        rows = best(times(matrix, vector), limit, ROUNDING)
+        eids, matrix = eids[rows], matrix[rows]
+    exact = times(matrix.astype(np.float64), vector.astype(np.float64))
+    # Rounding may take the product of unit vectors a little beyond what a cosine can be.
+    scores = np.minimum(np.maximum(exact, -1.0), 1.0).astype(np.float32)
+    return list(zip(eids.tolist(), scores.tolist(), strict=True))
+
+
+def best(scores: NDArray[np.float32], count: int, margin: float) -> NDArray[np.intp]:
+    """Return where the highest scores are, and those at most ``margin`` lower than the last of them."""
+    import numpy as np
+
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    whole = len(scores) // _STRIP * _STRIP
+    # The count-th score is at least as high as that many maxima of strips, so most scores are skipped.
+    highest = scores[:whole].reshape(-1, _STRIP).max(axis=1)
+    if len(highest) > 2 * count:
+        floor = np.partition(highest, -count)[-count]
+        high = scores[scores >= floor]
+    else:
+        high = scores
+    return np.flatnonzero(scores >= np.partition(high, -count)[-count] - margin)

@@ -1,0 +1,191 @@
+"""Making the vectors of entries that have none: for a recall, a call that waits, and the background."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from keepstone.model import Scope
+from keepstone.store.reader import Reader
+from keepstone.vector import Vector
+
+if TYPE_CHECKING:
+    from keepstone.embed import Embedder
+    from keepstone.recall.vectors import Vectors
+
+T = TypeVar("T")
+
+AT_ONCE = 64
+"""Texts that an embedder gets at a time when the call waits for all, and in all for a recall."""
+FEW = 8
+"""Texts that it gets at a time when a recall waits, or another call waits for its turn."""
+_STEP, _LONG_STEP = 0.02, 0.25
+"""Seconds that background work keeps the turn while calls ask for it now and then, and while none does."""
+_PAGE = 64 * AT_ONCE
+"""Keys that are read at a time where the vectors of all entries are made."""
+_PATIENCE = 0.25
+"""Seconds that a recall waits for its turn; without one it answers with the vectors that there are."""
+
+
+def fill(vectors: Vectors, embedder: Embedder, reader: Reader, scope: Scope) -> None:
+    """Make the vectors of all entries in scope that have none; see ``Vectors.fill``."""
+    if reader.pending(embedder.id, scope, 1):
+        with vectors.meaning.turns.soon():
+            refused = {key for agent, key in vectors.meaning.refused if agent == vectors.agent}
+            for keys in pending_slices(reader, embedder.id, scope, last=refused):
+                if not _make(vectors, embedder, reader, keys, must=True).any:
+                    break  # Nothing could be stored, or these texts are refused.
+
+
+def catch_up(vectors: Vectors, seconds: float) -> None:
+    """Let a server make the vectors of the newest entries that have none: of up to 64, in some seconds.
+
+    Raises:
+        KeepstoneError: The server failed or took too long, or the index cannot be used now.
+    """
+    from keepstone.embed.embedder import ask_within
+
+    until = time.monotonic() + seconds
+    server = vectors.meaning.choice().embedder
+    if server is None:
+        return
+
+    def make(reader: Reader, _: bool) -> None:  # noqa: FBT001  Called by place.
+        keys = reader.pending(server.id, Scope(vectors.agent), AT_ONCE, newest_first=True)
+        if not keys:
+            return
+        ask_within(seconds, server.id, lambda: server.dim)  # It may have to ask the server.
+        with vectors.meaning.turns.soon(max(0.0, until - time.monotonic())) as mine:
+            if not mine or vectors.embedder() is not server:
+                return
+            maker = vectors.meaning.maker(server)
+            entries = reader.load(keys).values()
+            texts = [entry.text for entry in entries]
+            made = ask_within(until - time.monotonic(), server.id, lambda: maker.make(texts))
+            vectors.keep_made(maker, [(entry, made[entry.text]) for entry in entries if entry.text in made])
+
+    vectors.ask(make)
+
+
+def fill_quickly(
+    vectors: Vectors, reader: Reader, scope: Scope, first: Iterable[int], seconds: float
+) -> tuple[int, str]:
+    """Make vectors for a recall: of up to 64 entries, as long as some seconds last.
+
+    ``first`` are the keys of those that matter most; then come the newest. Returns how many entries
+    are left without, and why the embedder refuses some of these. Errors are those of ``Vectors.fill``.
+    """
+    embedder = vectors.embedder()
+    if embedder is None:
+        return 0, ""
+    refused = ""
+    until, maker = time.monotonic() + seconds, vectors.meaning.maker(embedder)
+    with vectors.meaning.turns.soon(seconds) as mine:
+        left = reader.pending_count(embedder.id, scope)
+        most = AT_ONCE + len(vectors.meaning.refused)
+        wanted = reader.pending(embedder.id, scope, keys=list(first))
+        newest = reader.pending(embedder.id, scope, most, newest_first=True)
+        chosen = _refused_last(vectors, list(dict.fromkeys((*wanted, *newest))))[:AT_ONCE]
+        count = max(1, maker.fitting(max(seconds, _STEP), FEW))
+        while mine and chosen and count:
+            made = _make(vectors, embedder, reader, chosen[:count])
+            left -= made.kept
+            chosen = chosen[count:]
+            refused = made.reason or refused
+            count = maker.fitting(until - time.monotonic(), FEW) if made.any else 0
+    return left, refused
+
+
+def of_texts(vectors: Vectors, texts: Sequence[str], seconds: float) -> dict[str, Vector]:
+    """Return vectors of texts that are not entries, as many as can be made in some seconds.
+
+    The maker remembers them, so that later calls get more. A server is not asked.
+    Errors are those of ``Vectors.fill``.
+    """
+    embedder = vectors.embedder()
+    if embedder is None or vectors.is_remote:
+        return {}
+    made: dict[str, Vector] = {}
+    maker, began = vectors.meaning.maker(embedder), time.monotonic()
+    with vectors.meaning.turns.soon(_PATIENCE) as mine:
+        for some in _slices(texts, FEW) if mine else ():
+            made |= maker.make(some)
+            if time.monotonic() - began >= seconds:
+                break
+    return made
+
+
+def fill_some(vectors: Vectors, scope: Scope) -> bool:
+    """Make a few vectors, the oldest first, unless a call waits for its turn; False if none are left.
+
+    Errors are those of ``Vectors.fill``.
+    """
+    embedder = vectors.embedder()
+    if embedder is None:
+        return False
+
+    def make(reader: Reader, _: bool) -> bool:  # noqa: FBT001  Called by place.
+        seconds = _STEP if turns.is_busy else _LONG_STEP
+        count = max(1, min(vectors.meaning.maker(embedder).fitting(seconds, FEW), AT_ONCE))
+        most = count + 1 + len(vectors.meaning.refused)  # One more than are made says that some are left.
+        pending = _refused_last(vectors, reader.pending(embedder.id, scope, most))
+        made = _make(vectors, embedder, reader, pending[:count])
+        return made.any and made.kept < len(pending)
+
+    turns = vectors.meaning.turns
+    with turns.later() as mine:
+        return vectors.ask(make) if mine else True
+
+
+def _refused_last(vectors: Vectors, keys: Sequence[int]) -> list[int]:
+    refused = vectors.meaning.refused
+    return sorted(keys, key=lambda key: (vectors.agent, key) in refused) if refused else list(keys)
+
+
+def _make(
+    vectors: Vectors, embedder: Embedder, reader: Reader, keys: Sequence[int], *, must: bool = False
+) -> _Made:
+    maker = vectors.meaning.maker(embedder)
+    entries = reader.load(keys) if keys else {}
+    known = {text for entry in entries.values() if maker.refuses(text := entry.text)}
+    found = maker.make([entry.text for entry in entries.values()], must=must)
+    made = [(entry, found[entry.text]) for entry in entries.values() if entry.text in found]
+    refused = {key: entry.text for key, entry in entries.items() if maker.refuses(entry.text)}
+    vectors.meaning.refused |= dict.fromkeys((vectors.agent, key) for key in refused)
+    reason = next((maker.why_refused(text) for text in refused.values()), "")
+    return _Made(vectors.keep_made(maker, made) if made else 0, len(set(refused.values()) - known), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """How many vectors were stored and texts refused, and why the first of those, now or before."""
+
+    kept: int
+    refused: int
+    reason: str
+
+    @property
+    def any(self) -> bool:
+        """Whether asking for more may help."""
+        return bool(self.kept or self.refused)
+
+
+def pending_slices(
+    reader: Reader, space: str, scope: Scope, last: Collection[int] = ()
+) -> Iterator[Sequence[int]]:
+    """Yield the keys of entries without a vector, some at a time for an embedder, the oldest first.
+
+    ``last`` are keys that come after all others.
+    """
+    cursor, late = None, []
+    while page := reader.pending(space, scope, _PAGE, cursor):
+        cursor = page[-1]
+        late += [key for key in page if key in last]
+        yield from _slices([key for key in page if key not in last], AT_ONCE)
+    yield from _slices(late, AT_ONCE)
+
+
+def _slices(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (keys[begin : begin + size] for begin in range(0, len(keys), size))

@@ -1,0 +1,102 @@
+"""Requests with idempotency keys where several servers share a database."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from keepstone.errors import KeepstoneError
+from keepstone.server.problems import ProblemError, problem_of
+from keepstone.server.retries import SECONDS, Answers, Claims, Kept, Name
+from keepstone.store.opening import is_database
+
+if TYPE_CHECKING:
+    from keepstone.home import Home
+    from keepstone.store.postgres.answer_rows import AnswerRow, AnswerRows
+
+_log = logging.getLogger("keepstone.server")
+
+_LARGEST = 256 * 1024
+"""Bytes of a response that is kept."""
+_WAIT = 10.0
+"""Seconds that a request waits for the end of an earlier one with its key."""
+_FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
+"""Seconds until the database is asked again whether it has ended: at first, and at most."""
+
+
+class SharedAnswers:
+    """The ``Claims`` of all servers of a home, in its database.
+
+    A request whose server was killed counts as in progress until its key expires: whether it was carried out
+    is not known, and to carry it out again might write twice.
+    """
+
+    def __init__(self, rows: AnswerRows) -> None:
+        self._rows = rows
+
+    async def claim(self, name: Name, agent: str, request: bytes) -> Kept:
+        """Return the request that has a key, see ``Claims``."""
+        own, until, seconds = Kept(request), time.monotonic() + _WAIT, _FIRST_LOOK
+        while True:
+            try:
+                row = await asyncio.to_thread(
+                    self._rows.claim, _hashed(name), agent, request, own.token, SECONDS
+                )
+            except KeepstoneError as error:
+                raise problem_of(error) from error
+            if row is None:
+                return own
+            if row.status is not None or row.request != request:
+                return _kept_of(row)
+            if time.monotonic() > until:
+                raise ProblemError(
+                    503,
+                    "busy",
+                    "an earlier request with this key has not ended; this one wrote nothing: try again",
+                    {"Retry-After": "5"},
+                )
+            await asyncio.sleep(seconds)
+            seconds = min(2 * seconds, _LONGEST_LOOK)
+
+    async def settle(self, name: Name, kept: Kept, *, keep: bool) -> None:
+        """Record that a request has ended, and keep or forget it; a failure leaves it in progress."""
+        place, answer = (_hashed(name), kept.token), None
+        if kept.body is not None and kept.size <= _LARGEST:
+            headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in kept.headers]
+            answer = (json.dumps(headers).encode(), kept.body)
+        try:
+            if keep:
+                await asyncio.to_thread(self._rows.keep, *place, kept.status, answer, SECONDS)
+            else:
+                await asyncio.to_thread(self._rows.forget, *place)
+        except KeepstoneError as error:
+            _log.warning("a response is not kept for retries: %s", type(error).__name__)
+
+
+def _kept_of(row: AnswerRow) -> Kept:
+    kept = Kept(row.request, status=row.status or 0, body=row.body)
+    headers = json.loads(row.headers or b"[]")
+    kept.headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers]
+    if row.status is not None:
+        kept.ended.set()
+    return kept
+
+
+def _hashed(name: Name) -> Name:
+    return name[0], hashlib.sha256(name[1].encode()).hexdigest()
+
+
+def answers_of(home: Home) -> Claims:
+    """Return where requests with keys are recorded: in this process's memory, or in the home's database."""
+    if not is_database(home.root):
+        return Answers()
+    from keepstone.home import store_of
+    from keepstone.store.postgres.postgres_store import PostgresStore
+
+    store = store_of(home)
+    assert isinstance(store, PostgresStore)  # noqa: S101  The only store in a database.
+    return SharedAnswers(store.answers)

@@ -1,0 +1,101 @@
+"""Responses to requests with an idempotency key in the database, for all servers of a home."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from keepstone.store.postgres.connecting import Connections
+
+_NOW = "statement_timestamp()"
+_MOST_BODIES = 1_000
+"""Responses of one holder that are kept; of older ones only the key is."""
+
+
+class AnswerRow(NamedTuple):
+    """A request with a key: its digest, and its response once it has ended."""
+
+    request: bytes
+    status: int | None
+    """None while the request is in progress."""
+    headers: bytes | None
+    body: bytes | None
+    """None where the response is not kept."""
+
+
+class AnswerRows:
+    """The requests with keys of all servers. Times are those of the database, which all servers share."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def claim(
+        self, name: tuple[str, str], agent: str, request: bytes, token: int, seconds: float
+    ) -> AnswerRow | None:
+        """Record that a request is in progress; return the one that has the key if there is one.
+
+        ``token`` tells this request from others; the key is free again after some seconds.
+        """
+        while True:
+            _, claimed, found = self._connections.read_all(
+                "",
+                [
+                    (f"DELETE FROM answers WHERE until <= {_NOW}", ()),
+                    (
+                        "INSERT INTO answers (holder, key, agent, request, token, until) "
+                        f"VALUES (%s, %s, %s, %s, %s, {_NOW} + make_interval(secs => %s)) "
+                        # A claim whose connection was cut at its commit is repeated, and finds itself.
+                        "ON CONFLICT (holder, key) DO UPDATE SET token = excluded.token "
+                        "WHERE answers.token = excluded.token RETURNING 1",
+                        (*name, agent, request, token, seconds),
+                    ),
+                    (
+                        "SELECT request, status, headers, body FROM answers WHERE holder = %s AND key = %s",
+                        name,
+                    ),
+                ],
+            )
+            if claimed:
+                return None
+            if found:  # Else the other request has ended, and was forgotten, at this moment.
+                return AnswerRow(*found[0])
+
+    def keep(
+        self,
+        name: tuple[str, str],
+        token: int,
+        status: int,
+        answer: tuple[bytes, bytes] | None,
+        seconds: float,
+    ) -> None:
+        """Keep the end of a request for some seconds: its status, and its headers and body if given.
+
+        Where memory of the agent was purged since the request began, only its status is kept.
+        """
+        headers, body = answer or (None, None)
+        self._connections.read_all(
+            "",
+            [
+                (
+                    "UPDATE answers SET status = %s, headers = CASE WHEN NOT purged THEN %s::bytea END, "
+                    "body = CASE WHEN NOT purged THEN %s::bytea END, "
+                    f"until = {_NOW} + make_interval(secs => %s) "
+                    "WHERE holder = %s AND key = %s AND token = %s",
+                    (status, headers, body, seconds, *name, token),
+                ),
+                (
+                    "UPDATE answers SET headers = NULL, body = NULL WHERE body IS NOT NULL "
+                    "AND (holder, key) IN (SELECT holder, key FROM answers WHERE holder = %s "
+                    "AND body IS NOT NULL ORDER BY until DESC OFFSET %s)",
+                    (name[0], _MOST_BODIES),
+                ),
+            ],
+        )
+
+    def forget(self, name: tuple[str, str], token: int) -> None:
+        """Forget a request that was not carried out."""
+        sql = "DELETE FROM answers WHERE holder = %s AND key = %s AND token = %s"
+        self._connections.read("", sql, (*name, token))
+
+
+FORGET = "UPDATE answers SET headers = NULL, body = NULL, purged = true WHERE agent = ANY(%s) AND NOT purged"
+"""Removes the responses that may quote what is purged; takes a list of agents, with "" for those of none."""
