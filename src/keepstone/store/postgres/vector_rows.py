@@ -17,6 +17,7 @@ from keepstone.store.postgres.entry_rows import digest, shown, stored
 from keepstone.store.postgres.locked_session import LockedSession, locked
 from keepstone.store.postgres.session_lines import insert_vectors
 from keepstone.store.postgres.vector_format import vector_of
+from keepstone.store.reader import HNSW_FROM
 from keepstone.vector import Space, Vector
 
 Query: TypeAlias = "tuple[str, Sequence[Any]]"
@@ -112,13 +113,18 @@ class Sizes:
 
 
 def sizes(space: str, scope: Scope) -> Query:
-    """Return the query of how many vectors a scope's sessions have, and whether the agent has a graph."""
+    """Return the query of how many vectors a scope's sessions have, and whether the agent has a graph.
+
+    It says 0 for large sessions with less than half of the agent's vectors: a graph loses recall where a
+    filter refuses most of what it finds.
+    """
     condition, values = conditions(Scope(scope.agent, scope.sessions), alias="s")
     return (
-        "SELECT (SELECT coalesce(sum(s.vectors), 0) FROM spaces s "
-        f"WHERE {condition} AND s.space = %s), "
-        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false)",
-        [*values, stored(space), graph_name(scope.agent, space)],
+        f"SELECT CASE WHEN n >= {HNSW_FROM} AND 2 * n < "
+        "(SELECT sum(s.vectors) FROM spaces s WHERE s.agent = %s AND s.space = %s) THEN 0 ELSE n END, "
+        "coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false) "
+        f"FROM (SELECT coalesce(sum(s.vectors), 0) AS n FROM spaces s WHERE {condition} AND s.space = %s) c",
+        [scope.agent, stored(space), graph_name(scope.agent, space), *values, stored(space)],
     )
 
 
