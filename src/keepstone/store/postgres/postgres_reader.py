@@ -208,7 +208,7 @@ class PostgresReader:
         condition, values = conditions(scope)
         near = [
             f"(SELECT n.key, row_number() OVER (ORDER BY n.seq {order}) AS far FROM entries n "
-            f"WHERE n.agent = x.agent AND n.session = x.session AND n.seq {sign} x.seq "
+            f"WHERE n.agent = %s AND n.session = x.session AND n.seq {sign} x.seq "
             f"ORDER BY n.seq {order} LIMIT {reach})"
             for order, sign in (("DESC", "<"), ("ASC", ">"))
         ]
@@ -219,7 +219,7 @@ class PostgresReader:
             f"UNION ALL {near[0]} UNION ALL {near[1]}) near "
             f"JOIN entries e ON e.agent = x.agent AND e.key = near.key {joined} "
             f"WHERE x.agent = %s AND x.key = ANY({keys}) AND (near.far = 0 OR ({condition}))",
-            [*vector, self._agent, *given, *values],
+            [*vector[:1], *[self._agent] * 2, *vector[1:], self._agent, *given, *values],
         )
 
     def _with_neighbours(self, nearest: Query, ahead: Ahead, scope: Scope) -> Query:
