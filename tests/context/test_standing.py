@@ -7,7 +7,8 @@ import pytest
 import keepstone
 from keepstone import Agent, Entry, Home, Session
 from keepstone.context.standing import MOST
-from keepstone.index.database import IS_STANDING, Database
+from keepstone.index.database import Database
+from keepstone.index.table_schema import IS_STANDING
 from keepstone.store.file_store import FileStore
 from keepstone.testing import ManualClock
 

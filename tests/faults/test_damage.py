@@ -30,6 +30,11 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with_files(home)
         shutil.copytree(root / "original/.index", root / "older")
         purge(home)
+        home.rebuild()  # Rows are as in any new index: their order decides between equal scores.
+        home.embed()
+        for name in ("s1", "s2"):  # And then have the places that a rewrite of the log gave them.
+            home.agent("a").session(name).add("note", id="last", text="x")
+            home.agent("a").session(name).purge("last")
         with_files(home)
         fill(home, FOREIGN, "b", 5)
         with_files(home, "b")

@@ -240,7 +240,7 @@ def purging(agent: Agent) -> None:
     agent.session("s").purge("1")
 
 
-@pytest.mark.parametrize(("name", "act"), [("compact", compacting), ("purge", purging)])
+@pytest.mark.parametrize(("name", "act"), [("compact", compacting), ("without", purging)])
 def test_rewrite_while_index_was_busy_hides_no_entry(
     home: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[Agent], None]
 ) -> None:

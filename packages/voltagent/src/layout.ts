@@ -11,6 +11,8 @@ const EXTENSION = ".ndjson";
 export const ARCHIVE = ".archive";
 /** What a log's temporary file has after the log's whole name. */
 export const TEMPORARY = ".tmp";
+/** What the name of a log ends with that Python writes again while others write to the old one. */
+export const PREPARED = `.next${TEMPORARY}`;
 
 const LOCK = ".lock";
 const LONGEST_SESSION = 200;

@@ -25,6 +25,8 @@ export interface Held {
   mark(): void;
   /** Say that nothing of a rewrite is left. */
   unmark(): void;
+  /** Remove a file that a killed process held locked; tell whether it stays, as a process still does. */
+  removeLeft(name: string): boolean;
   /** Remove the lock file when the lock is given back; others that wait make a new one. */
   remove(): void;
 }
@@ -75,14 +77,32 @@ export class Lock {
     const remove = (): void => {
       unwanted = true;
     };
+    const removeLeft = (name: string): boolean => this.#removeLeft(flock, name);
     try {
-      return await act({ marked: fstatSync(fd).size > 0, mark: () => set(1), unmark: () => set(0), remove });
+      const marked = fstatSync(fd).size > 0;
+      return await act({ marked, mark: () => set(1), unmark: () => set(0), remove, removeLeft });
     } finally {
       if (unwanted) {
         this.#folder.unlink(this.#name);
       }
       this.#givenBack = performance.now();
       flock.unlock(fd);
+      closeSync(fd);
+    }
+  }
+
+  #removeLeft(flock: Flock, name: string): boolean {
+    const fd = ifThere(() => this.#folder.open(name, constants.O_RDWR));
+    if (fd === null) {
+      return false;
+    }
+    try {
+      if (!flock.tryLock(fd)) {
+        return true;
+      }
+      this.#folder.unlink(name);
+      return false;
+    } finally {
       closeSync(fd);
     }
   }

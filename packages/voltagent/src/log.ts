@@ -6,7 +6,7 @@ import { isDeepStrictEqual, promisify } from "node:util";
 import { CorruptLogError, KeepstoneError, StoreError } from "./errors.js";
 import { type Folder, ifThere } from "./folder.js";
 import type { Item } from "./json.js";
-import { ARCHIVE, archiveFile, lockFile, logOf, TEMPORARY } from "./layout.js";
+import { ARCHIVE, archiveFile, lockFile, logOf, PREPARED, TEMPORARY } from "./layout.js";
 import { apply, checkSize, create, dump, inBatch, saidBy } from "./line.js";
 import { type Held, Lock } from "./lock.js";
 import { without } from "./rewriting.js";
@@ -138,6 +138,7 @@ export class Log {
     }
     return this.#holding(async (held) => {
       held.mark();
+      this.#removePrepared();
       const temporaryOf = (name: string): string => (name === this.name ? this.name : archiveFile(this.name)) + TEMPORARY;
       const names = [...this.#archived().map((name) => join(ARCHIVE, name)), ...(this.size() === null ? [] : [this.name])];
       const removed = names.map((name) => without(this.#folder, name, ids, temporaryOf(name)));
@@ -158,6 +159,7 @@ export class Log {
     return this.#writing(async (fd) => {
       check?.();
       const size = fstatSync(fd).size;
+      this.#removePrepared();
       this.#removeArchive();
       ftruncateSync(fd, 0);
       fsyncSync(fd);
@@ -173,12 +175,22 @@ export class Log {
     return this.#holding(async (held) => {
       check?.();
       const there = this.size() !== null;
+      this.#removePrepared();
       this.#removeArchive();
       this.#folder.unlink(this.name);
       this.#folder.sync();
       held.remove();
       return there;
     });
+  }
+
+  /** Remove what Python prepares to take the place of log or archive: it begins again when it notices. */
+  #removePrepared(): void {
+    this.#prepared().forEach((name) => this.#folder.unlink(name));
+  }
+
+  #prepared(): string[] {
+    return [this.name + PREPARED, archiveFile(this.name) + PREPARED];
   }
 
   #removeArchive(): void {
@@ -200,7 +212,12 @@ export class Log {
         // What a killed rewrite of another process left.
         this.#folder.unlink(this.name + TEMPORARY);
         this.#folder.unlink(archiveFile(this.name) + TEMPORARY);
-        held.unmark();
+        const isInUse = this.#prepared().map((name) => held.removeLeft(name));
+        if (isInUse.includes(true)) {
+          held.mark();
+        } else {
+          held.unmark();
+        }
         this.#fresh = false;
       }
       return act(held);

@@ -39,6 +39,8 @@ INDEX = ".index"
 """The folder of derived data, inside the root."""
 TEMPORARY = ".tmp"
 """The suffix of a log's temporary file, after the log's whole name."""
+PREPARED = ".next" + TEMPORARY
+"""The suffix of a log that is written again while others write to the old one."""
 LOCK = ".lock"
 """The extension of a log's lock file, in place of the log's extension."""
 RESERVED = ".keepstone."

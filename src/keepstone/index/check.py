@@ -20,6 +20,7 @@ from keepstone.index import entries, session_table
 from keepstone.index.database import BUSY, UNUSABLE, Database, UnavailableError
 from keepstone.index.entries import Row
 from keepstone.index.index import Index
+from keepstone.index.row_columns import FROM, ROW
 from keepstone.index.session_table import LogState
 from keepstone.index.vectors import building, hnsw, vector_table
 from keepstone.index.vectors.segment import read_into
@@ -29,7 +30,7 @@ from keepstone.log.scan import Scan
 from keepstone.model import Scope
 from keepstone.vector import decode
 
-_COLUMNS = "id, place, at, length, ts, type, priority, pinned, tags, links, text"
+_COLUMNS = "e.ts, e.type, e.priority, e.pinned, e.tags, e.links, e.text"
 
 
 @contextmanager
@@ -136,14 +137,11 @@ def _held(database: Database, session: str) -> _SessionRows | None:
     known = session_table.known_of(database, session)
     if known is None:
         return None
-    sql = f"SELECT eid, head, access, {entries.IS_SOUND}, {_COLUMNS} FROM entry WHERE sid=?"
     rows = {}
-    for eid, head, access, is_sound, *columns in database.rows(sql, (known.sid,)):
-        entry_id, place, at, length = columns[:4]
-        rows[entry_id] = (
-            Row(eid, session, known.file, entry_id, place, at, length, head, access, is_sound),
-            tuple(columns),
-        )
+    sql = f"SELECT {ROW}, {_COLUMNS} {FROM} WHERE e.sid=?"
+    for columns in database.rows(sql, (known.sid,)):
+        row = Row._make(columns[: len(Row._fields)])
+        rows[row.id] = (row, (row.id, row.place, row.at, row.length, *columns[len(Row._fields) :]))
     sql = (
         "SELECT e.id, s.id, v.f32 FROM entry e JOIN vector v ON v.eid=e.eid AND v.made=0 "
         "JOIN space s ON s.number=v.space WHERE e.sid=?"

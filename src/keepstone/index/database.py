@@ -19,10 +19,10 @@ import apsw
 
 from keepstone.filesystem.confine import FILE_MODE
 from keepstone.filesystem.fork import hold_over_forks, reset_in_child
-from keepstone.model import STANDING
+from keepstone.index.table_schema import TABLES
 from keepstone.text.tokenizer import ENGLISH, stemmed, stemming_of, tokenizer_of
 
-SCHEMA = 7
+SCHEMA = 8
 """Part of the index's path, so that versions lie side by side and do not undo one another."""
 
 BUSY_TIMEOUT = 2.0
@@ -30,80 +30,6 @@ BUSY_TIMEOUT = 2.0
 
 LONGEST_POLL = 0.002
 """Seconds that a process which waits for the index sleeps at most before it asks again."""
-
-IS_STANDING = f"type IN {STANDING}"
-"""The same words wherever such entries are asked for, so that SQLite takes the index made for them."""
-
-# Naming all spaces lets SQLite use the one index that vectors have.
-_WITHOUT_VECTORS = "DELETE FROM vector WHERE space IN (SELECT number FROM space) AND"
-
-TAGS = "tags, one by one"
-"""The path of an entry's tags, one by one."""
-
-TABLES = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE session(
-    sid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
-    size INTEGER NOT NULL, mtime INTEGER NOT NULL, inode INTEGER NOT NULL,
-    offset INTEGER NOT NULL, ts INTEGER, tail INTEGER NOT NULL, crc INTEGER NOT NULL,
-    compacted INTEGER NOT NULL DEFAULT 0, title TEXT
-);
-CREATE TABLE seen(sid INTEGER, digest TEXT, count INTEGER, PRIMARY KEY(sid, digest)) WITHOUT ROWID;
-CREATE TABLE entry(
-    eid INTEGER PRIMARY KEY, sid INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL,
-    place INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL,
-    ts INTEGER NOT NULL, type TEXT NOT NULL, priority REAL, pinned INTEGER, tags TEXT, links TEXT,
-    head TEXT, access INTEGER, text TEXT NOT NULL, sum INTEGER NOT NULL DEFAULT 0
-);
-CREATE UNIQUE INDEX entry_id ON entry(id, sid);
-CREATE INDEX entry_ts ON entry(sid, ts);
-CREATE UNIQUE INDEX entry_number ON entry(sid, number);
-CREATE INDEX entry_pinned ON entry(eid) WHERE pinned IS NOT NULL;
-CREATE INDEX entry_links ON entry(eid) WHERE links IS NOT NULL;
-CREATE INDEX entry_standing ON entry(ts) WHERE {IS_STANDING};
-CREATE INDEX entry_time ON entry(ts);
-CREATE INDEX entry_type ON entry(type);
-CREATE TABLE path(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, upto INTEGER NOT NULL);
-CREATE TABLE field(
-    path INTEGER NOT NULL, value NOT NULL, eid INTEGER NOT NULL, PRIMARY KEY(path, value, eid)
-) WITHOUT ROWID;
-CREATE INDEX field_eid ON field(eid);
-CREATE TABLE space(number INTEGER PRIMARY KEY, id TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(id, dim));
-CREATE TABLE vector(
-    vid INTEGER PRIMARY KEY AUTOINCREMENT,
-    space INTEGER NOT NULL, eid INTEGER NOT NULL, made INTEGER NOT NULL, f32 BLOB NOT NULL,
-    UNIQUE(space, eid)
-);
-CREATE TABLE gone(number INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, vid INTEGER NOT NULL);
-CREATE TABLE generation(
-    space INTEGER PRIMARY KEY, number INTEGER NOT NULL, upto INTEGER NOT NULL, checksum INTEGER NOT NULL
-);
-CREATE TABLE graph(
-    space INTEGER NOT NULL, sid INTEGER NOT NULL, number INTEGER NOT NULL,
-    mark INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(space, sid)
-);
-CREATE TABLE kept(
-    sid INTEGER NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL, f32 BLOB NOT NULL,
-    PRIMARY KEY(sid, space, digest)
-) WITHOUT ROWID;
-CREATE TRIGGER entry_gone AFTER DELETE ON entry BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; END;
-CREATE TRIGGER entry_fields AFTER DELETE ON entry BEGIN DELETE FROM field WHERE eid=OLD.eid; END;
-CREATE TRIGGER entry_text AFTER UPDATE OF text ON entry WHEN OLD.text IS NOT NEW.text
-    BEGIN {_WITHOUT_VECTORS} eid=OLD.eid; UPDATE meta SET value=value+1 WHERE key='texts'; END;
-CREATE TRIGGER entry_scope AFTER UPDATE OF ts, type ON entry
-    WHEN OLD.ts IS NOT NEW.ts OR OLD.type IS NOT NEW.type BEGIN
-    INSERT INTO vector(space, eid, made, f32) SELECT space, -eid, made, f32 FROM vector
-        WHERE space IN (SELECT number FROM space) AND eid=OLD.eid;
-    {_WITHOUT_VECTORS} eid=OLD.eid;
-    UPDATE vector SET eid=OLD.eid WHERE space IN (SELECT number FROM space) AND eid=-OLD.eid;
-END;
-CREATE TRIGGER vector_gone AFTER DELETE ON vector
-    BEGIN INSERT INTO gone(space, vid) VALUES(OLD.space, OLD.vid); END;
-INSERT INTO path(name, upto) VALUES('{TAGS}', -1);
-INSERT INTO meta VALUES
-    ('flushed', 0), ('removed', 0), ('purges', 0), ('texts', 0),
-    ('identity', lower(hex(randomblob(16))));
-"""
 
 
 def _words_table(language: str) -> str:

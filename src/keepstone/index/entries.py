@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from keepstone.index.database import IS_STANDING, Database, row_sum
+from keepstone.index.database import Database, row_sum
+from keepstone.index.row_columns import FROM, ROW, STORED, as_stored
 from keepstone.index.session_table import Room
+from keepstone.index.table_schema import IS_STANDING
 from keepstone.index.words import word_table
 from keepstone.log.fold import Folded
 from keepstone.log.line import (
@@ -84,9 +86,6 @@ _HEAD = 64
 _SAID = "id, place, at, length, head, access"
 IS_SOUND = f"sum=row_sum({_SAID})"
 """Whether a row's checksum is right, in SQL: SQLite has no checksums of its own."""
-_STORED = "e.eid, s.name, s.file, e.id, e.place, e.at, e.length, e.head, e.access, e.sum"
-ROW = f"{_STORED.removesuffix('e.sum')}{IS_SOUND}"
-_FROM = "FROM entry e JOIN session s ON s.sid=e.sid"
 
 
 def insert(database: Database, sid: int, entries: Iterable[Folded | None], room: Room) -> None:
@@ -178,25 +177,6 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def relocate(database: Database, sid: int, moved: dict[int, tuple[int, int]], *, folded: bool) -> bool:
-    """Follow a rewrite: lines moved from the offsets that are keys to these offsets and lengths.
-
-    False, with nothing done, if a row stands where the rewrite found no line.
-    """
-    rows = database.rows("SELECT eid, place, at FROM entry WHERE sid=?", (sid,))
-    # A rewrite writes derived ids out; later lines without an id are numbered from what the log then says.
-    nameless = database.row("SELECT 1 FROM seen WHERE sid=?", (sid,))
-    if nameless or not all(place in moved and at in moved for _, place, at in rows):
-        return False
-    values = ((*((moved[place][0], *moved[at]) * 2), eid) for eid, place, at in rows)
-    head, said = (", head=NULL, access=NULL", "NULL, NULL") if folded else ("", "head, access")
-    database.connection.executemany(
-        f"UPDATE entry SET place=?, at=?, length=?{head}, sum={_summed(f'id, ?, ?, ?, {said}')} WHERE eid=?",
-        values,
-    )
-    return True
-
-
 def some_of(database: Database, sid: int, most: int) -> list[int]:
     """Return the numbers of some of a session's rows."""
     return [eid for (eid,) in database.rows("SELECT eid FROM entry WHERE sid=? LIMIT ?", (sid, most))]
@@ -217,14 +197,14 @@ def drop(database: Database, eids: Sequence[int]) -> None:
 
 def find(database: Database, entry_id: str, session: str | None = None) -> list[Row]:
     """Return the rows with an id, in one session or in all."""
-    sql = f"SELECT {ROW} {_FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
+    sql = f"SELECT {ROW} {FROM} WHERE e.id=?" + ("" if session is None else " AND s.name=?")
     return list(starmap(Row, database.rows(sql, (entry_id,) if session is None else (entry_id, session))))
 
 
 def holders(database: Database, entry_id: str) -> dict[str, tuple[Row | None, Stat]]:
     """Return the sessions that have an entry with an id, and its rows; None in those not all in the index."""
     sql = (
-        f"SELECT s.size, s.mtime, s.inode, s.offset=s.size, {ROW} {_FROM} WHERE e.id=? UNION ALL "
+        f"SELECT s.size, s.mtime, s.inode, s.offset=s.size, {ROW} {FROM} WHERE e.id=? UNION ALL "
         "SELECT size, mtime, inode, 0, 0, name, file, '', 0, 0, 0, NULL, NULL, 0 FROM session "
         "WHERE offset!=size"
     )
@@ -240,7 +220,7 @@ def linked(database: Database, ids: Sequence[str], rel: str | None, limit: int) 
     related = "" if rel is None else "AND json_extract(value, '$.rel')=?"
     condition = f"EXISTS (SELECT 1 FROM json_each(e.links) WHERE {named} {related})"
     bindings = (json.dumps(list(ids)), *(() if rel is None else (rel,)), limit)
-    sql = f"SELECT {ROW} {_FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
+    sql = f"SELECT {ROW} {FROM} WHERE e.links IS NOT NULL AND {condition} ORDER BY e.eid LIMIT ?"
     return list(starmap(Row, database.rows(sql, bindings)))
 
 
@@ -256,15 +236,16 @@ def links(database: Database, sid: int, rel: str) -> list[tuple[str, str]]:
 
 def pinned(database: Database) -> list[Row]:
     """Return the rows of pinned entries, by time."""
-    by_pin = _FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite goes through all.
+    by_pin = FROM.replace("entry e", "entry e INDEXED BY entry_pinned")  # Else SQLite goes through all.
     sql = f"SELECT {ROW} {by_pin} WHERE e.pinned IS NOT NULL ORDER BY e.ts, e.eid"
     return list(starmap(Row, database.rows(sql)))
 
 
 def standing(database: Database, limit: int) -> list[Row]:
     """Return the rows of the newest preferences and decisions of all sessions, the oldest first."""
-    rows = f"entry e INDEXED BY entry_standing JOIN session s ON s.sid=e.sid WHERE e.{IS_STANDING}"
-    sql = f"SELECT {ROW} FROM {rows} ORDER BY e.ts DESC, s.name DESC, e.eid DESC LIMIT ?"
+    rows = FROM.replace("entry e", "entry e INDEXED BY entry_standing")
+    order = "e.ts DESC, s.name DESC, e.eid DESC"
+    sql = f"SELECT {ROW} {rows} WHERE e.{IS_STANDING} ORDER BY {order} LIMIT ?"
     return list(starmap(Row, database.rows(sql, (limit,))))[::-1]
 
 
@@ -290,22 +271,22 @@ def newest(
         there = database.row("SELECT eid FROM entry WHERE id=? AND sid=?", (before.id, sid))
         where = f"{where} AND (e.ts, e.eid) < (?, ?)"
         bindings = (*bindings, before.ts, there[0] if there else before.eid)
-    sql = f"SELECT {ROW} {_FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
+    sql = f"SELECT {ROW} {FROM} WHERE {where} ORDER BY e.ts DESC, e.eid DESC LIMIT ?"
     return list(starmap(Row, database.rows(sql, (*bindings, limit))))[::-1]
 
 
 def oldest(database: Database, session: str, limit: int) -> list[Row]:
     """Return a session's first rows by time and place."""
-    sql = f"SELECT {ROW} {_FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
+    sql = f"SELECT {ROW} {FROM} WHERE s.name=? ORDER BY e.ts, e.eid LIMIT ?"
     return list(starmap(Row, database.rows(sql, (session, limit))))
 
 
 def rows_of(database: Database, eids: Sequence[int]) -> dict[int, Row]:
     """Return rows by their numbers."""
-    sql = f"SELECT {_STORED} {_FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT {STORED} {FROM} WHERE e.eid IN (SELECT value FROM json_each(?))"
     rows = database.rows(sql, (json.dumps(list(eids)),))
     # Called for each recall: sums compared here take a third of the time that SQLite takes to ask for them.
-    return {row[0]: Row._make((*row[:-1], row[-1] == row_sum(*row[3:-1]))) for row in rows}
+    return {row[0]: Row._make(row) for row in as_stored(rows)}
 
 
 def instant_of(count: int) -> datetime:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keepstone.index import entries
-from keepstone.index.database import TAGS, Database
+from keepstone.index.database import Database
 from keepstone.index.entries import Row
+from keepstone.index.table_schema import TAGS
 from keepstone.log.line import is_valid
 from keepstone.log.where import TIMES, value_at
 from keepstone.model import Comparison, Record

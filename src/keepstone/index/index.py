@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from keepstone.index import entries, fields, reading, selecting, session_table
+from keepstone.index import entries, fields, reading, row_places, selecting, session_table
 from keepstone.index.database import LONGEST_POLL, Database
 from keepstone.index.entries import Place, Row
 from keepstone.index.selecting import Position, Selected
@@ -29,7 +29,7 @@ from keepstone.index.words.ranking import Ranking, are_tokens
 from keepstone.index.words.word_table import Ranked
 from keepstone.log.fold import Folded
 from keepstone.log.log_file import Log, Stat
-from keepstone.log.rewrite import Rewritten
+from keepstone.log.replacement import Replacement
 from keepstone.log.titles import TITLE_ID
 from keepstone.model import Entry, Record, Scope
 from keepstone.text.tokenizer import ENGLISH
@@ -137,26 +137,88 @@ class Index:
                 self._took_in(vectors)
             return True
 
-    def relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> None:
-        """Follow a rewrite of a session's log; a compaction leaves one line an entry (``folded``)."""
-        if not self._relocate(session, rewritten, log, folded=folded):
-            self.reread(session, log)
-            if folded:
-                self._keep_compacted(session, rewritten.stat.size)
+    def begin_move(self, session: str) -> int:
+        """Begin to write the places that rows have once a log is rewritten; return what to name them by."""
+        with self._database as database, database.writing():
+            return row_places.begin(database, session)
 
-    def _relocate(self, session: str, rewritten: Rewritten, log: Log, *, folded: bool) -> bool:
-        with self._database as database, database.writing(), log.reading() as fd:
+    def write_places(self, session: str, side: int, new: Replacement, *, folded: bool) -> None:
+        """Write the places of rows, in short transactions; ``folded`` if each entry has one line then."""
+        after: int | None = -1
+        while after is not None:
+            with self._database as database, database.writing():
+                after = row_places.write(database, session, side, new, after, folded=folded)
+            give_way()
+
+    def write_places_of(self, session: str, side: int, new: Replacement, ids: Collection[str]) -> None:
+        """Write the places of some rows, which changed since."""
+        with self._database as database, database.writing():
+            row_places.write_named(database, session, side, new.moved, ids)
+
+    def move(
+        self,
+        session: str,
+        side: int,
+        new: Replacement,
+        named: Collection[str],
+        purged: Collection[str],
+        put: Callable[[], object],
+        *,
+        folded: bool,
+    ) -> bool:
+        """Follow a rewrite of a log, and ``put`` it in place before anybody reads it into the index.
+
+        False, and nothing is put, if rows cannot follow. ``named`` are the ids of rows that changed since
+        their places were written; rows of ``purged`` entries are hidden.
+        """
+        with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             # Rows of a log that was not all read say nothing of what the rewrite kept of the rest.
-            if known is None or fd is None or not known.holds(rewritten.before):
+            if known is None or not known.holds(new.before):
                 return False
-            if not entries.relocate(database, known.sid, rewritten.moved, folded=folded):
+            if not row_places.take_place(database, session, side, new, set(named).difference(purged)):
                 return False
-            after = rewritten.stat
+            row_places.hide(database, known.sid, purged)
+            if TITLE_ID in purged:
+                session_table.set_title(database, known.sid, None)
+            vector_table.forget_kept(database, known.sid)
+            after = new.stat
             compacted = after.size if folded else known.compacted
             state = replace(known, stat=after, offset=after.size, compacted=compacted)
-            session_table.save_known(database, session, reading.checksummed(state, fd))
+            session_table.save_known(database, session, reading.checksummed(state, new.written))
+            put()
             return True
+
+    def hide(self, session: str, ids: Collection[str]) -> None:
+        """Take rows of purged entries out of sight; ``drop_hidden`` removes them."""
+        with self._database as database, database.writing():
+            known = session_table.known_of(database, session)
+            if known is not None:
+                row_places.hide(database, known.sid, ids)
+                session_table.forget_digests(database, known.sid, list(ids))
+
+    def drop_hidden(self) -> None:
+        """Remove the rows of entries that were deleted or purged together, in short transactions."""
+        is_last = False
+        while not is_last:
+            with self._database as database:
+                is_last = row_places.drop_hidden(database)
+            if not is_last:
+                give_way()
+
+    def erase(self) -> None:
+        """Remove the rows of purged entries, and what was made of their vectors."""
+        self.drop_hidden()
+        with self._database as database, database.writing():
+            building.erase(database)
+
+    def end_move(self, session: str) -> None:
+        """Remove the places of a session's rows in logs that were replaced, in short transactions."""
+        after: int | None = -1
+        while after is not None:
+            with self._database as database:
+                after = row_places.clear(database, session, after)
+            give_way()
 
     def rename(self, session: str, new: str, log: Log, before: Stat) -> bool:
         """Give a session's rows to a log of the same bytes; False if they are not all that it held before."""
@@ -191,9 +253,10 @@ class Index:
 
     def looked_through(self, session: str, size: int) -> None:
         """Take note that a log of this size has nothing to fold away."""
-        self._keep_compacted(session, -size)
+        self.keep_compacted(session, -size)
 
-    def _keep_compacted(self, session: str, size: int) -> None:
+    def keep_compacted(self, session: str, size: int) -> None:
+        """Take note of a log's length after a compaction; see ``compacted``."""
         with self._database as database, database.writing():
             known = session_table.known_of(database, session)
             if known is not None:
@@ -378,6 +441,9 @@ class Index:
         With ``graph_from``, also what the next query for everything would leave, once writing pauses: a
         graph from this many vectors on. While it does not pause, this waits a moment.
         """
+        with self._database as database:
+            if not row_places.drop_hidden(database):
+                return True
         if graph_from is None or self._given < BLOCK:
             return self._similar.upkeep.step()
         if time.monotonic() < min(self._written + _PAUSE, self._expected_by):

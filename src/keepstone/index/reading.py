@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keepstone.index import entries, fields, session_table
+from keepstone.index import entries, fields, row_places, session_table
 from keepstone.index.database import Database
 from keepstone.index.session_table import LogState, Room
 from keepstone.index.vectors import building, vector_table
 from keepstone.index.words import word_table
 from keepstone.log.fold import Folded, step
-from keepstone.log.line import id_of, is_put, microseconds, read_time
+from keepstone.log.line import id_of, is_put, is_tombstone, microseconds, read_time
 from keepstone.log.log_file import CHECKED, Log, Stat, checksum, stat_of
 from keepstone.log.rewrite import only_counts
 from keepstone.log.scan import Line, Scan
@@ -31,6 +31,9 @@ that is longer is taken in whole."""
 
 WAITING_AT_MOST = 4096
 """Rows that may wait for the full-text tables before a writer flushes them itself."""
+
+_FEW = 64
+"""Deleted entries whose rows go at once; more of them are hidden, and go step by step."""
 
 _LARGEST_COUNT = 1 << 63
 """The smallest number that SQLite cannot hold as an integer."""
@@ -95,6 +98,7 @@ def _start(database: Database, session: str, known: LogState | None, file: str, 
     if not _drop_some(database, session, known.sid):
         return None
     session_table.set_title(database, known.sid, None)
+    row_places.abandon(database, known.sid)
     return LogState(known.sid, file, _UNREAD, 0, None, 0, 0, known.compacted)
 
 
@@ -113,7 +117,7 @@ def _take_in(database: Database, session: str, known: LogState, fd: int) -> int 
     seen = _LineCounts(database, sid)
     scan = Scan(fd, known.offset, ts=None if known.ts is None else entries.instant_of(known.ts), seen=seen)
     done, lines = _next_lines(scan)
-    taking = _Step(database, sid, fd)
+    taking = _Step(database, sid, fd, is_moving=known.is_moving)
     waiting = taking.take(lines)
     database.connection.executemany(
         "INSERT OR REPLACE INTO seen VALUES(?, ?, ?)",
@@ -158,10 +162,12 @@ class _LineCounts(Counter[str]):
 class _Step:
     """The lines of one transaction: new entries are added together, changes are made one by one."""
 
-    def __init__(self, database: Database, sid: int, fd: int) -> None:
+    def __init__(self, database: Database, sid: int, fd: int, *, is_moving: bool) -> None:
         self._database = database
         self._sid = sid
         self._fd = fd
+        self._is_moving = is_moving
+        self._gone: list[str] = []
         self._new: dict[str, int] = {}
         self._rows: list[Folded | None] = []
         """New entries by the order of their creation; None for one that is deleted again."""
@@ -173,7 +179,10 @@ class _Step:
     def take(self, lines: Sequence[Line]) -> int:
         """Let lines change the rows of their entries; return about how many rows wait for their words."""
         named = [(entry_id, line) for line in lines if line.record and (entry_id := id_of(line.record))]
-        there = entries.present(self._database, self._sid, [entry_id for entry_id, _ in named])
+        ids = [entry_id for entry_id, _ in named]
+        if self._is_moving:
+            row_places.settle(self._database, self._sid, ids)
+        there = entries.present(self._database, self._sid, ids)
         for entry_id, line in named:
             if entry_id in self._new and self._may_lose_its_vector(entry_id, line):
                 there |= self._new.keys()
@@ -207,6 +216,11 @@ class _Step:
             session_table.set_title(self._database, self._sid, title_of(line.record))
 
     def _insert(self) -> int:
+        if len(self._gone) > _FEW:
+            row_places.hide(self._database, self._sid, self._gone)
+        elif self._gone:
+            entries.drop(self._database, entries.rows_named(self._database, self._sid, self._gone))
+        self._gone = []
         if not self._rows:
             return 0
         insert_new(self._database, self._sid, self._rows, self._room)
@@ -221,6 +235,9 @@ class _Step:
         if isinstance(access, int) and abs(access) < _LARGEST_COUNT:
             entries.count(database, self._sid, entry_id, access)
             return False
+        if is_tombstone(record):
+            self._gone.append(entry_id)
+            return True
         row = entries.row_of(database, self._sid, entry_id)
         known = row.folded(os.pread(self._fd, row.length, row.at))
         if known is None:  # A put of it is refused by the table, which shows that the row is damaged.

@@ -10,6 +10,7 @@ from keepstone.index import entries, fields
 from keepstone.index.database import Database
 from keepstone.index.entries import Row
 from keepstone.index.fields import Clause
+from keepstone.index.row_columns import MOVED, ROW
 from keepstone.model import Scope
 
 _FEW = 5_000
@@ -47,7 +48,7 @@ def select(
         number = _number(database, after, 1 if newest_first else -1)
         source += f" AND e.ts {sign}= ? AND (e.ts, s.name, e.number) {sign} (?, ?, ?)"
         bindings = (*bindings, after.ts, after.ts, after.session, number)
-    columns = f"e.ts, e.number, {entries.ROW}"
+    columns = f"e.ts, e.number, {ROW}"
     by = ", ".join(f"{column} {order}" for column in ("e.ts", "s.name", "e.number"))
     rows = database.rows(f"SELECT {columns} {source} ORDER BY {by} LIMIT ?", (*bindings, limit))
     return list(starmap(lambda ts, number, *row: Selected(ts, number, Row(*row)), rows))
@@ -74,7 +75,7 @@ def _source(database: Database, scope: Scope) -> Clause:
         bindings = (*bindings, json.dumps(scope.ids))
     for check, given in (values.check() for values in known):
         condition, bindings = f"{condition} AND {check}", (*bindings, *given)
-    sessions = "CROSS JOIN session s ON s.sid=e.sid"
+    sessions = f"CROSS JOIN session s ON s.sid=e.sid {MOVED}"
     if best is None or best[0] > _FEW:
         return f"FROM entry e INDEXED BY entry_time {sessions} WHERE {condition}", bindings
     way, given = best[1]

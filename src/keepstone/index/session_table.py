@@ -30,6 +30,8 @@ class LogState:
     crc: int
     compacted: int
     """The log's length after its last compaction, 0 if there was none."""
+    is_moving: bool = False
+    """Whether rows may have, or get, their places from ``keepstone.index.row_places``."""
 
     def holds(self, stat: Stat) -> bool:
         """Tell whether the index has all of a log in this state: its last line may be unfinished."""
@@ -51,7 +53,7 @@ class Room:
 _IS_BEING_READ = "(s.size<0 AND s.inode!=0)"
 """Whether a part of a session's log was read, in SQL; see ``reading``."""
 
-_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted"
+_KNOWN = "sid, file, size, mtime, inode, offset, ts, tail, crc, compacted, side!=0 OR preparing!=0"
 _ROOM = f"(SELECT coalesce(max(number), 0) + 1 FROM entry WHERE sid=?), {word_table.NUMBERS}"
 
 
@@ -73,8 +75,9 @@ def stats_of(database: Database, sessions: Iterable[str]) -> dict[str, Stat]:
 
 
 def _known(row: Sequence[Any]) -> LogState:
-    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted = row
-    return LogState(sid, file, Stat(size, mtime, inode), offset, ts, tail, crc, compacted)
+    sid, file, size, mtime, inode, offset, ts, tail, crc, compacted, is_moving = row
+    stat = Stat(size, mtime, inode)
+    return LogState(sid, file, stat, offset, ts, tail, crc, compacted, bool(is_moving))
 
 
 def room_for(database: Database, session: str) -> tuple[LogState | None, Room]:
@@ -145,7 +148,8 @@ def present(database: Database, session: str, ids: Sequence[str]) -> tuple[LogSt
 
 def distrust(database: Database, session: str) -> None:
     """Let the next catch-up read a session's log from its start; until then the rows stay."""
-    database.execute("UPDATE session SET size=-1, mtime=0, inode=0, crc=-1 WHERE name=?", (session,))
+    columns = "size=-1, mtime=0, inode=0, crc=-1, preparing=0"
+    database.execute(f"UPDATE session SET {columns} WHERE name=?", (session,))
 
 
 def forget_digests(database: Database, sid: int, ids: Sequence[str]) -> None:

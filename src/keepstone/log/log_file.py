@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from keepstone.errors import AccessDeniedError, CorruptLogError, IsAFolderError, PathEscapeError, StoreError
 from keepstone.filesystem.atomic import replace_file, sync_file, truncate, write_all
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import ARCHIVE, TEMPORARY
+from keepstone.filesystem.layout import ARCHIVE, PREPARED, TEMPORARY
 from keepstone.filesystem.lock import TIMEOUT, Lock
 from keepstone.log.fold import Fold
 from keepstone.log.line import MAX_LINE
+from keepstone.log.prepared import Prepared, blocks, remove_left
 from keepstone.log.scan import Scan, behind_last_newline, torn_batch, whole
 
 _BLOCK = 1 << 20
@@ -43,6 +44,7 @@ class Log:
     def __init__(self, folder: Folder, name: str, lock: Lock, *, durable: bool = True) -> None:
         self.name = name
         self._temporary = name + TEMPORARY
+        self._prepared = name + PREPARED
         self._parent = name.rpartition("/")[0]
         self._folder = folder
         self.lock = lock
@@ -71,12 +73,29 @@ class Log:
     def begin(self) -> None:
         """Do what has to come before anything else once the lock is held; a plain log has nothing."""
 
-    def clear_away(self) -> None:
-        """Remove temporary files of a killed rewrite. The caller holds the lock."""
+    def clear_away(self, *, in_use: bool = False) -> None:
+        """Remove temporary files of a killed rewrite. The caller holds the lock.
+
+        With ``in_use`` also the file that another one prepares just now, which has to begin again then.
+        """
         for temporary in (self._temporary, f"{ARCHIVE}/{self._temporary}"):
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._folder.unlink(temporary)
-        self.lock.mark(on=False)
+        names = (self._prepared, f"{ARCHIVE}/{self._prepared}")
+        stays = [remove_left(self._folder, name, in_use=in_use) for name in names]
+        self.lock.mark(on=any(stays))
+
+    def prepare(self) -> Prepared:
+        """Begin a file that ``replace`` puts in the log's place later. The caller holds the lock."""
+        self.lock.mark(on=True)
+        return Prepared(self._folder, self._prepared)
+
+    def is_prepared(self) -> bool:
+        """Tell whether a file is prepared that is to take the log's place."""
+        with suppress(FileNotFoundError):
+            self._folder.stat(self._prepared)
+            return True
+        return False
 
     def stat(self) -> Stat | None:
         """Return the log's state on disk; None if there is no log.
@@ -146,16 +165,20 @@ class Log:
             self.create()
             self._cut(self._fd, size)
 
-    def replace(self, lines: Iterable[bytes], mtime: int | None = None) -> Stat:
+    def replace(self, lines: Iterable[bytes] | Prepared, mtime: int | None = None) -> Stat:
         """Replace all lines atomically: a killed process leaves the old or the new log.
 
         ``mtime`` is the time of the last change to keep, in nanoseconds, where the lines say what they said.
+        A prepared file has it already.
         """
         self.lock.mark(on=True)
         try:
-            state = replace_file(
-                self._folder, self.name, _blocks(lines), temporary=self._temporary, mtime=mtime
-            )
+            if isinstance(lines, Prepared):
+                state = lines.put(self.name)
+            else:
+                state = replace_file(
+                    self._folder, self.name, blocks(lines), temporary=self._temporary, mtime=mtime
+                )
         except StoreError as error:
             raise StoreError(f"{error}; the log is unchanged") from error
         except FileNotFoundError as error:
@@ -256,14 +279,3 @@ def extended(crc: int, fd: int, begin: int, end: int) -> int:
     while begin < end and (block := os.pread(fd, min(end - begin, _BLOCK), begin)):
         crc, begin = zlib.crc32(block, crc), begin + len(block)
     return crc
-
-
-def _blocks(lines: Iterable[bytes], size: int = _BLOCK) -> Iterator[bytes]:
-    block = bytearray()
-    for line in lines:
-        block += line
-        if len(block) >= size:
-            yield bytes(block)
-            block.clear()
-    if block:
-        yield bytes(block)

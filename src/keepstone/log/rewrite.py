@@ -10,18 +10,23 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
-from keepstone.log.fold import Fold, Folded
+from keepstone.log.fold import Fold
 from keepstone.log.line import MAX_LINE, dump_read, id_of, is_put
 from keepstone.log.log_file import Log, Stat
 from keepstone.log.mentioned_ids import all_lines, bytes_of, ids_of
+from keepstone.log.replacement import HELD, Keep, OvertakenError, Placing, Replacement
 from keepstone.log.scan import Line, Scan, backwards, behind_last_newline, derived_id
 from keepstone.log.titles import is_title, title_of
 from keepstone.model import Record
 from keepstone.text.tokenizer import containing
+
+T = TypeVar("T")
 
 COMPACT_FROM = 10 * 1024 * 1024
 """Size in bytes from which a log is compacted automatically, if twice as long as after the last time."""
@@ -38,7 +43,7 @@ class Rewritten:
     """The log's state before the rewrite."""
     stat: Stat
     """The log's state after the rewrite."""
-    moved: dict[int, tuple[int, int]] = field(default_factory=dict)
+    moved: Mapping[int, tuple[int, int]]
     """The new offset and length of each kept line, by its old offset."""
     saved: int = 0
     """Bytes by which the log became shorter."""
@@ -51,42 +56,103 @@ def is_due(size: int, compacted: int) -> bool:
     return size > COMPACT_FROM and size >= 2 * compacted
 
 
-def compact(log: Log, archive: Log, aged: Callable[[Record], bool] | None = None) -> Rewritten | None:
-    """Compact a log to one line per live entry. The caller holds the log's lock.
+_TRIES = 4
+"""How often a rewrite that others overtook begins again before it keeps the lock."""
+_PORTION = 1 << 20
+"""Bytes that are archived while the lock is held."""
+
+
+def compact(
+    log: Log, archive: Log, aged: Callable[[Record], bool] | None = None, placing: Placing = HELD
+) -> Rewritten | None:
+    """Compact a log to one line per live entry. Without ``placing`` the caller holds the log's lock.
 
     Live entries for which ``aged`` is true are archived as well, unless they are pinned. Returns None and
     does nothing if there is no log, or if an entry with its patches does not fit into one line.
     """
-    before = log.stat()
-    with log.reading() as fd:
-        if fd is None or before is None:
+    return overtaking(placing, lambda: _compacted(log, archive, aged, placing))
+
+
+def overtaking(placing: Placing, act: Callable[[], T]) -> T:
+    """Do a rewrite, again if others overtook it, and at last with the lock held all the time."""
+    for _ in range(0 if placing.is_held else _TRIES):
+        with suppress(OvertakenError):
+            return act()
+    with placing.held():
+        return act()
+
+
+def _compacted(
+    log: Log, archive: Log, aged: Callable[[Record], bool] | None, placing: Placing
+) -> Rewritten | None:
+    with placing.locked():
+        new = Replacement.begin(log, _explicit)
+        if new is None:
             return None
-        plan = _Plan(fd, archive, aged)
+        placing.begin()
+    with closing(new):
+        if not placing.is_held and not new.is_ended():
+            raise OvertakenError
+        plan = _Plan(new, archive, aged)
         if not plan.fits():
             return None
-        _archive(list(plan.archived(fd)), archive)
-        rewritten = Rewritten(before, before, gone=sorted(plan.aged))
-        # A compaction changes nothing that the log says, so lists by last change keep their order.
-        lines = chain(_moving(plan.kept(), rewritten.moved), plan.title())
-        rewritten.stat = log.replace(lines, before.mtime)
-    rewritten.saved = before.size - rewritten.stat.size
-    return rewritten
+        new.fold(chain(plan.kept(), plan.title()), plan.scan)
+        old = list(plan.archived())
+        placing.prepare(new, folded=True)
+        _archive(old, archive, new, placing)
+        with placing.locked():
+            new.check()
+            # A compaction changes nothing that the log says, so lists by last change keep their order.
+            before = new.before
+            named = new.end(before.mtime)
+            if not plan.aged.isdisjoint(new.later or ()):
+                raise OvertakenError  # What is archived for its age was changed since.
+            after = placing.put(new, named)
+    return Rewritten(before, after, new.moved, before.size - after.size, sorted(plan.aged))
 
 
-def _archive(old: Sequence[_Old], archive: Log) -> None:
-    """Append lines to the archive, except those already there."""
-    try:
-        with archive.reading() as fd:
-            size = os.fstat(fd).st_size if fd is not None else 0
-            end = behind_last_newline(fd, size) if fd is not None else 0
-            there = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
-        if end < size:
-            archive.truncate(end)
-        new = [one.raw + b"\n" for number, one in enumerate(old) if number not in there and not one.repeats]
-        if new:
-            archive.append(new)
-    finally:
-        archive.forget()
+def _archive(old: Sequence[_Old], archive: Log, new: Replacement, placing: Placing) -> None:
+    """Append lines to the archive, except those already there. Others write to the log in between."""
+    left: Iterator[list[bytes]] | None = None
+    there: Stat | None = None
+    while True:
+        with placing.locked():
+            new.check()
+            try:
+                if left is None:
+                    left = _portions(_not_archived(old, archive))
+                elif archive.stat() != there:
+                    raise OvertakenError
+                portion = next(left, None)
+                if portion is None:
+                    return
+                _, there = archive.append(portion)
+            finally:
+                archive.forget()
+
+
+def _portions(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    portion: list[bytes] = []
+    size = 0
+    for line in lines:
+        portion.append(line)
+        size += len(line)
+        if size >= _PORTION:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _not_archived(old: Sequence[_Old], archive: Log) -> list[bytes]:
+    """Return the lines that the archive does not end with, once what a kill cut short is cut off."""
+    with archive.reading() as fd:
+        size = os.fstat(fd).st_size if fd is not None else 0
+        end = behind_last_newline(fd, size) if fd is not None else 0
+        there = _left_by_a_kill(old, backwards(fd, end)) if fd is not None else set()
+    if end < size:
+        archive.truncate(end)
+    return [one.raw + b"\n" for number, one in enumerate(old) if number not in there and not one.repeats]
 
 
 def _left_by_a_kill(old: Sequence[_Old], archived: Iterator[Line]) -> set[int]:
@@ -117,11 +183,13 @@ class _Old:
 class _Plan:
     """The plan of a compaction, from a first pass over log and archive."""
 
-    def __init__(self, fd: int, archive: Log, aged: Callable[[Record], bool] | None) -> None:
+    def __init__(self, new: Replacement, archive: Log, aged: Callable[[Record], bool] | None) -> None:
+        self._new = new
         self._fold = Fold()
         self._first: dict[str, int] = {}
         self._versions: set[str] = set()
-        for line in Scan(fd, unfinished=True):
+        self.scan = self._scan()
+        for line in self.scan:
             self._fold.add(line)
             self._note(line)
         with archive.reading() as old:
@@ -130,6 +198,9 @@ class _Plan:
         self.aged = {
             key for key, folded in live if aged and not folded.record.get("pinned") and aged(folded.record)
         }
+
+    def _scan(self) -> Scan:
+        return Scan(self._new.source, unfinished=True, end=self._new.size)
 
     def _note(self, line: Line) -> None:
         entry_id = id_of(line.record) if line.record is not None else None
@@ -147,11 +218,11 @@ class _Plan:
         changed = (folded.record for folded in self._fold.entries.values() if not folded.pristine)
         return all(len(dump_read(record)) <= MAX_LINE for record in changed)
 
-    def archived(self, fd: int) -> Iterator[_Old]:
+    def archived(self) -> Iterator[_Old]:
         """Yield the lines to archive."""
-        for line in all_lines(fd):
+        for line in all_lines(self._new.source, self._scan()):
             if self._is_old(line):
-                yield _Old(_raw(fd, line)[:-1], self._repeats(line))
+                yield _Old(_explicit(self._new.source, line)[:-1], self._repeats(line))
         for entry_id in sorted(self.aged):
             record = self._fold.entries[entry_id].record
             if record.get("access"):
@@ -176,27 +247,20 @@ class _Plan:
         # With another time it is a different entry: the archived one was moved there for its age.
         return bool(archived.record["ts"] == record["ts"])
 
-    def title(self) -> Iterator[bytes]:
+    def title(self) -> Iterator[tuple[tuple[int, ...], bytes]]:
         """Yield the line with the session's title, if it has one."""
         if self._fold.title is not None and title_of(self._fold.title) is not None:
-            yield dump_read(self._fold.title)
+            yield (), dump_read(self._fold.title)
 
-    def kept(self) -> Iterator[tuple[Folded, bytes]]:
-        """Yield the live entries with their folded lines."""
+    def kept(self) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        """Yield the folded lines of the live entries, with the offsets of those that they are made of."""
         for entry_id, folded in self._fold.entries.items():
             if entry_id not in self.aged:
-                yield folded, dump_read(folded.record)
+                self._new.count(entry_id)
+                yield (folded.place, folded.at), dump_read(folded.record)
 
 
-def _moving(kept: Iterator[tuple[Folded, bytes]], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
-    offset = 0
-    for folded, raw in kept:
-        moved[folded.place] = moved[folded.at] = (offset, len(raw))
-        offset += len(raw)
-        yield raw
-
-
-def _raw(fd: int, line: Line) -> bytes:
+def _explicit(fd: int, line: Line) -> bytes:
     return explicit(line) if line.raw else os.pread(fd, line.length, line.offset)
 
 
@@ -259,21 +323,23 @@ def _texts(value: object) -> Iterator[str]:
         yield str(value)
 
 
-def purge(log: Log, ids: Collection[str], *, is_there: bool = False) -> Rewritten | None:
-    """Remove every line of these entries; None if there is none. The caller holds the lock.
-
-    ``is_there`` says that there is one, so that the log need not be read to find out.
-    """
-    before = log.stat()
+def purge(log: Log, ids: Collection[str]) -> Rewritten | None:
+    """Remove every line of these entries; None if there is none. The caller holds the lock."""
     with log.reading() as fd:
-        if fd is None or before is None:
+        if fd is None or not any(_is_of(fd, line, ids) for line in all_lines(fd, hidden=True)):
             return None
-        if not is_there and not any(_is_of(fd, line, ids) for line in all_lines(fd, hidden=True)):
-            return None
-        rewritten = Rewritten(before, before)
-        rewritten.stat = log.replace(_without(fd, ids, rewritten.moved))
-    rewritten.saved = before.size - rewritten.stat.size
-    return rewritten
+    new = Replacement.begin(log, without(ids))
+    if new is None:
+        return None
+    with closing(new):
+        new.end()
+        before, after = new.before, new.put()
+    return Rewritten(before, after, new.moved, before.size - after.size)
+
+
+def without(ids: Collection[str]) -> Keep:
+    """Return what keeps every line but those of some entries."""
+    return lambda fd, line: None if _is_of(fd, line, ids) else _explicit(fd, line)
 
 
 def lines_of(fd: int, ids: Collection[str]) -> Iterator[bytes]:
@@ -287,17 +353,7 @@ def leave_from(log: Log, offset: int) -> None:
     """Remove the lines before an offset. The caller holds the lock."""
     with log.reading() as fd:
         if fd is not None:
-            log.replace(_raw(fd, line) for line in all_lines(fd) if line.offset >= offset)
-
-
-def _without(fd: int, ids: Collection[str], moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
-    offset = 0
-    for line in all_lines(fd):
-        if not _is_of(fd, line, ids):
-            raw = _raw(fd, line)
-            moved[line.offset] = (offset, len(raw))
-            offset += len(raw)
-            yield raw
+            log.replace(_explicit(fd, line) for line in all_lines(fd) if line.offset >= offset)
 
 
 def _is_of(fd: int, line: Line, ids: Collection[str]) -> bool:

@@ -46,7 +46,7 @@ class Line:
 
 
 class Scan:
-    """Iterator over the valid lines of a log from ``start`` on, in file order.
+    """Iterator over the valid lines of a log from ``start`` on, in file order, as if it ended at ``end``.
 
     Torn batches, whose write was never acknowledged, are hidden. An unfinished last line is left out, unless
     ``unfinished`` is set and it is a whole object without a newline. Unreadable lines have no record.
@@ -67,9 +67,11 @@ class Scan:
         ts: datetime | None = None,
         seen: Counter[str] | None = None,
         unfinished: bool = False,
+        end: int | None = None,
     ) -> None:
         self._fd = fd
         self._start = start
+        self._stop = end
         self._unfinished = unfinished
         self.ts = ts
         self.seen = Counter() if seen is None else seen
@@ -141,7 +143,7 @@ class Scan:
 
     def _complete(self) -> Iterator[Line]:
         """Yield the lines that end with a newline, and record what follows them."""
-        self._end, self.rest = yield from split(self._fd, self._start)
+        self._end, self.rest = yield from split(self._fd, self._start, self._stop)
 
 
 DIGEST = 32
@@ -163,8 +165,7 @@ def give_id(line: Line, seen: Counter[str]) -> None:
     """
     named = id_of(line.record or {})
     if named is not None:
-        if len(named) >= DIGEST and (found := _DERIVED.fullmatch(named)):
-            seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
+        count_id(named, seen)
     elif line.record is not None and is_put(line.record):
         digest = derived_id(line.raw)
         seen[digest] += 1
@@ -172,15 +173,21 @@ def give_id(line: Line, seen: Counter[str]) -> None:
         line.derived = True
 
 
-def split(fd: int, start: int) -> Generator[Line, None, tuple[int, bytes]]:
-    """Yield the complete lines from ``start`` on; return their end and the rest after it.
+def count_id(entry_id: str, seen: Counter[str]) -> None:
+    """Take note of the digest and number in an id, if it is a derived one."""
+    if len(entry_id) >= DIGEST and (found := _DERIVED.fullmatch(entry_id)):
+        seen[found[1]] = max(seen[found[1]], int(found[2] or 1))
+
+
+def split(fd: int, start: int, stop: int | None = None) -> Generator[Line, None, tuple[int, bytes]]:
+    """Yield the complete lines from ``start`` on; return their end and the rest after it, up to ``stop``.
 
     Blank lines are skipped. A line that is too long has no bytes.
     """
     offset = at = start
     pending = bytearray()
     dropped = 0
-    while chunk := os.pread(fd, _CHUNK, at):
+    while chunk := os.pread(fd, _CHUNK if stop is None else min(_CHUNK, stop - at), at):
         at += len(chunk)
         begin = 0
         while (end := chunk.find(b"\n", begin)) >= 0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -49,7 +50,7 @@ from keepstone.store.protocol import Store
 from keepstone.store.reader import Ahead, Candidate, ExpiredError, Matches, Reader, ask
 from keepstone.store.validity import BOUNDS, is_valid
 from keepstone.text.passage import passage_of
-from keepstone.text.tokenizer import Matcher
+from keepstone.text.tokenizer import Matcher, Places
 from keepstone.vector import Vector
 
 CANDIDATES, CANDIDATES_ALONE = 50, 100
@@ -92,8 +93,7 @@ def recall(
 
     Without ``vectors`` only words are compared.
     """
-    began = time.perf_counter()
-    stale = False
+    began, stale = time.perf_counter(), False
 
     def answer(reader: Reader, again: bool) -> tuple[list[Hit], Dense | None]:  # noqa: FBT001  Called by place.
         nonlocal stale
@@ -104,7 +104,8 @@ def recall(
         finally:
             stale = stale or reader.stale  # At any moment: another try may have mended the index.
 
-    hits, dense = ask(store, scope.agent, answer, question.as_of)
+    with vectors.meaning.turns.ahead() if vectors is not None and question.text else nullcontext():
+        hits, dense = ask(store, scope.agent, answer, question.as_of)
     took_ms = (time.perf_counter() - began) * 1000
     if dense is None:
         return Hits(hits, reason=UNWANTED, stale=stale, took_ms=took_ms)
@@ -336,7 +337,9 @@ class _Search:
                 around[key].append(other)
         entries = self._reader.load(list({*keys, *(other for others in around.values() for other in others)}))
         allowed = {other: entry for other, entry in entries.items() if self._allows(entry)}
-        self._around |= {key: _by_place(allowed, others) for key, others in around.items()}
+        in_place = sorted(allowed, key=lambda other: (allowed[other].ts, other))
+        for key, others in around.items():
+            self._around[key] = tuple(allowed[other] for other in in_place if other in others)
         return {key: entries[key] for key in keys if key in entries}
 
     def _explained(
@@ -344,9 +347,14 @@ class _Search:
     ) -> list[Hit]:
         """Return entries with the reasons why they were found, without those that are not relevant enough."""
         chosen = [entries[key] for key, _ in scored]
-        matched = self._matcher.matched_each(
-            [(entry.text, "\n".join(entry.aliases) if "aliases" in entry.line else "") for entry in chosen]
-        )
+        matched: Sequence[tuple[tuple[str, ...], Places]] = [((), [])] * len(chosen)
+        if self._terms:
+            matched = self._matcher.matched_each(
+                [
+                    (entry.text, "\n".join(entry.aliases) if "aliases" in entry.line else "")
+                    for entry in chosen
+                ]
+            )
         cosines = [found.cosines.get(key) for key, _ in scored]
         relevances = [
             found.relevance.of(words, cosine, entry.text, places)
@@ -390,8 +398,3 @@ class _Search:
             and (scope.tags is None or set(scope.tags) <= set(entry.tags))
             and (not scope.where or all(condition.matches(line) for condition in scope.where))
         )
-
-
-def _by_place(entries: Mapping[int, Entry], keys: Sequence[int]) -> tuple[Entry, ...]:
-    chosen = sorted((entries[key].ts, key) for key in keys if key in entries)
-    return tuple(entries[key] for _, key in chosen)

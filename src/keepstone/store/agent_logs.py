@@ -20,9 +20,9 @@ from keepstone.index import DamagedError, Index, Row, UnavailableError
 from keepstone.index.database import BUSY, SCHEMA, UNUSABLE
 from keepstone.log.line import MAX_LINE
 from keepstone.log.log_file import Log, Stat
-from keepstone.log.rewrite import Rewritten
 from keepstone.model import Record
 from keepstone.store.looking import Arrears, follow_folder
+from keepstone.store.moved_rows import moved_rows
 from keepstone.store.session_files import SessionFiles, SessionLog
 from keepstone.store.snapshot import Snapshot
 from keepstone.store.spellings import archive_of, other_spellings
@@ -295,13 +295,6 @@ class AgentLogs:
             self._lags += 1
             self.stale, self._looked = True, float("-inf")
 
-    def relocate(self, session: str, log: Log, rewritten: Rewritten, *, folded: bool) -> None:
-        """Bring the index to the state of a log after a rewrite."""
-        try:
-            self.asking(Index.relocate, session, rewritten, log, folded=folded)
-        except UnavailableError as error:
-            self.lag(error)
-
     def rebuild(self, progress: Callable[[int], None]) -> int:
         """Rebuild the index from the logs; return how many there are. ``progress`` receives bytes read."""
         self._looked = float("-inf")
@@ -339,6 +332,8 @@ class AgentLogs:
                             loaded[row.eid] = record
             finally:
                 os.close(fd)
+        if len(loaded) < len(rows) and (moved := moved_rows(self, [r for r in rows if r.eid not in loaded])):
+            loaded |= self.load(moved)
         return loaded
 
     def records(self, session: str) -> Sequence[Record]:

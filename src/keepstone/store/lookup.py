@@ -47,7 +47,7 @@ def find(logs: AgentLogs, log: Log, entry_id: str, session: str) -> Record | Non
             return None
         elif loaded := logs.load(rows):
             return next(iter(loaded.values()))
-        else:
+        elif log.stat() == stat:
             logs.asking(Index.reread, session, log)
     raise UnavailableError(f"the log of session {session!r:.80} changes faster than the index can follow")
 

@@ -28,14 +28,12 @@ from keepstone.store import purged
 from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.protocol import SessionCheck
 from keepstone.store.purge_marks import (
-    Mentioned,
     PurgeMarks,
-    erase_entries,
     erase_session,
-    mentioned,
     remove_others,
 )
 from keepstone.store.purged import is_recording
+from keepstone.store.purged_files import PurgedFiles
 from keepstone.store.session_files import info_of
 from keepstone.store.spellings import parts
 
@@ -56,39 +54,38 @@ class Eraser:
         self._layout = layout
 
     def purge(self, logs: AgentLogs, session: str, ids: Sequence[str]) -> int:
-        """Remove every byte of entries; return how many of them there were."""
-        log, others = logs.log(session), logs.spellings(session)
-        before = mentioned(logs.folder, [log, *others], ids)
-        if not _ids_in(before):
+        """Remove every byte of entries; return how many of them there were.
+
+        Others that write to the session wait for the last steps only, which take little.
+        """
+        files = PurgedFiles(logs, session, ids)
+        if not files.gone:
             return 0
-        with closing(PurgeMarks(logs.folder)) as marks, log.locked():
-            mentions = mentioned(logs.folder, [log, *others], ids, before)
-            there = _ids_in(mentions)
-            if not there:
-                return 0
-            made = marks.add(session, there)
-            with _all_or_pending(logs.folder, marks, made, session, [log, *others]):
-                if is_recording(logs.folder, self._root):
-                    purged.record(logs.folder, session, there)
-                self._erase(logs, session, others, there, mentions)
+        with closing(PurgeMarks(logs.folder)) as marks:
+            made = rewrite.overtaking(files.placing, lambda: self._purge(logs, session, files, marks))
+            if made:
+                files.placing.finish()
+                self._checkpoint(logs, session)
                 marks.remove(made)
         self.finish(logs)
-        return len(there)
+        return len(made)
 
-    def _erase(
-        self, logs: AgentLogs, session: str, others: Sequence[Log], ids: Sequence[str], there: Mentioned
-    ) -> None:
-        log = logs.log(session)
-        logs.leave_replaced()  # What another process rebuilt has the text as well.
-        logs.follow(session, log, log.stat())
-        rewritten = erase_entries(logs.folder, log, others, ids, there)
-        try:
-            logs.asking(Index.forget, session, ids)
-        except UnavailableError as error:
-            raise _pending(session) from error
-        if rewritten is not None:
-            logs.relocate(session, log, rewritten, folded=False)
-        self._checkpoint(logs, session)
+    def _purge(
+        self, logs: AgentLogs, session: str, files: PurgedFiles, marks: PurgeMarks
+    ) -> Sequence[Record]:
+        """Remove entries from the files of a session; return the marks of what is left to do in the index."""
+        with files.begun(), files.placing.locked():
+            files.check()
+            if not (gone := files.gone):
+                return []
+            made = marks.add(session, gone)
+            with _all_or_pending(logs.folder, marks, made, session, files.logs):
+                if is_recording(logs.folder, self._root):
+                    purged.record(logs.folder, session, gone)
+                logs.leave_replaced()  # What another process rebuilt has the text as well.
+                files.put(gone)
+                marks.leave_index(made)
+        return made
 
     def _record_all(self, logs: AgentLogs, session: str) -> None:
         """Record all ids of a session that is emptied or removed, if purges are recorded."""
@@ -100,11 +97,9 @@ class Eraser:
     def _checkpoint(self, logs: AgentLogs, session: str) -> None:
         try:
             self._remove_other_versions(logs)
-        except OSError as error:
-            raise _pending(session) from error
-        try:
+            logs.asking(Index.erase)
             is_clean = logs.index.checkpoint(TIMEOUT) and not logs.index.replaced()
-        except UnavailableError as error:
+        except (OSError, UnavailableError) as error:
             raise _pending(session) from error
         if not is_clean:
             raise _pending(session)
@@ -133,6 +128,7 @@ class Eraser:
             log.truncate()
             logs.follow(session, log, log.stat())
             with suppress(UnavailableError):
+                logs.asking(Index.drop_hidden)
                 logs.index.checkpoint(0)
         return stat.size if stat else None
 
@@ -216,9 +212,10 @@ class Eraser:
         logs.leave_replaced()
 
         def forget(index: Index) -> None:
-            if log.stat() is None:
+            stat = log.stat()
+            if stat is None:
                 index.drop(session, log)
-            else:
+            elif index.present(session, stat, ids) != set():
                 index.forget(session, ids)
                 index.reread(session, log)
 
@@ -291,10 +288,6 @@ class Eraser:
             _remove_tree(folder)
 
 
-def _ids_in(mentioned: Mentioned) -> list[str]:
-    return sorted(frozenset[str]().union(*(each.ids for each in mentioned.values())))
-
-
 def _state_of(folder: Folder) -> str | None:
     """Return a text that changes with the recorded purges and with new archives; None without any."""
     try:
@@ -318,7 +311,7 @@ def _all_or_pending(
         files += [part for log in logs for part in parts(folder, log)]
         before += [file.stat() for file in files]
         yield
-    except KeepstoneError as error:
+    except (KeepstoneError, UnavailableError) as error:
         if before and (isinstance(error, PurgePendingError) or [file.stat() for file in files] != before):
             raise _pending(session) from error
         try:

@@ -7,21 +7,26 @@ done when the home is opened next.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 
+from keepstone.filesystem.atomic import replace_file
 from keepstone.filesystem.confine import Folder
-from keepstone.filesystem.layout import ARCHIVE, LOCK, PURGE
+from keepstone.filesystem.layout import ARCHIVE, LOCK, PURGE, TEMPORARY
 from keepstone.filesystem.lock import Lock
 from keepstone.log import rewrite
 from keepstone.log.line import dump_read, parse
 from keepstone.log.log_file import Log, checksum
 from keepstone.log.mentioned_ids import Mentions, mentions
-from keepstone.log.rewrite import Rewritten
 from keepstone.log.scan import Scan
 from keepstone.model import Record
 from keepstone.store.dropped import mark_dropped
 from keepstone.store.spellings import holding, parts
+
+_LEFT = {"left": "index"}
+_IS_LEFT = b'"left":"index"'
+"""What only such a mark holds: quotes inside its texts are escaped."""
 
 
 class PurgeMarks:
@@ -32,6 +37,7 @@ class PurgeMarks:
     """
 
     def __init__(self, folder: Folder) -> None:
+        self._folder = folder
         self._log = Log(folder, PURGE, Lock(folder, PURGE + LOCK))
 
     def add(
@@ -62,19 +68,34 @@ class PurgeMarks:
     def remove(self, marks: Sequence[Record]) -> None:
         """Record that purges are done, and leave no file behind the last one."""
         with self._log.locked():
-            done = {dump_read(mark) for mark in marks}
-            left = [mark for mark in self.pending() if dump_read(mark) not in done]
+            done = set(map(_named, marks))
+            left = [mark for mark in self.pending() if _named(mark) not in done]
             if left:
                 self._log.replace(dump_read(mark) for mark in left)
             else:
                 self._log.remove()
 
     def leave_index(self, marks: Sequence[Record]) -> None:
-        """Record that logs and archives are done, so that what is written from now on stays."""
+        """Record that logs and archives are done, so that what is written from now on stays.
+
+        Compares bytes where these marks are all there are: writers wait, and marks may be thousands.
+        """
+        lines, left = [dump_read(mark) for mark in marks], [dump_read(mark | _LEFT) for mark in marks]
         with self._log.locked():
-            done = {dump_read(mark) for mark in marks}
-            now = [mark | {"left": "index"} if dump_read(mark) in done else mark for mark in self.pending()]
-            self._log.replace(dump_read(mark) for mark in now)
+            if self._raw() != b"".join(lines):
+                done = set(lines)
+                pending = self.pending()
+                left = [dump_read(mark | _LEFT if dump_read(mark) in done else mark) for mark in pending]
+            replace_file(self._folder, PURGE, [b"".join(left)], temporary=PURGE + TEMPORARY)
+            self._log.forget()
+
+    def has_begun(self) -> bool:
+        """Tell whether logs and archives of any purge are still to be done, without reading each mark."""
+        return any(line and _IS_LEFT not in line for line in self._raw().split(b"\n"))
+
+    def _raw(self) -> bytes:
+        with self._log.reading() as fd:
+            return b"" if fd is None else os.pread(fd, os.fstat(fd).st_size, 0)
 
     def pending(self, session: str | None = None) -> list[Record]:
         """Return the purges that were begun and not finished, of one session or of all."""
@@ -100,6 +121,8 @@ def resume(folder: Folder, session: str, log: Log, spellings: Callable[[], Seque
     except FileNotFoundError:
         return
     with closing(PurgeMarks(folder)) as marks:
+        if not marks.has_begun():
+            return
         begun = [mark for mark in marks.pending(session) if mark.get("left") != "index"]
         if begun:
             others = spellings()
@@ -127,27 +150,16 @@ def mentioned(
     return {part.name: mentions(part, ids, seen.get(part.name)) for part in files}
 
 
-def erase_entries(
-    folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str], there: Mentioned | None = None
-) -> Rewritten | None:
-    """Remove the lines of entries from all files of a session; None if its log had none. The lock is held.
-
-    ``there`` says which entries the files have lines of; without it they are read to find out.
-    """
-    log.clear_away()
+def erase_entries(folder: Folder, log: Log, spellings: Sequence[Log], ids: Collection[str]) -> None:
+    """Remove the lines of entries from all files of a session. The lock is held."""
+    log.clear_away(in_use=True)
     wanted = frozenset(ids)
     # The log comes first: it is the longest, and where it cannot be written nothing is changed at all.
-    files = [(part, there.get(part.name) if there else None) for part in parts(folder, log)]
-    rewritten, *_ = [
-        None
-        if known is not None and not known.ids
-        else rewrite.purge(part, wanted, is_there=known is not None)
-        for part, known in files
-    ]
+    for part in parts(folder, log):
+        rewrite.purge(part, wanted)
     for other in spellings:
         with holding(other):
             erase_entries(folder, other, (), wanted)
-    return rewritten
 
 
 def erase_session(folder: Folder, log: Log, spellings: Sequence[Log], mark: Record) -> None:
@@ -174,7 +186,7 @@ def remove_others(folder: Folder, log: Log, spellings: Sequence[Log]) -> None:
         with holding(other):
             remove_others(folder, other, ())
             other.remove()
-    log.clear_away()
+    log.clear_away(in_use=True)
     for part in parts(folder, log)[1:]:
         with suppress(FileNotFoundError):
             folder.unlink(part.name)
@@ -189,6 +201,11 @@ def _extent_of(log: Log, size: int | None = None) -> list[int]:
             return [0, 0]
         length = stat.size if size is None else min(size, stat.size)
         return [length, checksum(fd, length)]
+
+
+def _named(mark: Record) -> bytes:
+    """Return what a mark says whatever is left to do."""
+    return dump_read({key: value for key, value in mark.items() if key != "left"})
 
 
 def _is_mark(line: Record) -> bool:

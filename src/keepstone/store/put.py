@@ -50,13 +50,18 @@ class LiveEntries:
     """Whether any entry that was asked for was there."""
     _fold: Fold | None = None
     _absent: frozenset[str] = frozenset()
+    _present: frozenset[str] = frozenset()
 
     def look_up(self, stat: Stat, ids: Sequence[str]) -> None:
         """Look up in one go which of the ids are there; ``stat`` is the log's state."""
         with suppress(UnavailableError):
             present = self._logs.asking(Index.present, self._session, stat, ids)
             if present is not None:
-                self._absent = frozenset(ids) - present
+                self._absent, self._present = frozenset(ids) - present, frozenset(present)
+
+    def has(self, entry_id: str) -> bool:
+        """Tell whether there is a live entry, without reading it if it was looked up."""
+        return entry_id in self._present or self.get(entry_id) is not None
 
     def get(self, entry_id: str) -> Record | None:
         """Return the record of a live entry, None if there is none."""

@@ -379,7 +379,8 @@ class LogReader(IndexReader):
         records = logs.load(list(rows.values()))
         if len(records) < len(rows):
             with suppress(StoreError), self._asking() as index:
-                for session in {rows[row].session for row in rows.keys() - records.keys()}:
+                there = index.rows(list(rows.keys() - records.keys()))
+                for session in {row.session for eid, row in there.items() if row == rows[eid]}:
                     index.reread(session, logs.log(session))
         first = self._epoch * ROWS
         return {

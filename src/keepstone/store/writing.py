@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 
@@ -22,6 +23,7 @@ from keepstone.store.agent_logs import AgentLogs
 from keepstone.store.decay import Decay
 from keepstone.store.history import deleted
 from keepstone.store.long_records import WHOLE
+from keepstone.store.placing import IndexedPlacing
 from keepstone.store.protocol import Compacted, LiveSession, Modification, Revision
 from keepstone.store.put import (
     LiveEntries,
@@ -49,8 +51,11 @@ def write(logs: AgentLogs, session: str, records: Sequence[Written], on_conflict
         there = LiveEntries(logs, log, session)
         there.look_up(before, [one.record["id"] for one in records])
         results, needed = resolve(records, there, on_conflict)
+        after = None
         if needed:
-            _append(logs, session, log, needed, None if there.met else (before, results))
+            after = _append(logs, session, log, needed, None if there.met else (before, results))
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return list(map(partial(entry_of, logs.agent, session), results))
 
 
@@ -71,7 +76,9 @@ def modify(logs: AgentLogs, session: str, entry_id: str, change: Modification) -
         written = without_old_vector(there, Written(record, dump(record)))
         changed = apply(there, written.record)
         check_size(changed)  # A compaction will have to write all of it as one line.
-        _append(logs, session, log, [written], None)
+        after = _append(logs, session, log, [written], None)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, changed)
 
 
@@ -86,7 +93,9 @@ def restore(logs: AgentLogs, session: str, entry_id: str, change: Modification) 
         record = None if last is None else change(entry_of(logs.agent, session, last))
         if record is None:
             raise no_deleted_entry(entry_id, session)
-        _append(logs, session, log, [Written(record, dump(record))], None)
+        after = _append(logs, session, log, [Written(record, dump(record))], None)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return entry_of(logs.agent, session, create(record))
 
 
@@ -115,8 +124,9 @@ def revise(logs: AgentLogs, session: str, revision: Revision, ids: Sequence[str]
     with log.locked():
         live = _LiveSession(logs, log, session, ids)
         written, entries = revised(live, (logs.agent, session), revision)
-        if written:
-            _append(logs, session, log, written, None)
+        after = _append(logs, session, log, written, None) if written else None
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return entries
 
 
@@ -152,10 +162,16 @@ def delete(logs: AgentLogs, session: str, ids: Sequence[str], ts: str) -> int:
     with log.locked():
         there = LiveEntries(logs, log, session)
         there.look_up(log.create(), ids)
-        live = [entry_id for entry_id in dict.fromkeys(ids) if there.get(entry_id) is not None]
+        live = [entry_id for entry_id in dict.fromkeys(ids) if there.has(entry_id)]
         tombstones = [{"id": entry_id, "deleted": True, "ts": ts} for entry_id in live]
+        after = None
         if tombstones:
-            _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
+            after = _append(logs, session, log, [Written(one, dump(one)) for one in tombstones], None)
+    if live:
+        with suppress(UnavailableError):  # Then the next upkeep does it.
+            logs.asking(Index.drop_hidden)
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return len(live)
 
 
@@ -164,17 +180,19 @@ def count(logs: AgentLogs, session: str, increments: Mapping[str, int], *, wait:
     log = logs.log(session)
     if log.stat() is None:
         return True
+    after = None
     try:
         with log.locked(TIMEOUT if wait else 0):
             if lines := counted(_records_named(logs, session, log, increments), increments):
                 # Neither synced nor indexed: a reader must not pay for either, and counts may be lost.
-                _, after = log.append(lines, sync=False)
-                if after.size > rewrite.COMPACT_FROM:
-                    _compact_if_due(logs, session, log, after)
+                _, state = log.append(lines, sync=False)
+                after = state if state.size > rewrite.COMPACT_FROM else None
     except LockTimeoutError:
         if wait:
             raise
         return False
+    if after is not None:
+        _compact_if_due(logs, session, log, after)
     return True
 
 
@@ -195,9 +213,7 @@ def compact(logs: AgentLogs, session: str, decay: Decay | None, *, wait: bool) -
         return Compacted()
     catch_up_unlocked(logs, session, log)
     try:
-        with log.locked(TIMEOUT if wait else 0):
-            logs.follow(session, log, log.stat())
-            return _compact(logs, session, log, decay)
+        return _compact(logs, session, log, decay, TIMEOUT if wait else 0)
     except LockTimeoutError:
         if wait:
             raise
@@ -229,8 +245,8 @@ def _append(
     log: Log,
     written: Sequence[Written],
     new: tuple[Stat, Sequence[Record]] | None,
-) -> None:
-    """Append lines, let the index know, and compact when it is time. The lock is held.
+) -> Stat | None:
+    """Append lines and let the index know; return the log's new state if it is long. The lock is held.
 
     ``new`` is the log's state before and the entries that the lines make, where all of them are new.
     """
@@ -249,17 +265,18 @@ def _append(
             logs.asking(Index.catch_up, session, log)
     except UnavailableError as error:
         logs.lag(error)
-        return
-    if after.size > rewrite.COMPACT_FROM:
-        _compact_if_due(logs, session, log, after)
+    return after if after.size > rewrite.COMPACT_FROM else None
 
 
 def _compact_if_due(logs: AgentLogs, session: str, log: Log, stat: Stat) -> None:
-    """Compact a log after a write when it is time. The write has succeeded, whatever comes of this."""
+    """Compact a log after a write that left it in a state, when it is time and nobody else does so.
+
+    The write has succeeded, whatever comes of this.
+    """
     if not logs.follow(session, log, stat):
         return
     try:
-        if _is_worth_it(logs, session, stat.size):
+        if _is_worth_it(logs, session, stat.size) and not log.is_prepared():
             _compact(logs, session, log)
     except UnavailableError as error:
         logs.lag(error)
@@ -280,9 +297,12 @@ def _is_worth_it(logs: AgentLogs, session: str, size: int) -> bool:
     return False
 
 
-def _compact(logs: AgentLogs, session: str, log: Log, decay: Decay | None = None) -> Compacted:
-    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None)
+def _compact(
+    logs: AgentLogs, session: str, log: Log, decay: Decay | None = None, timeout: float = TIMEOUT
+) -> Compacted:
+    placing = IndexedPlacing(logs, session, log, timeout)
+    rewritten = rewrite.compact(log, logs.archive(session), decay.has_faded if decay else None, placing)
     if rewritten is None:
         return Compacted()
-    logs.relocate(session, log, rewritten, folded=True)
+    placing.finish()
     return Compacted(rewritten.saved, len(rewritten.gone))

@@ -1,0 +1,207 @@
+"""A log that is written again while others go on writing to it.
+
+The lines to keep are copied to a file beside the log without its lock, again and again what was added since.
+Under the lock only the last few lines are left to copy, and the file takes the log's place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+
+from keepstone.log.line import id_of
+from keepstone.log.log_file import Log, Stat, checksum, stat_of
+from keepstone.log.mentioned_ids import all_lines
+from keepstone.log.moves import Moves
+from keepstone.log.scan import Line, Scan, behind_last_newline, count_id, torn_batch
+
+Keep = Callable[[int, Line], bytes | None]
+"""Takes a descriptor and a line of its file; returns the bytes that a rewrite writes for it, or None."""
+
+
+class OvertakenError(Exception):
+    """Others rewrote, emptied or erased from the log, or began to, so the rewrite has to begin again."""
+
+
+class Replacement:
+    """What a log is to be after a rewrite. Use it inside ``closing``.
+
+    ``begin``, ``check``, ``end`` and ``put`` are called with the session's lock held, all else without it.
+    """
+
+    def __init__(self, log: Log, source: int, keep: Keep) -> None:
+        self._log = log
+        self._keep = keep
+        self.source = source
+        """A descriptor of the log as it was when the rewrite began."""
+        self._begun = os.fstat(source)
+        self._file = log.prepare()
+        self._upto = 0
+        self._crc = 0
+        self._ts: datetime | None = None
+        self._seen: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter()
+        self.moved = Moves()
+        """Where the kept lines are now, by where they were."""
+        self.later: set[str] | None = None
+        """The ids of lines added since ``fold``; None before."""
+
+    @classmethod
+    def begin(cls, log: Log, keep: Keep) -> Replacement | None:
+        """Begin a rewrite, which others that go on have to begin again then; None if there is no log."""
+        source = log.open_to_read()
+        if source is None:
+            return None
+        try:
+            return cls(log, source, keep)
+        except BaseException:
+            os.close(source)
+            raise
+
+    @property
+    def size(self) -> int:
+        """The length of the log when the rewrite began."""
+        return self._begun.st_size
+
+    @property
+    def before(self) -> Stat:
+        """The state of the log that is replaced."""
+        return stat_of(os.fstat(self.source))
+
+    @property
+    def renumbered(self) -> Mapping[str, int]:
+        """The highest number left of each derived id of which the rewrite left lines out."""
+        return {
+            digest: self._numbers[digest]
+            for digest, count in self._seen.items()
+            if self._numbers[digest] != count
+        }
+
+    def is_ended(self) -> bool:
+        """Tell whether the log, when the rewrite began, had an end that no later write changes."""
+        end = behind_last_newline(self.source, self.size)
+        return end == self.size and torn_batch(self.source, end) is None
+
+    def fold(self, lines: Iterable[tuple[tuple[int, ...], bytes]], scan: Scan) -> None:
+        """Write lines for all that ``scan`` read, each with the offsets of the lines that it is made of."""
+        self._file.write(self._folded(lines))
+        self._upto, self._ts, self._seen, self.later = self.size, scan.ts, scan.seen, set()
+        self._crc = checksum(self.source, self._upto)
+
+    def _folded(self, lines: Iterable[tuple[tuple[int, ...], bytes]]) -> Iterator[bytes]:
+        at = 0
+        for offsets, raw in lines:
+            for offset in dict.fromkeys(offsets):
+                self.moved.add(offset, at, len(raw))
+            at += len(raw)
+            yield raw
+
+    def count(self, entry_id: str) -> None:
+        """Take note of the id of an entry that is kept."""
+        count_id(entry_id, self._numbers)
+
+    def follow(self, *, is_last: bool = False) -> set[str]:
+        """Copy what was added to the log; return the ids of these lines. ``is_last`` needs the lock."""
+        scan = Scan(self.source, self._upto, ts=self._ts, seen=self._seen, unfinished=is_last)
+        named: set[str] = set()
+        lines = all_lines(self.source, scan) if is_last else scan
+        self._file.write(self._kept(lines, named))
+        self._upto, self._ts = scan.settled, scan.ts
+        self._crc = checksum(self.source, self._upto)
+        if self.later is not None:
+            self.later |= named
+        return named
+
+    def _kept(self, lines: Iterable[Line], named: set[str]) -> Iterator[bytes]:
+        at = self._file.size
+        for line in lines:
+            entry_id = id_of(line.record) if line.record is not None else None
+            if entry_id is not None:
+                named.add(entry_id)
+            raw = self._keep(self.source, line)
+            if raw is not None:
+                self.moved.add(line.offset, at, len(raw))
+                at += len(raw)
+                if entry_id is not None:
+                    count_id(entry_id, self._numbers)
+                yield raw
+
+    @property
+    def left(self) -> int:
+        """How many bytes of the log are still to be copied."""
+        return os.fstat(self.source).st_size - self._upto
+
+    def check(self) -> None:
+        """Raise OvertakenError unless the log is the one that was copied, and has only grown."""
+        now, status = self._log.stat(), os.fstat(self.source)
+        if now is None or (now.inode, now.size) != (status.st_ino, status.st_size) or self.left < 0:
+            raise OvertakenError
+        if checksum(self.source, self._upto) != self._crc or not self._file.is_there():
+            raise OvertakenError
+
+    def sync(self) -> None:
+        """Sync what was written, so that the last sync, under the lock, takes little."""
+        self._file.sync()
+
+    def end(self, *mtime: int) -> set[str]:
+        """Copy the rest of the log, synced, and return the ids of these lines; ``stat`` is final then.
+
+        ``mtime`` is the time of the last change to keep, where the lines say what they said.
+        """
+        named = self.follow(is_last=True)
+        self._file.date(*mtime)
+        self._file.sync()
+        return named
+
+    @property
+    def written(self) -> int:
+        """A descriptor of what was written."""
+        return self._file.fd
+
+    @property
+    def stat(self) -> Stat:
+        """The state that the log has once this took its place."""
+        return stat_of(os.fstat(self._file.fd))
+
+    def put(self) -> Stat:
+        """Let what was written take the log's place."""
+        return self._log.replace(self._file)
+
+    def close(self) -> None:
+        """Close the files; a file that was not put in place is removed."""
+        self._file.close()
+        os.close(self.source)
+
+
+class Placing:
+    """How a replacement takes the place of a log. This one is for callers that hold the lock all the time."""
+
+    is_held = True
+    """Whether the lock is held all the time."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the log's lock for one step."""
+        return nullcontext()
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the log's lock for all steps."""
+        return nullcontext()
+
+    def begin(self) -> None:
+        """Take note that a replacement was begun. The lock is held."""
+
+    def prepare(self, new: Replacement, *, folded: bool) -> None:
+        """Prepare what follows the log, without its lock; ``folded`` if each entry has one line then."""
+
+    def put(self, new: Replacement, named: Collection[str]) -> Stat:  # noqa: ARG002  For others that follow.
+        """Put a replacement that is ended in the log's place; return the log's new state. The lock is held.
+
+        ``named`` are the ids of the lines that ``end`` copied.
+        """
+        return new.put()
+
+
+HELD = Placing()

@@ -1,0 +1,278 @@
+"""Rewrites of a session's log while other processes use the session."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import keepstone
+from keepstone import Home, Session
+from keepstone.index import Index
+from keepstone.log.log_file import Log
+from keepstone.log.replacement import Replacement
+from keepstone.store.placing import IndexedPlacing
+
+TEXT = b"qzvxkwalnut"
+"""The text of the entry to purge."""
+
+Act = Callable[[Session], object]
+ACTS: list[Act] = [lambda session: session.compact(), lambda session: session.purge("secret")]
+names = pytest.mark.parametrize("act", ACTS, ids=["compact", "purge"])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    with keepstone.open(tmp_path / "home", embedder="none") as home:
+        fill(home)
+        yield home
+
+
+def fill(home: Home) -> None:
+    """A session with a batch, versions, deletions, a title and lines of a foreign program."""
+    session = home.agent("a").session("s")
+    session.add_many({"id": f"e{n}", "type": "note", "text": f"walnut number{n}"} for n in range(20))
+    session.add("note", id="secret", text=TEXT.decode())
+    session.update("e3", text="hazel")
+    session.update("e4", pinned=True)
+    session.delete("e5")
+    session.set_title("about nuts")
+    log = home.root / "agents/a/memory/sessions/s.ndjson"
+    with log.open("ab") as file:
+        file.write(b'{"content":"same"}\n' * 2 + b"no line at all\n")
+    home.agent("a").recall("walnut")
+
+
+def elsewhere(home: Home, code: str) -> None:
+    """Let another process use the session ``s``."""
+    program = (
+        "import sys, keepstone\n"
+        "with keepstone.open(sys.argv[1], embedder='none') as home:\n"
+        f"    s = home.agent('a').session('s')\n    {code}\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(home.root)], check=True, timeout=60)
+
+
+def while_it_prepares(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object], times: int = 1) -> list[int]:
+    """Do something when a rewrite has copied the log, and has not put the copy in place."""
+    prepare, done = IndexedPlacing.prepare, list[int]()
+
+    def preparing(placing: IndexedPlacing, new: Replacement, **keywords: Any) -> None:
+        prepare(placing, new, **keywords)
+        if len(done) < times:
+            done.append(len(done))
+            do()
+
+    monkeypatch.setattr(IndexedPlacing, "prepare", preparing)
+    return done
+
+
+def said(home: Home) -> dict[str, str]:
+    """What the session says by its log, once the index was found to say the same."""
+    agent, session = home.agent("a"), home.agent("a").session("s")
+    texts = {entry.id: entry.text for entry in session.entries()}
+    assert {entry_id: agent.get(entry_id, "s").text for entry_id in texts} == texts
+    for entry_id, text in texts.items():
+        assert entry_id in {hit.entry.id for hit in agent.recall(text, limit=50)}
+    assert session.entry_count() == len(texts)
+    return texts
+
+
+def files_with(home: Home, text: bytes) -> list[str]:
+    return [path.name for path in home.root.rglob("*") if path.is_file() and text in path.read_bytes()]
+
+
+@names
+def test_others_write_while_a_rewrite_prepares(home: Home, monkeypatch: pytest.MonkeyPatch, act: Act) -> None:
+    session = home.agent("a").session("s")
+    before = said(home)
+    code = (
+        "s.add('note', id='new', text='pecan'); s.update('e6', text='almond'); s.update('e7', pinned=True); "
+        "s.delete('e8'); s.add_many([{'id': 'b1', 'type': 'note', 'text': 'cashew'}, "
+        "{'id': 'b2', 'type': 'note', 'text': 'acorn'}])"
+    )
+    done = while_it_prepares(monkeypatch, lambda: elsewhere(home, code))
+    act(session)
+    assert done == [0]
+    wanted = before | {"new": "pecan", "e6": "almond", "b1": "cashew", "b2": "acorn"}
+    gone = {"e8"} if act is ACTS[0] else {"e8", "secret"}
+    wanted = {key: text for key, text in wanted.items() if key not in gone}
+    assert said(home) == wanted
+    assert home.agent("a").get("e7", "s").pinned
+    home.rebuild()
+    assert said(home) == wanted
+
+
+@names
+def test_rewrite_reads_nothing_into_the_index_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Act
+) -> None:
+    reread = Index.reread
+    again: list[str] = []
+
+    def noted(index: Index, session: str, log: Log) -> Any:
+        again.append(session)
+        return reread(index, session, log)
+
+    monkeypatch.setattr(Index, "reread", noted)
+    rows = rows_of(home)
+    act(home.agent("a").session("s"))
+    said(home)
+    assert again == []
+    assert rows_of(home).items() <= rows.items()
+
+
+def rows_of(home: Home) -> dict[str, int]:
+    """The row of each entry in the index."""
+    with apsw.Connection(str(next(home.root.glob(".index/a/*/index.db")))) as connection:
+        rows: list[Any] = connection.execute("SELECT id, eid FROM entry WHERE sid>0").fetchall()
+    return dict(rows)
+
+
+@names
+def test_rewrites_one_after_another_keep_every_row_right(home: Home, act: Act) -> None:
+    session = home.agent("a").session("s")
+    before = said(home)
+    act(session)
+    session.update("e9", text="beech")
+    session.compact()
+    session.update("e9", tags=["t"])
+    session.purge("e10")
+    gone = {"e10"} if act is ACTS[0] else {"e10", "secret"}
+    assert said(home) == {key: text for key, text in (before | {"e9": "beech"}).items() if key not in gone}
+    assert [summary.title for summary in home.agent("a").session_summaries()] == ["about nuts"]
+
+
+def test_purge_covers_what_is_written_while_it_prepares(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"s.update('secret', text='{TEXT.decode()} again')"
+    while_it_prepares(monkeypatch, lambda: elsewhere(home, code))
+    home.agent("a").session("s").purge("secret")
+    assert files_with(home, TEXT) == []
+
+
+@names
+def test_rewrite_begins_again_after_another_rewrite(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Act
+) -> None:
+    before = said(home)
+    begun: list[str] = []
+    begin = IndexedPlacing.begin
+
+    def beginning(placing: IndexedPlacing) -> None:
+        begun.append("begun")
+        begin(placing)
+
+    monkeypatch.setattr(IndexedPlacing, "begin", beginning)
+    while_it_prepares(monkeypatch, lambda: elsewhere(home, "s.purge('e1')"))
+    act(home.agent("a").session("s"))
+    assert len(begun) == 2
+    gone = {"e1"} if act is ACTS[0] else {"e1", "secret"}
+    assert said(home) == {key: text for key, text in before.items() if key not in gone}
+
+
+@names
+def test_rewrite_that_others_always_overtake_keeps_the_lock(
+    home: Home, monkeypatch: pytest.MonkeyPatch, act: Act
+) -> None:
+    before = said(home)
+    numbers = iter(range(10, 20))
+    done = while_it_prepares(monkeypatch, lambda: elsewhere(home, f"s.purge('e{next(numbers)}')"), times=4)
+    act(home.agent("a").session("s"))
+    gone = {f"e{number}" for number in range(10, 10 + len(done))} | (set() if act is ACTS[0] else {"secret"})
+    assert len(done) == 4
+    assert said(home) == {key: text for key, text in before.items() if key not in gone}
+
+
+def test_purge_removes_what_a_compaction_prepares(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[list[str]] = []
+
+    def purge() -> None:
+        assert "s.ndjson.next.tmp" in files_with(home, TEXT)
+        elsewhere(home, "s.purge('secret')")
+        found.append(files_with(home, TEXT))
+
+    while_it_prepares(monkeypatch, purge)
+    home.agent("a").session("s").compact()
+    assert found == [[]]
+    assert files_with(home, TEXT) == []
+
+
+@pytest.mark.parametrize("erase", ["s.purge('secret')", "s.clear()", "s.remove()"])
+def test_erasing_after_a_killed_rewrite_leaves_no_byte(home: Home, erase: str) -> None:
+    home.close()
+    program = (
+        "import os, signal, sys, keepstone\n"
+        "from keepstone.store.placing import IndexedPlacing\n"
+        "prepare = IndexedPlacing.prepare\n"
+        "def killed(*a, **k):\n    prepare(*a, **k)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "IndexedPlacing.prepare = killed\n"
+        "keepstone.open(sys.argv[1], embedder='none').agent('a').session('s').compact()\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(home.root)], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert "s.ndjson.next.tmp" in files_with(home, TEXT)
+    elsewhere(home, erase)
+    assert files_with(home, TEXT) == []
+
+
+def test_next_write_removes_what_a_killed_rewrite_prepared(home: Home) -> None:
+    prepared = home.root / "agents/a/memory/sessions/s.ndjson.next.tmp"
+    prepared.write_bytes(TEXT)
+    elsewhere(home, "s.add('note', text='x')")
+    assert not prepared.exists()
+
+
+def test_next_write_keeps_what_a_live_rewrite_prepares(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = home.root / "agents/a/memory/sessions/s.ndjson.next.tmp"
+    there: list[bool] = []
+
+    def write() -> None:
+        elsewhere(home, "s.add('note', text='x')")
+        there.append(prepared.exists())
+
+    while_it_prepares(monkeypatch, write)
+    home.agent("a").session("s").purge("secret")
+    assert there == [True]
+    assert not prepared.exists()
+
+
+def test_child_of_a_fork_keeps_no_prepared_file_alive(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = home.root / "agents/a/memory/sessions/s.ndjson.next.tmp"
+
+    def fork() -> None:
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            open_there = any(
+                os.path.samefile(f"/proc/self/fd/{fd}", prepared)
+                for fd in os.listdir("/proc/self/fd")
+                if Path(f"/proc/self/fd/{fd}").exists()
+            )
+            os.write(writing, b"1" if open_there else b"0")
+            os._exit(0)
+        os.wait()
+        answers.append(os.read(reading, 1))
+        os.close(reading)
+        os.close(writing)
+
+    answers: list[bytes] = []
+    while_it_prepares(monkeypatch, fork)
+    home.agent("a").session("s").purge("secret")
+    assert answers == [b"0"]
+
+
+def test_delete_of_many_hides_them_at_once_and_for_good(home: Home) -> None:
+    session = home.agent("a").session("s")
+    session.add_many({"id": f"m{n}", "type": "many", "text": f"chestnut{n}"} for n in range(300))
+    home.agent("a").recall("chestnut1")
+    assert home.agent("a").delete_where(types=["many"]) == 300
+    assert home.agent("a").recall("chestnut1", types=["many"]) == []
+    session.add("many", id="m1", text="chestnut1")
+    assert [hit.entry.id for hit in home.agent("a").recall("chestnut1", types=["many"])] == ["m1"]
+    assert set(rows_of(home)) == set(said(home))
